@@ -1,1 +1,17 @@
-//! See Cargo.toml.
+//! The agent: sessions, turns, queues, permissions, compaction, retry and the store.
+//!
+//! Nothing in this crate knows a wire protocol. A dialect calls [`session::Session`] and reads
+//! [`event::Event`]s; a model implements [`model::Model`]; a tool implements [`tool::Tool`].
+//!
+//! Read in this order: [`message`], [`usage`], [`model`], [`tool`], [`permission`] and [`event`]
+//! are the vocabulary; [`session`] owns the state; [`turn`] is what happens in a run; [`store`] is
+//! what is on disk.
+
+pub mod clock;
+pub mod event;
+pub mod live;
+pub mod message;
+pub mod model;
+pub mod permission;
+pub mod tool;
+pub mod usage;

@@ -1,0 +1,286 @@
+//! What a session tells its subscribers: the superset of what the dialects tell their clients.
+//!
+//! A dialect matches on [`EventKind`] without a wildcard, so that a new event makes the compiler
+//! visit every dialect. A dialect that has no word for an event says nothing.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::live::{LiveBlock, LiveMessage};
+use crate::message::{Message, ToolCall};
+use crate::model::{ModelErrorKind, ModelInfo, ThinkingLevel};
+use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
+use crate::tool::{Plan, ToolOutput};
+use crate::usage::Usage;
+
+/// One thing that happened in a session.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// The session it happened in.
+    pub session: Arc<str>,
+    /// Grows by one with each event of the session. A delta that was merged with others has the
+    /// number of the last of them.
+    pub seq: u64,
+    /// Milliseconds since the epoch.
+    pub time_ms: u64,
+    pub kind: EventKind,
+}
+
+/// What happened. Large payloads are shared, not copied.
+#[derive(Debug, Clone)]
+pub enum EventKind {
+    /// The agent began to work on something.
+    RunStarted,
+    /// The agent stopped.
+    RunEnded(Arc<RunEnd>),
+    /// One model call and its tools begin.
+    TurnStarted,
+    TurnEnded {
+        message: Arc<Message>,
+        tool_results: Arc<[Arc<Message>]>,
+    },
+    /// A complete message entered the conversation: a prompt, a queued message, a tool result.
+    /// No deltas follow, [`EventKind::MessageEnded`] does.
+    MessageStarted {
+        number: u64,
+        message: Arc<Message>,
+    },
+    /// A model began to answer.
+    AnswerStarted(LiveMessage),
+    BlockStarted {
+        live: LiveMessage,
+        block: Arc<LiveBlock>,
+    },
+    /// More text in a block. Adjacent deltas of one block merge while they wait.
+    BlockDelta {
+        live: LiveMessage,
+        block: Arc<LiveBlock>,
+        range: Range<usize>,
+    },
+    /// A block is complete. For a tool call its arguments have been read.
+    BlockEnded {
+        live: LiveMessage,
+        block: Arc<LiveBlock>,
+        call: Option<Arc<ToolCall>>,
+    },
+    /// A message is complete and on disk.
+    MessageEnded {
+        number: u64,
+        message: Arc<Message>,
+    },
+    ToolStarted {
+        call: Arc<ToolCall>,
+    },
+    /// The state of a running call. Replaces the one before.
+    ToolProgress {
+        call: Arc<ToolCall>,
+        partial: Arc<ToolOutput>,
+    },
+    ToolEnded {
+        call: Arc<ToolCall>,
+        output: Arc<ToolOutput>,
+        duration_ms: u64,
+    },
+    QueueChanged(Arc<Queues>),
+    StateChanged(StateChange),
+    /// An entry was appended to the session file.
+    EntryAppended {
+        id: String,
+    },
+    CompactionStarted {
+        reason: CompactionReason,
+    },
+    CompactionEnded(Arc<CompactionEnd>),
+    RetryStarted {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error: String,
+    },
+    RetryEnded {
+        success: bool,
+        attempt: u32,
+        final_error: Option<String>,
+    },
+    /// Nothing automatic follows any more: no retry, no compaction, no queued message.
+    Settled {
+        aborted: bool,
+    },
+    PlanChanged(Arc<Plan>),
+    /// Output of a shell command the user runs beside the conversation.
+    BashOutput {
+        id: u64,
+        delta: Arc<str>,
+    },
+    PermissionAsked {
+        id: u64,
+        request: Arc<PermissionRequest>,
+    },
+    PermissionAnswered {
+        id: u64,
+        answer: PermissionAnswer,
+    },
+    /// Something a person should know that belongs to no message.
+    Notice {
+        level: NoticeLevel,
+        message: String,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct RunEnd {
+    /// The messages this run added, in order.
+    pub messages: Vec<Arc<Message>>,
+    /// The sum over all model calls of the run.
+    pub usage: Usage,
+    pub outcome: RunOutcome,
+    /// True when an automatic retry or compaction goes on with it.
+    pub will_retry: bool,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunOutcome {
+    /// The model was done.
+    Completed,
+    /// The model declined to answer.
+    Refused,
+    /// The model's output limit was hit.
+    OutputLimit,
+    /// Somebody stopped it.
+    Aborted,
+    /// The model failed.
+    Failed {
+        kind: ModelErrorKind,
+        message: String,
+        status: Option<u16>,
+    },
+    /// A limit of the session was reached; the text says which.
+    BudgetReached { limit: BudgetLimit, message: String },
+}
+
+/// The limits a session can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetLimit {
+    Tokens,
+    Cost,
+    Turns,
+}
+
+/// The messages that wait.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Queues {
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+}
+
+/// A setting or position that changed.
+#[derive(Debug, Clone)]
+pub enum StateChange {
+    Model(Arc<ModelInfo>),
+    ThinkingLevel(ThinkingLevel),
+    Name(Option<String>),
+    SteeringMode(QueueMode),
+    FollowUpMode(QueueMode),
+    InterruptMode(InterruptMode),
+    AutoCompaction(bool),
+    AutoRetry(bool),
+    PermissionMode(PermissionMode),
+    /// The place in the conversation tree the next message goes to.
+    Leaf(Option<String>),
+}
+
+/// How many waiting messages are delivered at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QueueMode {
+    All,
+    #[default]
+    OneAtATime,
+}
+
+/// When a steering message gets through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InterruptMode {
+    /// After the tool call that is running; the calls that have not started are skipped.
+    #[default]
+    Immediate,
+    /// When the turn has ended.
+    Wait,
+}
+
+/// Why a conversation is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactionReason {
+    /// Somebody asked for it.
+    Manual,
+    /// The context came near the window.
+    Threshold,
+    /// The model said the context is too long.
+    Overflow,
+}
+
+/// How a compaction ended.
+#[derive(Debug, Clone)]
+pub struct CompactionEnd {
+    pub reason: CompactionReason,
+    pub result: Option<CompactionResult>,
+    pub aborted: bool,
+    /// True when the run that overflowed goes on.
+    pub will_retry: bool,
+    pub error: Option<String>,
+}
+
+/// What a compaction did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactionResult {
+    pub summary: String,
+    /// The first entry that was kept as it was.
+    pub first_kept_entry_id: String,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    pub read_files: Vec<String>,
+    pub modified_files: Vec<String>,
+}
+
+/// How important a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeLevel {
+    Info,
+    Warning,
+    Error,
+}
+
+impl QueueMode {
+    /// Its name on every wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::OneAtATime => "one-at-a-time",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::All, Self::OneAtATime]
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+    }
+}
+
+impl InterruptMode {
+    /// Its name on every wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Immediate => "immediate",
+            Self::Wait => "wait",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Immediate, Self::Wait]
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+    }
+}

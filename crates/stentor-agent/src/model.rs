@@ -1,0 +1,332 @@
+//! What the turn loop asks of a language model, and what a model is.
+
+use std::fmt;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+
+use crate::live::LiveBlockKind;
+use crate::message::{Message, StopReason};
+use crate::tool::ToolSpec;
+use crate::usage::{Prices, Usage};
+
+/// A model one can talk to.
+pub trait Model: Send + Sync {
+    /// What it is.
+    fn info(&self) -> &Arc<ModelInfo>;
+
+    /// Asks it. Dropping the stream cancels the request; the stream ends after the first
+    /// [`ModelEvent::Finished`] or error.
+    fn stream(&self, request: ModelRequest) -> ModelStream;
+}
+
+/// An answer as it arrives.
+pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
+
+/// Where models come from: the catalogue, the configuration, local servers.
+pub trait ModelRegistry: Send + Sync {
+    /// The models that could be used now, best first.
+    fn available(&self) -> Vec<Arc<ModelInfo>>;
+
+    /// A model by provider and id, whether or not there are credentials for it.
+    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>>;
+
+    /// A usable model, or why it cannot be used.
+    fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
+}
+
+/// What is known about a model. Holds no secret: it is shown to clients as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelInfo {
+    pub id: String,
+    pub name: String,
+    /// The wire it is spoken to over, for example `anthropic-messages`.
+    pub api: String,
+    pub provider: String,
+    pub base_url: String,
+    /// True when it can think before it answers.
+    pub reasoning: bool,
+    pub input: Vec<InputKind>,
+    pub cost: Prices,
+    pub context_window: u64,
+    pub max_tokens: u64,
+    /// The levels it distinguishes. Empty means: all of them if `reasoning`, else only `off`.
+    #[serde(skip)]
+    pub thinking_levels: Vec<ThinkingLevel>,
+}
+
+/// What a model can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputKind {
+    Text,
+    Image,
+    /// PDF documents.
+    Document,
+    Audio,
+}
+
+/// How long a model may think before it answers.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    #[default]
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+}
+
+/// One question to a model.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    pub system: Arc<str>,
+    /// The conversation, oldest first: only user, assistant and tool-result messages are left in
+    /// it, everything else has been lowered to those (see `conversation::lower`).
+    pub messages: Vec<Arc<Message>>,
+    pub tools: Arc<[ToolSpec]>,
+    pub thinking: ThinkingLevel,
+    /// Limits the answer below the model's own limit.
+    pub max_output_tokens: Option<u64>,
+    /// The session, for providers that route or cache by it.
+    pub session_id: Arc<str>,
+    pub purpose: Purpose,
+}
+
+/// What the answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A turn of the conversation.
+    Turn,
+    /// A summary of the older part of the conversation.
+    Compaction,
+}
+
+/// One step of an answer.
+///
+/// Blocks come strictly one after the other: started, its deltas, ended. A provider whose wire
+/// interleaves blocks puts them in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelEvent {
+    /// The provider accepted the request.
+    Started {
+        response_id: Option<String>,
+    },
+    BlockStarted(LiveBlockKind),
+    /// More of the block that is open.
+    Delta(String),
+    /// The open block is complete. The signature is opaque provider data that goes back with it.
+    BlockEnded {
+        signature: Option<String>,
+    },
+    /// What was consumed so far, as far as the provider tells. Prices are filled in by the loop.
+    Usage(Usage),
+    Finished(Finish),
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finish {
+    pub stop_reason: StopReason,
+    /// True when the model declined to answer.
+    pub refused: bool,
+    pub usage: Usage,
+}
+
+/// Why a model gave no (complete) answer.
+///
+/// `message` is for a person: it names the provider, the model, the status and what the provider
+/// said. It never contains a key.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    pub kind: ModelErrorKind,
+    pub message: String,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// How long the provider asks to wait.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What can be done about a model error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelErrorKind {
+    /// The provider is overloaded: try again later.
+    Overloaded,
+    /// Too many requests: try again when it says.
+    RateLimited,
+    /// The provider failed: try again.
+    Server,
+    /// The provider could not be reached: try again.
+    Network,
+    /// The answer broke off in the middle: try again.
+    BrokenStream,
+    /// Nothing came for too long: try again.
+    Silence,
+    /// No, wrong or expired credentials: log in.
+    Auth,
+    /// The quota or the balance is used up.
+    Quota,
+    /// The conversation is longer than the model's window: compact.
+    ContextOverflow,
+    /// The request itself is wrong.
+    InvalidRequest,
+    /// No such model.
+    UnknownModel,
+    Other,
+}
+
+impl ModelInfo {
+    /// `provider/id`, the name by which people choose a model.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
+
+    /// The levels it distinguishes, lowest first.
+    pub fn levels(&self) -> Vec<ThinkingLevel> {
+        if !self.reasoning {
+            vec![ThinkingLevel::Off]
+        } else if self.thinking_levels.is_empty() {
+            ThinkingLevel::ALL.to_vec()
+        } else {
+            self.thinking_levels.clone()
+        }
+    }
+
+    /// The nearest level it has: the highest not above `level`, else its lowest.
+    pub fn clamp(&self, level: ThinkingLevel) -> ThinkingLevel {
+        let levels = self.levels();
+        let below = levels.iter().copied().filter(|have| *have <= level).max();
+        below
+            .or_else(|| levels.iter().copied().min())
+            .unwrap_or_default()
+    }
+
+    /// True when it can be given `kind`.
+    pub fn accepts(&self, kind: InputKind) -> bool {
+        self.input.contains(&kind)
+    }
+}
+
+impl ThinkingLevel {
+    /// All levels, lowest first.
+    pub const ALL: [Self; 6] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
+    ];
+
+    /// Its name on every wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+        }
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ThinkingLevel {
+    type Err = UnknownThinkingLevel;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str() == text)
+            .ok_or_else(|| UnknownThinkingLevel(text.to_owned()))
+    }
+}
+
+/// A word that is no thinking level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown thinking level `{0}`: use off, minimal, low, medium, high or xhigh")]
+pub struct UnknownThinkingLevel(pub String);
+
+impl ModelError {
+    /// An error without status or waiting time.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            status: None,
+            retry_after_ms: None,
+        }
+    }
+
+    /// True when the same request may succeed later without anybody changing anything.
+    pub fn is_transient(&self) -> bool {
+        match self.kind {
+            ModelErrorKind::Overloaded
+            | ModelErrorKind::RateLimited
+            | ModelErrorKind::Server
+            | ModelErrorKind::Network
+            | ModelErrorKind::BrokenStream
+            | ModelErrorKind::Silence => true,
+            ModelErrorKind::Auth
+            | ModelErrorKind::Quota
+            | ModelErrorKind::ContextOverflow
+            | ModelErrorKind::InvalidRequest
+            | ModelErrorKind::UnknownModel
+            | ModelErrorKind::Other => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(reasoning: bool, levels: &[ThinkingLevel]) -> ModelInfo {
+        ModelInfo {
+            id: "m".into(),
+            name: "M".into(),
+            api: "a".into(),
+            provider: "p".into(),
+            base_url: String::new(),
+            reasoning,
+            input: vec![InputKind::Text],
+            cost: Prices::default(),
+            context_window: 1000,
+            max_tokens: 100,
+            thinking_levels: levels.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_thinking_level_is_clamped_to_what_the_model_has() {
+        use ThinkingLevel::{High, Low, Off, Xhigh};
+        assert_eq!(model(false, &[]).clamp(High), Off);
+        assert_eq!(model(true, &[]).clamp(Xhigh), Xhigh);
+        assert_eq!(model(true, &[Off, Low, High]).clamp(Xhigh), High);
+        assert_eq!(model(true, &[Low, High]).clamp(Off), Low);
+    }
+
+    #[test]
+    fn the_shape_clients_see_has_every_field_of_the_reference() {
+        assert_eq!(
+            serde_json::to_string(&model(true, &[])).unwrap(),
+            r#"{"id":"m","name":"M","api":"a","provider":"p","baseUrl":"","reasoning":true,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":1000,"maxTokens":100}"#
+        );
+    }
+}

@@ -1,0 +1,297 @@
+//! What the turn loop asks of a tool, and what a tool may ask of its surroundings.
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::message::ContentBlock;
+
+/// Something a model can have done.
+pub trait Tool: Send + Sync {
+    /// Its name, description and parameters.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What a call with these arguments would touch. The permission policy decides on it.
+    fn touches(&self, arguments: &Map<String, Value>, cwd: &Path) -> Touches;
+
+    /// Does it. The arguments have been checked against the schema's required names and types.
+    ///
+    /// It must end soon after `context.cancel` fires and leave no process behind; what it
+    /// returns then is kept as the result of the call.
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture;
+}
+
+/// The work of one call.
+pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
+
+/// What a model is told about a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    pub name: String,
+    /// For people.
+    pub label: String,
+    pub description: String,
+    /// JSON Schema of the arguments, an object.
+    pub parameters: Value,
+    pub effect: ToolEffect,
+}
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolEffect {
+    /// Touches nothing outside the session, such as the plan.
+    Nothing,
+    /// Only looks. Calls of this kind may run together.
+    Reads,
+    /// Changes files.
+    Writes,
+    /// Runs programs or reaches the network.
+    Executes,
+}
+
+/// What one call would touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Absolute paths, not yet resolved: links and `..` are the policy's business.
+    pub paths: Vec<PathBuf>,
+    /// The shell command, if there is one.
+    pub command: Option<String>,
+}
+
+/// The outcome of a call, or the state of one that is still running.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolOutput {
+    pub content: Vec<ContentBlock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    #[serde(skip)]
+    pub is_error: bool,
+}
+
+/// Everything a running call may use.
+#[derive(Clone)]
+pub struct ToolContext {
+    pub call_id: String,
+    pub cwd: Arc<Path>,
+    /// Fires when the call must end.
+    pub cancel: CancellationToken,
+    /// Tells the clients how far the call is.
+    pub progress: Progress,
+    /// Files and commands, here or in the client.
+    pub place: Arc<dyn Place>,
+    /// The session the call belongs to.
+    pub host: Arc<dyn ToolHost>,
+    /// Where output too long to show is kept whole. Exists when it is first needed.
+    pub spill_dir: Arc<Path>,
+}
+
+/// Takes the state of a running call. Each report replaces the one before.
+#[derive(Clone)]
+pub struct Progress {
+    report: Arc<dyn Fn(ToolOutput) + Send + Sync>,
+}
+
+impl Progress {
+    /// Reports go to `report`.
+    pub fn new(report: impl Fn(ToolOutput) + Send + Sync + 'static) -> Self {
+        Self {
+            report: Arc::new(report),
+        }
+    }
+
+    /// Reports go nowhere.
+    pub fn ignored() -> Self {
+        Self::new(|_| {})
+    }
+
+    /// Tells how far the call is.
+    pub fn report(&self, output: ToolOutput) {
+        (self.report)(output);
+    }
+}
+
+/// Where tools work: on this machine, or in the client that offers its files and terminals.
+pub trait Place: Send + Sync {
+    /// Reads a text file for the tool, unsaved changes included where the place knows of any.
+    /// `Ok(None)` means: this place has no files of its own, read the disk.
+    fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>>;
+
+    /// Writes a text file. `Ok(false)` means: this place has no files of its own, write the disk.
+    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool>;
+
+    /// Runs a shell command where the user sees it. `Ok(None)` means: run it as a process here.
+    fn run_command<'a>(
+        &'a self,
+        command: &'a PlaceCommand,
+        cancel: &'a CancellationToken,
+    ) -> PlaceFuture<'a, Option<PlaceOutput>>;
+}
+
+/// The answer of a [`Place`]. The error is text for the model.
+pub type PlaceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// A shell command for a [`Place`].
+#[derive(Debug, Clone)]
+pub struct PlaceCommand {
+    pub call_id: String,
+    pub command: String,
+    pub cwd: PathBuf,
+    pub timeout_ms: Option<u64>,
+    /// How much output is worth keeping.
+    pub output_limit_bytes: u64,
+}
+
+/// What a command did in a [`Place`].
+#[derive(Debug, Clone)]
+pub struct PlaceOutput {
+    pub output: String,
+    pub truncated: bool,
+    /// Absent when it was killed.
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+}
+
+/// This machine: the disk and processes of our own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalPlace;
+
+impl Place for LocalPlace {
+    fn read_text<'a>(&'a self, _: &'a Path) -> PlaceFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn write_text<'a>(&'a self, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    fn run_command<'a>(
+        &'a self,
+        _: &'a PlaceCommand,
+        _: &'a CancellationToken,
+    ) -> PlaceFuture<'a, Option<PlaceOutput>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+/// Runs shell commands on the user's behalf, beside the conversation.
+pub trait Shell: Send + Sync {
+    /// Runs one command to its end, or until it is cancelled. The error is text for a person.
+    fn run(&self, job: ShellJob) -> ShellFuture;
+}
+
+/// The work of one command of the user.
+pub type ShellFuture = Pin<Box<dyn Future<Output = Result<ShellResult, String>> + Send>>;
+
+/// A shell command to run.
+#[derive(Clone)]
+pub struct ShellJob {
+    pub command: String,
+    pub cwd: Arc<Path>,
+    pub cancel: CancellationToken,
+    /// Where output too long to show is kept whole.
+    pub spill_dir: Arc<Path>,
+    /// Takes output as it comes, already free of escape sequences.
+    pub output: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// What a shell command did. `output` is the tail that is worth showing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShellResult {
+    pub output: String,
+    /// Absent when it was cancelled or died of a signal.
+    pub exit_code: Option<i32>,
+    pub cancelled: bool,
+    pub truncated: bool,
+    pub total_lines: u64,
+    pub total_bytes: u64,
+    pub output_lines: u64,
+    pub output_bytes: u64,
+    /// The whole output, when `output` is only its tail.
+    pub full_output_path: Option<PathBuf>,
+}
+
+/// What a tool may ask of the session it runs in.
+pub trait ToolHost: Send + Sync {
+    /// The plan as it is.
+    fn plan(&self) -> Plan;
+
+    /// Replaces the plan and tells everybody.
+    fn set_plan(&self, plan: Plan);
+}
+
+/// The plan the model keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub phases: Vec<PlanPhase>,
+}
+
+/// A named part of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanPhase {
+    pub name: String,
+    pub tasks: Vec<PlanTask>,
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanTask {
+    pub content: String,
+    pub status: PlanStatus,
+}
+
+/// How far a thing to do is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    #[default]
+    Pending,
+    InProgress,
+    Completed,
+    Abandoned,
+    Blocked,
+}
+
+impl Plan {
+    /// All tasks, in order.
+    pub fn tasks(&self) -> impl Iterator<Item = &PlanTask> {
+        self.phases.iter().flat_map(|phase| &phase.tasks)
+    }
+
+    /// True when something is still to be done.
+    pub fn is_open(&self) -> bool {
+        self.tasks()
+            .any(|task| matches!(task.status, PlanStatus::Pending | PlanStatus::InProgress))
+    }
+}
+
+impl ToolOutput {
+    /// A success with text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            content: vec![ContentBlock::text(text)],
+            details: None,
+            is_error: false,
+        }
+    }
+
+    /// A failure with text, as clients know it: `details` is an empty object.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self {
+            content: vec![ContentBlock::text(text)],
+            details: Some(Value::Object(Map::new())),
+            is_error: true,
+        }
+    }
+
+    /// The same with details.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+}

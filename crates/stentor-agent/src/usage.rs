@@ -1,0 +1,205 @@
+//! What a model call consumed and what it cost.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens and cost of one model call, or a sum of several.
+///
+/// `input` counts only uncached prompt tokens: cache reads and writes have their own fields and are
+/// never included in it, whatever the provider's own counting is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    /// The part of `cache_write` with a lifetime of five minutes. `None` means unknown, not zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_5m: Option<u64>,
+    /// The part of `cache_write` with a lifetime of one hour. `None` means unknown, not zero.
+    #[serde(rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<u64>,
+    /// The part of `output` spent on reasoning, where the provider says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+    pub total_tokens: u64,
+    pub cost: Cost,
+}
+
+/// US dollars, by kind of token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    #[serde(serialize_with = "plain_number")]
+    pub input: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub output: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub cache_read: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub cache_write: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub total: f64,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Prices {
+    #[serde(serialize_with = "plain_number")]
+    pub input: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub output: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub cache_read: f64,
+    #[serde(serialize_with = "plain_number")]
+    pub cache_write: f64,
+}
+
+impl Usage {
+    /// Fills in `total_tokens` and `cost` from the counts.
+    ///
+    /// One-hour cache writes cost twice the input price at the providers that have them; the
+    /// catalogue's `cache_write` is the five-minute price.
+    #[must_use]
+    pub fn priced(mut self, prices: &Prices) -> Self {
+        self.total_tokens = self.input + self.output + self.cache_read + self.cache_write;
+        let dollars = |tokens: u64, price: f64| price / 1_000_000.0 * tokens as f64;
+        let long = self.cache_write_1h.unwrap_or(0).min(self.cache_write);
+        let cost = Cost {
+            input: dollars(self.input, prices.input),
+            output: dollars(self.output, prices.output),
+            cache_read: dollars(self.cache_read, prices.cache_read),
+            cache_write: dollars(self.cache_write - long, prices.cache_write)
+                + dollars(long, prices.input * 2.0),
+            total: 0.0,
+        };
+        self.cost = Cost {
+            total: cost.input + cost.output + cost.cache_read + cost.cache_write,
+            ..cost
+        };
+        self
+    }
+
+    /// Adds another call's usage. A cache split stays unknown until some call reports one.
+    pub fn add(&mut self, other: &Usage) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        add_known(&mut self.cache_write_5m, other.cache_write_5m);
+        add_known(&mut self.cache_write_1h, other.cache_write_1h);
+        add_known(&mut self.reasoning, other.reasoning);
+        self.total_tokens += other.total_tokens;
+        self.cost.input += other.cost.input;
+        self.cost.output += other.cost.output;
+        self.cost.cache_read += other.cost.cache_read;
+        self.cost.cache_write += other.cost.cache_write;
+        self.cost.total += other.cost.total;
+    }
+
+    /// How much of the context window the call filled, its answer included.
+    pub fn context_tokens(&self) -> u64 {
+        if self.total_tokens > 0 {
+            self.total_tokens
+        } else {
+            self.input + self.output + self.cache_read + self.cache_write
+        }
+    }
+
+    /// True when nothing at all was consumed.
+    pub fn is_zero(&self) -> bool {
+        self.input == 0 && self.output == 0 && self.cache_read == 0 && self.cache_write == 0
+    }
+}
+
+fn add_known(sum: &mut Option<u64>, more: Option<u64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0) + more);
+    }
+}
+
+/// Whole dollars are written without a fraction (`3`, not `3.0`), as the session format has them.
+pub fn plain_number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "checked to be whole and in range"
+        )]
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICES: Prices = Prices {
+        input: 3.0,
+        output: 15.0,
+        cache_read: 0.3,
+        cache_write: 3.75,
+    };
+
+    #[test]
+    fn cost_is_tokens_times_price_for_each_kind() {
+        let usage = Usage {
+            input: 100,
+            output: 25,
+            ..Usage::default()
+        }
+        .priced(&PRICES);
+        assert_eq!(usage.total_tokens, 125);
+        assert!((usage.cost.total - 0.000_675).abs() < 1e-12);
+        let cached = Usage {
+            cache_read: 1_000_000,
+            cache_write: 2_000_000,
+            ..Usage::default()
+        };
+        let cached = cached.priced(&PRICES);
+        assert!((cached.cost.total - (0.3 + 7.5)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_hour_cache_writes_cost_twice_the_input_price() {
+        let usage = Usage {
+            cache_write: 2_000_000,
+            cache_write_5m: Some(1_000_000),
+            cache_write_1h: Some(1_000_000),
+            ..Usage::default()
+        };
+        assert!((usage.priced(&PRICES).cost.cache_write - (3.75 + 6.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_unknown_cache_split_stays_unknown_until_one_call_reports_it() {
+        let mut sum = Usage::default();
+        sum.add(&Usage {
+            cache_write: 5,
+            ..Usage::default()
+        });
+        assert_eq!(sum.cache_write_5m, None);
+        sum.add(&Usage {
+            cache_write: 5,
+            cache_write_5m: Some(5),
+            ..Usage::default()
+        });
+        assert_eq!((sum.cache_write, sum.cache_write_5m), (10, Some(5)));
+    }
+
+    #[test]
+    fn whole_dollars_are_written_without_a_fraction() {
+        let text = serde_json::to_string(&Cost {
+            input: 3.0,
+            total: 0.5,
+            ..Cost::default()
+        });
+        assert_eq!(
+            text.unwrap(),
+            r#"{"input":3,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.5}"#
+        );
+    }
+}
