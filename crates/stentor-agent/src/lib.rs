@@ -8,7 +8,9 @@
 //! what is on disk.
 
 pub mod clock;
+pub mod conversation;
 pub mod event;
+pub mod hub;
 pub mod live;
 pub mod message;
 pub mod model;
