@@ -15,5 +15,6 @@ pub mod live;
 pub mod message;
 pub mod model;
 pub mod permission;
+pub mod store;
 pub mod tool;
 pub mod usage;
