@@ -7,6 +7,7 @@
 //! are the vocabulary; [`session`] owns the state; [`turn`] is what happens in a run; [`store`] is
 //! what is on disk.
 
+pub mod arguments;
 pub mod clock;
 pub mod conversation;
 pub mod event;
@@ -15,6 +16,9 @@ pub mod live;
 pub mod message;
 pub mod model;
 pub mod permission;
+pub mod policy;
+pub mod session;
 pub mod store;
 pub mod tool;
+pub mod turn;
 pub mod usage;

@@ -1,6 +1,6 @@
 //! Names: of entries, of session files and of the folders they are in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -66,6 +66,11 @@ pub(super) fn file_name(header: &Header) -> Result<String, StoreError> {
     let time = header.timestamp.replace([':', '.'], "-");
     check_session_id(&time)?;
     Ok(format!("{time}_{}.jsonl", header.id))
+}
+
+/// The file a session of that header gets in `dir`.
+pub fn file_path(dir: &Path, header: &Header) -> Result<PathBuf, StoreError> {
+    Ok(dir.join(file_name(header)?))
 }
 
 /// The session id in a file name: what is between the time and the ending.
