@@ -8,5 +8,6 @@
 //! take values and append bytes to the caller's buffer; who reads, who writes and who adds the newline is decided
 //! elsewhere. Nothing in this crate panics on input, whatever the input is.
 
+pub mod edn;
 pub mod framing;
 pub mod jsonrpc;

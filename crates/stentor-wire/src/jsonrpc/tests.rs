@@ -409,9 +409,10 @@ fn outcome_by_tree(line: &str) -> &'static str {
     };
     let object = value.as_object().unwrap();
     let method_is_absent = object.get("method").is_none_or(|method| method.is_null());
-    if value["jsonrpc"] != "2.0" {
-        "error"
-    } else if value["method"].is_string() && object.get("params").is_some_and(|p| !p.is_object()) {
+    let params_are_odd = object
+        .get("params")
+        .is_some_and(|params| !params.is_object());
+    if value["jsonrpc"] != "2.0" || (value["method"].is_string() && params_are_odd) {
         "error"
     } else if value["method"].is_string() {
         if usable_id { "request" } else { "notification" }
