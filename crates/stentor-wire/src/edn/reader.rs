@@ -167,16 +167,18 @@ impl<'a> Reader<'a> {
         offset: usize,
         value: Value<'a>,
     ) -> Result<Value<'a>, ReadError> {
-        // What is thrown away need not be understood.
-        if self.discards > 0 {
-            return Ok(value);
-        }
+        // What is thrown away need not be understood, only be told apart from its neighbours.
+        let keep = self.keep_tags || self.discards > 0;
         match (tag, value) {
             ("inst", Value::Str(text)) if tag::is_inst(&text) => Ok(Value::Inst(text)),
-            ("inst", _) => Err(self.error(offset, ReadErrorKind::InvalidInst)),
             ("uuid", Value::Str(text)) if tag::is_uuid(&text) => Ok(Value::Uuid(text)),
-            ("uuid", _) => Err(self.error(offset, ReadErrorKind::InvalidUuid)),
-            (_, value) if self.keep_tags => Ok(Value::Tagged(Box::new(Tagged {
+            ("inst", _) if self.discards == 0 => {
+                Err(self.error(offset, ReadErrorKind::InvalidInst))
+            }
+            ("uuid", _) if self.discards == 0 => {
+                Err(self.error(offset, ReadErrorKind::InvalidUuid))
+            }
+            (_, value) if keep => Ok(Value::Tagged(Box::new(Tagged {
                 tag: Cow::Borrowed(tag),
                 value,
             }))),

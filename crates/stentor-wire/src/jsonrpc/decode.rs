@@ -107,6 +107,15 @@ struct Envelope<'a> {
 impl<'a> Envelope<'a> {
     /// Rules 3 to 9 of section 1.3, in their order.
     fn classify(self) -> Incoming<'a> {
+        // A parser that reads every string would have stopped at half a surrogate pair.
+        let is_broken = |member: &RawJson<'_>| member.is_string() && member.string().is_none();
+        if [self.jsonrpc, self.id, self.method]
+            .iter()
+            .flatten()
+            .any(is_broken)
+        {
+            return Incoming::Error(Fault::parse());
+        }
         if self.jsonrpc.and_then(RawJson::string).as_deref() != Some("2.0") {
             return Incoming::Error(Fault::invalid_request(None));
         }

@@ -59,6 +59,14 @@ fn rules_1_and_2_not_json_and_not_an_object() {
             r#"{"jsonrpc":"2.0","method":"a","params":{"x":tru}}"#,
             parse_error(),
         ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#,
+            parse_error(),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"\ud800","method":"a"}"#,
+            parse_error(),
+        ),
         ("42", invalid(None)),
         ("\"2.0\"", invalid(None)),
         ("null", invalid(None)),

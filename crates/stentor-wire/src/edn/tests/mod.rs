@@ -1,3 +1,4 @@
+mod oracle;
 mod read;
 mod written;
 

@@ -281,6 +281,7 @@ fn comments_and_discards() {
         ("{:a #_ 0 1 #_ :b}", Value::map([("a", Value::Int(1))])),
         ("#_ #unknown x 1", Value::Int(1)),
         ("#_ [#inst 3] 1", Value::Int(1)),
+        ("#_ #{#x 1 #y 1 1} 1", Value::Int(1)),
         ("#inst #_ 5 \"2026\"", Value::Inst("2026".into())),
     ]);
     check_refused(&[
