@@ -138,15 +138,35 @@ fn is_symbol_char(char: char) -> bool {
 
 /// Whether a keyword or symbol of this name means the same to every parser of a frontend: ASCII,
 /// and none of the characters with a second meaning.
+///
+/// In one pass, because it is asked for every key that is written.
 pub(super) fn is_plain_name(name: &str) -> bool {
-    let (namespace, local) = name.split_once('/').unwrap_or(("x", name));
-    [namespace, local].into_iter().all(|part| {
-        part.starts_with(|first: char| first.is_ascii_alphabetic() || "*!_$%&=<>-+".contains(first))
-            && is_symbol_part(part)
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii() && byte != b':' && byte != b'#')
-    })
+    let mut slashes = 0;
+    // The length so far of the part before or behind the slash, and its first byte.
+    let (mut part_len, mut first) = (0, b'a');
+    for byte in name.bytes() {
+        let fits = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' => true,
+            b'0'..=b'9' => part_len > 1 || (part_len == 1 && !matches!(first, b'+' | b'-')),
+            b'.' | b'?' => part_len > 0,
+            b'*' | b'+' | b'!' | b'$' | b'%' | b'&' | b'=' | b'<' | b'>' => true,
+            b'/' => part_len > 0 && slashes == 0,
+            _ => false,
+        };
+        if !fits {
+            return false;
+        }
+        if byte == b'/' {
+            slashes += 1;
+            part_len = 0;
+        } else {
+            if part_len == 0 {
+                first = byte;
+            }
+            part_len += 1;
+        }
+    }
+    part_len > 0
 }
 
 /// Reads what follows the backslash of a character; `None` if it names none.

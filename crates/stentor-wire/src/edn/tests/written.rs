@@ -72,6 +72,12 @@ fn section_2_2_scalars() {
         (&Keyword(""), "\"\""),
         (&Keyword(":a"), "\":a\""),
         (&Keyword("é"), "\"é\""),
+        (&Keyword("-a/+b"), ":-a/+b"),
+        (&Keyword("-1"), "\"-1\""),
+        (&Keyword("1a"), "\"1a\""),
+        (&Keyword("a/1"), "\"a/1\""),
+        (&Keyword("a/"), "\"a/\""),
+        (&Keyword("a/b/c"), "\"a/b/c\""),
         (&vec![1i64, 2], "[1 2]"),
     ];
     for (value, expected) in cases {
