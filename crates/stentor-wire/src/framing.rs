@@ -1,7 +1,8 @@
 //! Cuts a byte stream into lines, in bounded memory.
 //!
-//! A line ends at LF. Every CR directly before the LF, or before the end of input, belongs to the line ending. No other
-//! character ends a line: U+2028 and U+2029 are text. The size of a line is counted without its ending.
+//! A line ends at LF. Every CR directly before the LF, or before the end of input, belongs to the
+//! line ending. No other character ends a line: U+2028 and U+2029 are text. The size of a line is
+//! counted without its ending.
 //!
 //! ```
 //! use stentor_wire::framing::{Line, LineReader};
@@ -19,8 +20,8 @@
 pub enum Line<'a> {
     /// The line without its ending. It may be empty.
     Text(&'a str),
-    /// The line was longer than the limit and is gone. Reported once, when its end is seen, so that the answer to it
-    /// keeps its place among the answers to its neighbours.
+    /// The line was longer than the limit and is gone. Reported once, when its end is seen, so that
+    /// the answer to it keeps its place among the answers to its neighbours.
     TooLong,
     /// The line was not UTF-8 and is gone.
     InvalidUtf8,
@@ -28,18 +29,20 @@ pub enum Line<'a> {
 
 /// Splits chunks of bytes into lines without doing any IO.
 ///
-/// **Invariant:** at no time does the reader hold more than the limit; what goes over it is never stored.
+/// **Invariant:** at no time does the reader hold more than the limit; what goes over it is never
+/// stored.
 #[derive(Debug)]
 pub struct LineReader {
     limit_bytes: usize,
     /// The start of a line whose end has not been seen, without `held_crs`.
     carry: Vec<u8>,
-    /// CRs at the end of what was seen of the line. They are counted, not stored: whether they are content is known only
-    /// when the next byte is, and there may be any number of them.
+    /// CRs at the end of what was seen of the line. They are counted, not stored: whether they are
+    /// content is known only when the next byte is, and there may be any number of them.
     held_crs: usize,
     /// The current line is over the limit; its bytes are dropped up to the LF.
     skipping: bool,
-    /// The line in `carry` has been given out, and is cleared when the borrow is over, at the next call.
+    /// The line in `carry` has been given out, and is cleared when the borrow is over, at the next
+    /// call.
     given: bool,
 }
 
@@ -60,8 +63,8 @@ impl LineReader {
 
     /// Takes the next line off the front of `chunk`; `None` when the chunk is used up.
     ///
-    /// Call it until it gives `None`, then with the next chunk. A line that lies wholly inside the chunk is borrowed from
-    /// it; only a line that straddles chunks is copied.
+    /// Call it until it gives `None`, then with the next chunk. A line that lies wholly inside the
+    /// chunk is borrowed from it; only a line that straddles chunks is copied.
     pub fn next_line<'a, 'c: 'a>(&'a mut self, chunk: &mut &'c [u8]) -> Option<Line<'a>> {
         self.release();
         let bytes: &'c [u8] = chunk;

@@ -96,7 +96,8 @@ fn has_duplicate<'v, 'a: 'v>(mut values: impl ExactSizeIterator<Item = &'v Value
     !values.all(|value| seen.insert(Key(value)))
 }
 
-/// A value as a key of a hash table. NaN is not equal to itself; a table then merely holds it twice.
+/// A value as a key of a hash table. NaN is not equal to itself; a table then merely holds it
+/// twice.
 #[derive(PartialEq, Hash)]
 struct Key<'v, 'a>(&'v Value<'a>);
 

@@ -39,7 +39,8 @@ pub enum Incoming<'a> {
 /// It says nothing of the line itself: that may be huge or secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Present when the line carried a usable id, so that a client that waits for it does not wait for ever.
+    /// Present when the line carried a usable id, so that a client that waits for it does not wait
+    /// for ever.
     pub id: Option<Id>,
     /// One of [`code`].
     pub code: i64,
@@ -67,8 +68,9 @@ impl Fault {
     }
 }
 
-/// Deeper nesting is a parse error. It is the limit that serde_json sets when a value is read; skipping over a value, as
-/// `decode` does with the payload, sets none, and the handler would then blame the parameters.
+/// Deeper nesting is a parse error. It is the limit that serde_json sets when a value is read;
+/// skipping over a value, as `decode` does with the payload, sets none, and the handler would then
+/// blame the parameters.
 pub const MAX_DEPTH: usize = 127;
 
 /// Classifies one line. Never fails: what is wrong with the line is one of the outcomes.

@@ -1,7 +1,7 @@
 //! Envelopes out (section 1.6).
 //!
-//! Each function appends one frame to `out`, without a newline at the end and without one inside. When serialising
-//! fails, `out` is as it was.
+//! Each function appends one frame to `out`, without a newline at the end and without one inside.
+//! When serialising fails, `out` is as it was.
 
 use serde::Serialize;
 
@@ -85,7 +85,8 @@ fn method_and_params(
     serde_json::to_writer(out, params)
 }
 
-/// Wraps the members in an envelope, takes everything back on failure, and keeps the frame on one line.
+/// Wraps the members in an envelope, takes everything back on failure, and keeps the frame on one
+/// line.
 fn frame(
     out: &mut Vec<u8>,
     members: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
@@ -97,8 +98,8 @@ fn frame(
         return Err(error);
     }
     out.push(b'}');
-    // serde_json writes compactly and escapes line breaks in strings; only a raw value that somebody else laid out can
-    // bring one in, and there it is whitespace.
+    // serde_json writes compactly and escapes line breaks in strings; only a raw value that
+    // somebody else laid out can bring one in, and there it is whitespace.
     let mut rest = out.get_mut(start..).unwrap_or_default();
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
         if let Some(byte) = rest.get_mut(at) {

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 envelopes as ACP uses them: one line to one value, one value to one line.
 //!
-//! Pure: [`decode`] classifies, [`encode`] appends to a buffer, [`Pending`] remembers what we asked. Section numbers in
-//! this module are those of the ACP reference.
+//! Pure: [`decode`] classifies, [`encode`] appends to a buffer, [`Pending`] remembers what we
+//! asked. Section numbers in this module are those of the ACP reference.
 
 pub mod code;
 mod decode;

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use super::Id;
 
-/// The requests that we originated and that have no answer yet, each with whoever waits for it (section 1.7).
+/// The requests that we originated and that have no answer yet, each with whoever waits for it
+/// (section 1.7).
 ///
-/// Ids count down from -1, so that none of ours can be taken for one of the client's. Deadlines are the caller's.
+/// Ids count down from -1, so that none of ours can be taken for one of the client's. Deadlines are
+/// the caller's.
 #[derive(Debug)]
 pub struct Pending<W> {
     last_id: i64,
@@ -29,7 +31,8 @@ impl<W> Pending<W> {
         Id::from(self.last_id)
     }
 
-    /// Removes and gives the waiter of an answer. `None` for late, repeated and unknown ids, which are to be dropped.
+    /// Removes and gives the waiter of an answer. `None` for late, repeated and unknown ids, which
+    /// are to be dropped.
     pub fn take(&mut self, id: &Id) -> Option<W> {
         self.waiters.remove(&id.as_i64()?)
     }

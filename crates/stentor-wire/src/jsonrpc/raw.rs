@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 /// The text of exactly one JSON value, borrowed from the line it came in.
 ///
-/// The envelope is read without building a tree of the payload; a handler deserialises it straight into its own type.
+/// The envelope is read without building a tree of the payload; a handler deserialises it straight
+/// into its own type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawJson<'a>(&'a str);
 
@@ -56,8 +57,8 @@ impl<'a> From<&'a RawValue> for RawJson<'a> {
     }
 }
 
-/// The error of a `response_error`, read leniently: whatever is missing or odd becomes a default, because a peer that
-/// reports an error badly has still reported an error.
+/// The error of a `response_error`, read leniently: whatever is missing or odd becomes a default,
+/// because a peer that reports an error badly has still reported an error.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ErrorObject {
     /// The code; 0 if there was none.
