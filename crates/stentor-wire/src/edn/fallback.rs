@@ -242,10 +242,9 @@ impl Parser<'_> {
 fn is_name(name: &str) -> bool {
     let parts: Vec<&str> = name.split('/').collect();
     let is_part = |part: &&str| {
-        part.starts_with(|first: char| !first.is_ascii_digit() && first != '?' && first != '.')
-            && !part
-                .trim_start_matches(['-', '+'])
-                .starts_with(|c: char| c.is_ascii_digit())
+        let unsigned = part.strip_prefix(['-', '+']).unwrap_or(part);
+        !unsigned.starts_with(|c: char| c.is_ascii_digit())
+            && part.starts_with(|c| c != '?' && c != '.')
             && part
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "*+!-_?$%&=<>.".contains(c))

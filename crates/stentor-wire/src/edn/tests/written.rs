@@ -137,6 +137,7 @@ fn the_oracle_reads_the_table_of_section_2_2_and_nothing_else() {
         r#"{}"#,
         r#"{:a {"command" "ls"}, :b [1 -2 1.5 1.0E-5 nil true false], :c/d "\u00e9é\n"}"#,
         "{:a \"\u{1b}[1m\"}",
+        "{:a--/--0b :-a}",
     ] {
         assert_eq!(
             fallback::read_frame(frame).as_ref(),
