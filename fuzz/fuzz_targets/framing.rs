@@ -7,7 +7,9 @@ use libfuzzer_sys::fuzz_target;
 use stentor_wire::framing::{Line, LineReader};
 
 fuzz_target!(|data: &[u8]| {
-    let [limit_bytes, chunk_bytes, stream @ ..] = data else { return };
+    let [limit_bytes, chunk_bytes, stream @ ..] = data else {
+        return;
+    };
     let limit_bytes = usize::from(*limit_bytes);
     let chunk_bytes = usize::from(*chunk_bytes).max(1);
     let whole = lines(limit_bytes, stream, stream.len().max(1));
@@ -15,7 +17,11 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(lines(limit_bytes, stream, 1), whole);
 });
 
-fn lines(limit_bytes: usize, stream: &[u8], chunk_bytes: usize) -> Vec<Result<String, &'static str>> {
+fn lines(
+    limit_bytes: usize,
+    stream: &[u8],
+    chunk_bytes: usize,
+) -> Vec<Result<String, &'static str>> {
     let mut reader = LineReader::new(limit_bytes);
     let mut lines = Vec::new();
     for mut chunk in stream.chunks(chunk_bytes) {

@@ -38,6 +38,8 @@ fn echo(id: &Id) {
     encode::result(&mut out, id, &serde_json::json!({})).expect("an id can be written");
     let text = std::str::from_utf8(&out).expect("frames are UTF-8");
     assert!(!text.contains('\n'));
-    let Incoming::Response { id: read, .. } = decode(text) else { panic!("not a response: {text}") };
+    let Incoming::Response { id: read, .. } = decode(text) else {
+        panic!("not a response: {text}")
+    };
     assert_eq!(&read, id);
 }

@@ -44,7 +44,7 @@ impl<'a> Map<'a> {
         self.0.push((key, value));
     }
 
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Value<'a>, &Value<'a>)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Value<'a>, &Value<'a>)> + Clone {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
@@ -66,7 +66,7 @@ impl<'a> Set<'a> {
         self.iter().any(|each| each == value)
     }
 
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Value<'a>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Value<'a>> + Clone {
         self.0.iter()
     }
 
@@ -83,13 +83,14 @@ impl<'a> Set<'a> {
     }
 }
 
-fn has_duplicate<'v, 'a: 'v>(mut values: impl ExactSizeIterator<Item = &'v Value<'a>>) -> bool {
+fn has_duplicate<'v, 'a: 'v>(
+    mut values: impl ExactSizeIterator<Item = &'v Value<'a>> + Clone,
+) -> bool {
     if values.len() <= SMALL {
-        let mut seen = Vec::with_capacity(values.len());
+        let mut rest = values.clone();
         return values.any(|value| {
-            let duplicate = seen.contains(&value);
-            seen.push(value);
-            duplicate
+            rest.next();
+            rest.clone().any(|later| later == value)
         });
     }
     let mut seen = HashSet::with_capacity(values.len());
