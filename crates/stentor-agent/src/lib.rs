@@ -7,6 +7,7 @@
 //! are the vocabulary; [`session`] owns the state; [`turn`] is what happens in a run; [`store`] is
 //! what is on disk.
 
+pub mod agent;
 pub mod arguments;
 pub mod clock;
 pub mod conversation;
