@@ -11,6 +11,7 @@ pub mod agent;
 pub mod arguments;
 pub mod clock;
 pub mod conversation;
+pub mod dialog;
 pub mod event;
 pub mod hub;
 pub mod live;

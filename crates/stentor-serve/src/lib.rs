@@ -7,4 +7,5 @@
 pub mod input;
 pub mod output;
 pub mod pump;
+pub mod signals;
 pub mod stdio;

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::dialogs::Dialogs;
+use crate::dialog::Dialog;
 use crate::event::EventKind;
 use crate::hub::Hub;
-use crate::tool::{Plan, ToolHost};
+use crate::tool::{DialogFuture, Plan, ToolHost};
 
 /// The plan, and the way to tell everybody that it changed.
 ///
@@ -13,13 +15,15 @@ use crate::tool::{Plan, ToolHost};
 pub(super) struct SessionToolHost {
     plan: Mutex<Plan>,
     hub: Hub,
+    dialogs: Arc<Dialogs>,
 }
 
 impl SessionToolHost {
-    pub fn new(hub: Hub, plan: Plan) -> Self {
+    pub fn new(hub: Hub, dialogs: Arc<Dialogs>, plan: Plan) -> Self {
         Self {
             plan: Mutex::new(plan),
             hub,
+            dialogs,
         }
     }
 }
@@ -35,5 +39,13 @@ impl ToolHost for SessionToolHost {
     fn set_plan(&self, plan: Plan) {
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan.clone();
         self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
+    }
+
+    fn ask(&self, dialog: Dialog) -> DialogFuture {
+        Box::pin(Arc::clone(&self.dialogs).ask(dialog))
+    }
+
+    fn publish(&self, event: EventKind) {
+        self.hub.publish(event);
     }
 }

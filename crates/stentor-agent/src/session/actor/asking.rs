@@ -28,7 +28,7 @@ impl Actor {
         match self.policy.decide(spec, touches, &self.cwd) {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
-            Decision::Ask(why) if !self.can_ask => {
+            Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
                     "Not permitted: {why} Nobody is there to be asked; do without it, or end \
                      with a note of what is needed and why."

@@ -126,7 +126,8 @@ impl Actor {
             serde_json::from_value::<Plan>(result.details.clone()?).ok()
         });
         if let Some(plan) = plan {
-            self.host = Arc::new(SessionToolHost::new(self.hub.clone(), plan));
+            let (hub, dialogs) = (self.hub.clone(), Arc::clone(&self.dialogs));
+            self.host = Arc::new(SessionToolHost::new(hub, dialogs, plan));
         }
     }
 
