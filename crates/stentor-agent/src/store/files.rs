@@ -198,11 +198,14 @@ fn start_at(path: &Path, header: Header) -> Result<FileJournal, StoreError> {
         .open(path)
         .map_err(StoreError::io("create", path))?;
     check_regular(path)?;
-    if file.size().map_err(StoreError::io("look at", path))? > 0 {
+    if !matches!(read_preamble(&file, path), Err(StoreError::Empty { .. })) {
         return Err(StoreError::Exists {
             path: path.to_path_buf(),
         });
     }
+    // Empty also means a few NULs that a power loss left.
+    file.set_len(0)
+        .map_err(StoreError::io("start afresh", path))?;
     let line = header.to_line().map_err(|source| StoreError::Unwritable {
         id: header.id.clone(),
         source,

@@ -36,6 +36,11 @@ mod scan;
 mod tail;
 mod walk;
 
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
+
 pub use entry::{Compaction, Entry, EntryKind, Header};
 pub use error::{Holder, StoreError};
 pub use files::{create, create_at, fork, fork_in_memory, open};
