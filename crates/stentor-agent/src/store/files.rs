@@ -248,6 +248,7 @@ fn canonical(path: &Path) -> Result<PathBuf, StoreError> {
     })
 }
 
+/// Not synced: a repair that a power loss undoes is made again at the next opening.
 fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(), StoreError> {
     let repairing = || StoreError::io("repair", path);
     let tail = tail_of(file).map_err(repairing())?;
@@ -262,9 +263,6 @@ fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(
     if tail.lacks_lf {
         let mut file = file;
         file.write_all(b"\n").map_err(repairing())?;
-    }
-    if tail.torn > 0 || tail.lacks_lf {
-        file.sync_data().map_err(repairing())?;
     }
     Ok(())
 }
