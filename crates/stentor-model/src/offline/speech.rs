@@ -52,10 +52,45 @@ impl Said {
             return;
         }
         self.events.push(ModelEvent::BlockStarted(kind));
-        for word in text.split_inclusive(char::is_whitespace) {
+        for word in words(text) {
             self.chars += word.chars().count() as u64;
             self.events.push(ModelEvent::Delta(word.to_owned()));
         }
         self.events.push(ModelEvent::BlockEnded { signature: None });
+    }
+}
+
+/// The words of `text`, each with the whitespace behind it.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let word = rest
+            .trim_start()
+            .trim_start_matches(|char: char| !char.is_whitespace());
+        let next = word.trim_start();
+        let (first, after) = rest.split_at_checked(rest.len() - next.len())?;
+        rest = after;
+        (!first.is_empty()).then_some(first)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delta_is_a_word_with_the_space_behind_it() {
+        for (text, expected) in [
+            ("", vec![]),
+            ("one", vec!["one"]),
+            (
+                "I am  here.\n\n    - x\n",
+                vec!["I ", "am  ", "here.\n\n    ", "- ", "x\n"],
+            ),
+            ("  \n", vec!["  \n"]),
+            (" é ü", vec![" é ", "ü"]),
+        ] {
+            assert_eq!(words(text).collect::<Vec<_>>(), expected, "{text:?}");
+        }
     }
 }

@@ -21,7 +21,9 @@ pub fn summarise(messages: &[Arc<Message>]) -> String {
     let mut last_answer = String::new();
     for message in messages {
         match message.as_ref() {
-            Message::Known(KnownMessage::User(user)) => note(&mut goals, &user.content.text()),
+            Message::Known(KnownMessage::User(user)) if user.synthetic != Some(true) => {
+                note(&mut goals, &user.content.text());
+            }
             Message::Known(KnownMessage::CompactionSummary(earlier)) => {
                 note(&mut goals, &earlier.summary);
             }

@@ -5,6 +5,7 @@
 
 mod operation;
 
+use serde_json::Value;
 use stentor_agent::message::{ToolCall, ToolResultMessage, text_of};
 use stentor_agent::tool::ToolSpec;
 
@@ -46,12 +47,38 @@ impl Exchange<'_> {
 
     /// True when the tool gave the whole of what it was asked for.
     pub fn is_complete(&self) -> bool {
-        let truncation = self
-            .result
-            .details
-            .as_ref()
-            .and_then(|details| details.get("truncation"));
-        !truncation.is_some_and(|cut| cut.get("truncated") != Some(&false.into()) && !cut.is_null())
+        let cut = self.detail("truncation");
+        let is_cut = cut.is_some_and(|cut| cut.get("truncated") != Some(&Value::Bool(false)));
+        let limits = [
+            "matchLimitReached",
+            "resultLimitReached",
+            "entryLimitReached",
+        ];
+        !is_cut && limits.iter().all(|name| self.detail(name).is_none())
+    }
+
+    /// How many lines the file or output has, shown or not.
+    pub fn total_lines(&self) -> usize {
+        let total = self
+            .detail("truncation")
+            .and_then(|cut| cut.get("totalLines")?.as_u64());
+        match total.and_then(|total| usize::try_from(total).ok()) {
+            Some(total) => total,
+            None => self.text().lines().count(),
+        }
+    }
+
+    /// True when the call looked into a README.
+    pub fn is_about_readme(&self) -> bool {
+        ["path", "command"].iter().any(|name| {
+            let value = self.call.arguments.get(*name).and_then(Value::as_str);
+            value.is_some_and(|value| value.to_lowercase().contains("readme"))
+        })
+    }
+
+    fn detail(&self, name: &str) -> Option<&Value> {
+        let details = self.result.details.as_ref()?;
+        details.get(name).filter(|value| !value.is_null())
     }
 }
 
@@ -83,16 +110,16 @@ pub fn next(intent: &Intent, had: &[Exchange], tools: &[ToolSpec]) -> Next {
         (Intent::Write { path, content }, []) => one(tools.write(path, content), "write"),
         (Intent::Append { path, content }, had) => append(path, content, had, &tools),
         (Intent::Replace { path, old, new }, had) => replace(path, old, new, had, &tools),
-        (Intent::SummariseFolder { path }, []) => {
-            let path = path.as_deref();
-            let calls = [tools.list(path), tools.find("*", path, Some(MAX_LISTED))];
-            match calls {
-                [Some(list), Some(find)] => Next::Calls(vec![list, find]),
-                [Some(one), None] | [None, Some(one)] => Next::Calls(vec![one]),
-                [None, None] => Next::Impossible { needs: "ls" },
+        (Intent::SummariseFolder { path }, []) => match tools.list(path.as_deref()) {
+            Some(list) => {
+                let all = tools.find("*", path.as_deref(), Some(MAX_LISTED));
+                Next::Calls(std::iter::once(list).chain(all).collect())
             }
-        }
-        (Intent::SummariseFolder { path }, [list, rest @ ..]) if rest.len() < 2 => {
+            None => Next::Impossible { needs: "ls" },
+        },
+        (Intent::SummariseFolder { path }, [list, rest @ ..])
+            if !rest.iter().any(Exchange::is_about_readme) =>
+        {
             let readme = readme_in(&list.text())
                 .filter(|_| !list.result.is_error)
                 .and_then(|name| {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use stentor_agent::tool::ToolEffect;
 
 use super::*;
@@ -273,6 +273,11 @@ fn a_folder_is_summed_up_from_its_entries_its_files_and_its_readme() {
         call("read", json!({"path": "lib/Readme.md", "limit": 60}))
     );
     let [list, find] = first();
-    let all = [list, find, had("read", "# Lib", false)];
+    let mut readme = had("read", "# Lib", false);
+    readme.0.arguments = json!({"path": "lib/Readme.md"})
+        .as_object()
+        .unwrap()
+        .clone();
+    let all = [list, find, readme];
     assert_eq!(next_after(&intent, &all, ALL), Next::Done);
 }

@@ -68,7 +68,8 @@ fn suggestion(intent: &Intent, text: &str) -> Option<String> {
     let missing = ["no such file", "not found", "enoent", "does not exist"]
         .iter()
         .any(|words| lower.contains(words));
-    if lower.contains("permission denied") || lower.contains("eacces") {
+    // The system's own words, not those of the permission policy.
+    if lower.contains("os error 13") || lower.contains("eacces") {
         return Some("The system does not let this user do that.".to_owned());
     }
     if is_denied(text) {

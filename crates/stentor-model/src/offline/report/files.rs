@@ -31,14 +31,16 @@ pub fn listing(path: Option<&str>, text: &str) -> String {
 }
 
 /// Files found by name.
-pub fn found(pattern: &str, text: &str) -> String {
-    let files = entries(text);
+pub fn found(pattern: &str, exchange: &Exchange) -> String {
+    let text = exchange.text();
+    let files = entries(&text);
     if files.is_empty() {
         return format!("No file is named {}.", code(pattern));
     }
     let names: Vec<String> = files.iter().map(|name| code(name)).collect();
     format!(
-        "Found {} named {}:\n\n{}",
+        "Found {}{} named {}:\n\n{}",
+        at_least(exchange),
         counted(files.len(), "file"),
         code(pattern),
         list(&names, MAX_ENTRIES)
@@ -46,18 +48,19 @@ pub fn found(pattern: &str, text: &str) -> String {
 }
 
 /// Lines found by their text.
-pub fn matches(wanted: &str, path: Option<&str>, text: &str) -> String {
+pub fn matches(wanted: &str, path: Option<&str>, exchange: &Exchange) -> String {
+    let text = exchange.text();
     let found: Vec<Match> = text.lines().filter_map(Match::parse).collect();
     if found.is_empty() {
         return format!("No match for {} in {}.", code(wanted), here_or(path));
     }
     let mut files: Vec<&str> = found.iter().map(|one| one.path).collect();
-    files.dedup();
     files.sort_unstable();
     files.dedup();
     let lines: Vec<String> = found.iter().map(Match::shown).collect();
     format!(
-        "Found {} for {} in {}:\n\n{}",
+        "Found {}{} for {} in {}:\n\n{}",
+        at_least(exchange),
         counted(found.len(), "match"),
         code(wanted),
         counted(files.len(), "file"),
@@ -114,15 +117,14 @@ pub fn folder_summary(path: Option<&str>, had: &[Exchange]) -> String {
     if !folders.is_empty() {
         parts.push(format!("**Folders:** {}", shortened(&folders)));
     }
-    let readme = rest.iter().find(|one| {
-        one.call.arguments.contains_key("limit") && one.call.name == "read" || is_sed(one)
-    });
-    if let Some(all) = rest.first().filter(|one| {
-        !one.result.is_error && !readme.is_some_and(|readme| readme.call.id == one.call.id)
-    }) {
+    let (readmes, all): (Vec<&Exchange>, Vec<&Exchange>) = rest
+        .iter()
+        .filter(|one| !one.result.is_error)
+        .partition(|one| one.is_about_readme());
+    if let Some(all) = all.first() {
         parts.push(kinds(&all.text()));
     }
-    if let Some(readme) = readme.filter(|one| !one.result.is_error) {
+    if let Some(readme) = readmes.first() {
         let text = readme.text();
         if let Some(title) = text.lines().find_map(|line| line.strip_prefix("# ")) {
             parts.push(format!("**README:** {}", title.trim()));
@@ -141,7 +143,7 @@ pub fn file_summary(path: &str, exchange: &Exchange) -> String {
     let mut parts = vec![format!(
         "{} has {} and {}.",
         code(path),
-        counted(text.lines().count(), "line"),
+        counted(exchange.total_lines(), "line"),
         counted(words, "word")
     )];
     let prose = path.ends_with(".md") || path.ends_with(".txt") || path.ends_with(".rst");
@@ -274,13 +276,13 @@ fn kinds(text: &str) -> String {
     format!("**Files in all:** {at_least}{total} ({})", shown.join(", "))
 }
 
-fn is_sed(exchange: &Exchange) -> bool {
-    let command = exchange
-        .call
-        .arguments
-        .get("command")
-        .and_then(|value| value.as_str());
-    command.is_some_and(|command| command.starts_with("sed -n"))
+/// What to say before a number that may be larger.
+fn at_least(exchange: &Exchange) -> &'static str {
+    if exchange.is_complete() {
+        ""
+    } else {
+        "at least "
+    }
 }
 
 fn shortened(names: &[String]) -> String {
@@ -349,7 +351,7 @@ fn is_definition(line: &str) -> bool {
 }
 
 /// With a capital letter, for the beginning of a sentence.
-fn start(text: &str) -> String {
+pub fn start(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_uppercase().chain(chars).collect(),

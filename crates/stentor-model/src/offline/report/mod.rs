@@ -35,10 +35,8 @@ pub fn report(intent: &Intent, had: &[Exchange], prompt: &str) -> String {
         // The last of two calls listed what turned out to be a folder.
         (Intent::Read { path, .. }, [_, last]) => files::listing(Some(path), &last.text()),
         (Intent::Read { path, lines }, [.., last]) => read(path, *lines, last),
-        (Intent::FindFiles { pattern, .. }, [.., last]) => files::found(pattern, &last.text()),
-        (Intent::Search { text, path }, [.., last]) => {
-            files::matches(text, path.as_deref(), &last.text())
-        }
+        (Intent::FindFiles { pattern, .. }, [.., last]) => files::found(pattern, last),
+        (Intent::Search { text, path }, [.., last]) => files::matches(text, path.as_deref(), last),
         (Intent::Run { command }, [.., last]) => ran(command, last),
         (Intent::Write { .. }, [.., last]) => first_sentence(&last.text()),
         (Intent::Append { path, content }, [.., last]) => match last.call.name.as_str() {
@@ -164,9 +162,8 @@ fn read(path: &str, lines: Lines, exchange: &Exchange) -> String {
             code(path)
         ),
     };
-    let total = text.lines().count();
     let size = match lines {
-        Lines::All => format!(" ({})", counted(total, "line")),
+        Lines::All => format!(" ({})", counted(exchange.total_lines(), "line")),
         Lines::From { .. } | Lines::Last { .. } => String::new(),
     };
     format!(
@@ -229,9 +226,13 @@ fn count_lines(path: Option<&str>, exchange: &Exchange) -> String {
     let text = exchange.text();
     let lines = match text.trim().parse::<usize>() {
         Ok(lines) if exchange.call.name == "bash" => lines,
-        _ => text.lines().count(),
+        _ => exchange.total_lines(),
     };
-    format!("{} has {}.", here_or(path), counted(lines, "line"))
+    format!(
+        "{} has {}.",
+        files::start(&here_or(path)),
+        counted(lines, "line")
+    )
 }
 
 fn plan(items: &[String], kept: bool) -> String {

@@ -41,12 +41,20 @@ fn failed(tool: &'static str, text: &'static str) -> (&'static str, Value, &'sta
 
 #[test]
 fn a_listing_counts_and_lists() {
-    check("list src", &[ok("ls", "a.rs\nsub/\n")], expect![[r#"
+    check(
+        "list src",
+        &[ok("ls", "a.rs\nsub/\n")],
+        expect![[r#"
         `src` has 2 entries: 1 folder and 1 file.
 
         - `a.rs`
-        - `sub/`"#]]);
-    check("list", &[ok("ls", "(empty directory)")], expect!["This folder is empty."]);
+        - `sub/`"#]],
+    );
+    check(
+        "list",
+        &[ok("ls", "(empty directory)")],
+        expect!["This folder is empty."],
+    );
 }
 
 #[test]
@@ -69,11 +77,15 @@ fn matches_are_counted_by_file() {
         &[ok("grep", "No matches found")],
         expect!["No match for `TODO` in this folder."],
     );
-    check("find *.rs", &[ok("find", "src/a.rs\nb.rs")], expect![[r#"
+    check(
+        "find *.rs",
+        &[ok("find", "src/a.rs\nb.rs")],
+        expect![[r#"
         Found 2 files named `*.rs`:
 
         - `src/a.rs`
-        - `b.rs`"#]]);
+        - `b.rs`"#]],
+    );
     check(
         "find *.rs",
         &[ok("find", "No files found matching pattern")],
@@ -115,22 +127,34 @@ fn a_file_is_shown_in_a_fence_it_does_not_contain() {
 
             `find files named a.rs` looks for it in all folders."#]],
     );
-    check("show src/", &[ok("ls", "a.rs")], expect![[r#"
+    check(
+        "show src/",
+        &[ok("ls", "a.rs")],
+        expect![[r#"
         `src/` has 1 entry: no folders and 1 file.
 
-        - `a.rs`"#]]);
+        - `a.rs`"#]],
+    );
 }
 
 #[test]
 fn a_command_shows_its_output_or_its_failure() {
-    check("run `ls`", &[ok("bash", "a\nb\n")], expect![[r#"
+    check(
+        "run `ls`",
+        &[ok("bash", "a\nb\n")],
+        expect![[r#"
         `ls` succeeded and printed 2 lines:
 
         ```text
         a
         b
-        ```"#]]);
-    check("run `true`", &[ok("bash", "(no output)")], expect!["`true` succeeded and printed nothing."]);
+        ```"#]],
+    );
+    check(
+        "run `true`",
+        &[ok("bash", "(no output)")],
+        expect!["`true` succeeded and printed nothing."],
+    );
     check(
         "run `make`",
         &[failed("bash", "boom\n\nCommand exited with code 2")],
@@ -223,9 +247,13 @@ fn a_folder_is_summed_up() {
 
 #[test]
 fn a_plan_is_a_numbered_list() {
-    check("plan: a; b", &[ok("todo", "ok")], expect![[r#"
+    check(
+        "plan: a; b",
+        &[ok("todo", "ok")],
+        expect![[r#"
         The plan is written down, 2 steps:
 
         1. a
-        2. b"#]]);
+        2. b"#]],
+    );
 }

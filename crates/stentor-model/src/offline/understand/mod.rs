@@ -78,6 +78,7 @@ const POLITE_ENDS: &[&[&str]] = &[
     &["thanks"],
     &["now"],
     &["pls"],
+    &["and"],
     &[""],
 ];
 
