@@ -135,10 +135,10 @@ fn every_intent_has_its_call_and_a_way_with_only_a_shell() {
         (
             Intent::CountLines { path: path("-x") },
             bash(
-                "if [ -d './-x' ]; then find './-x' -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < './-x'; fi",
+                "if [ -d ./-x ]; then find ./-x -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < ./-x; fi",
             ),
             bash(
-                "if [ -d './-x' ]; then find './-x' -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < './-x'; fi",
+                "if [ -d ./-x ]; then find ./-x -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < ./-x; fi",
             ),
         ),
         (
