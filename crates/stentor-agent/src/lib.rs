@@ -7,11 +7,13 @@
 //! are the vocabulary; [`session`] owns the state; [`turn`] is what happens in a run; [`store`] is
 //! what is on disk.
 
+pub mod arguments;
 pub mod clock;
 pub mod event;
 pub mod live;
 pub mod message;
 pub mod model;
 pub mod permission;
+pub mod policy;
 pub mod tool;
 pub mod usage;
