@@ -1,0 +1,5 @@
+//! The parts of the `stentor` program: its command line, its configuration, what it prints.
+//!
+//! They are a library so that each can be tested by itself; `main.rs` puts them together.
+
+pub mod config;
