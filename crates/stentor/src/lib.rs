@@ -2,4 +2,6 @@
 //!
 //! They are a library so that each can be tested by itself; `main.rs` puts them together.
 
+pub mod args;
 pub mod config;
+pub mod print;

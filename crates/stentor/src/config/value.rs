@@ -89,9 +89,9 @@ pub struct Name(pub String);
 
 impl Setting for Name {
     fn read(input: &Input<'_>) -> Result<Self, Problem> {
-        let text = input.text("a name in quotes")?;
+        let text = input.text("a name")?;
         if text.trim().is_empty() || text.contains(char::is_control) {
-            return Err(input.problem("a name in quotes"));
+            return Err(input.problem("a name"));
         }
         Ok(Self(text))
     }
@@ -382,7 +382,7 @@ mod tests {
         );
         assert_eq!(
             from_toml::<Name>("\" \""),
-            Err("is \" \", expected a name in quotes".into())
+            Err("is \" \", expected a name".into())
         );
     }
 

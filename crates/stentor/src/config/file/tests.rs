@@ -27,7 +27,7 @@ fn wrong_keys_say_where_they_are_and_what_was_meant() {
             config.toml:4:1: unknown key `retry.max_atempts`; did you mean `retry.max_attempts`?
             config.toml:5:1: unknown key `retry.colour`
             config.toml:6:2: unknown key `compation`; did you mean `compaction`?
-            config.toml:8:1: `provider` is a table, expected a name in quotes"#]],
+            config.toml:8:1: `provider` is a table, expected a name"#]],
     );
 }
 
@@ -40,7 +40,7 @@ fn wrong_values_say_where_they_are_and_what_is_expected() {
             config.toml:2:9: `tools` is "read", expected a list of names, as in ["read", "bash"]
             config.toml:3:14: `auto_retry` is "yes", expected true or false
             config.toml:4:9: `retry` is 3, expected a table, as in [retry]
-            config.toml:5:9: `model` is 4, expected a name in quotes
+            config.toml:5:9: `model` is 4, expected a name
             config.toml:6:17: `steering_mode` is "one", expected all or one-at-a-time
             config.toml:8:8: `budget.cost` is -1, expected a number, zero or more
             config.toml:9:9: `budget.turns` is 2.5, expected a whole number, zero or more"#]],
@@ -68,7 +68,7 @@ fn rules_with_wrong_keys_or_values_are_refused_one_by_one() {
             config.toml:5:1: unknown key `permissions.tol`; did you mean `tool`?
             config.toml:6:12: `permissions.decision` is "alow", expected allow, ask or deny; did you mean `allow`?
             config.toml:9:10: `permissions.effect` is "write", expected nothing, reads, writes or executes; did you mean `writes`?
-            config.toml:11:11: `permissions.command` is 3, expected a name in quotes"#]],
+            config.toml:11:11: `permissions.command` is 3, expected a name"#]],
     );
     check_errors(
         "permissions = [1]\n",
