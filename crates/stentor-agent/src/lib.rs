@@ -8,10 +8,13 @@
 //! what is on disk.
 
 pub mod clock;
+pub mod context_files;
 pub mod event;
+pub mod export;
 pub mod live;
 pub mod message;
 pub mod model;
 pub mod permission;
+pub mod system_prompt;
 pub mod tool;
 pub mod usage;
