@@ -3,5 +3,7 @@
 //! They are a library so that each can be tested by itself; `main.rs` puts them together.
 
 pub mod args;
+pub mod commands;
 pub mod config;
+pub mod overview;
 pub mod print;

@@ -1,0 +1,4 @@
+//! What the program can do, one module for each.
+
+pub mod config;
+pub mod describe;
