@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::dialog::{Dialog, DialogAnswer};
+use crate::event::EventKind;
 use crate::message::ContentBlock;
 
 /// Something a model can have done.
@@ -222,7 +224,16 @@ pub trait ToolHost: Send + Sync {
 
     /// Replaces the plan and tells everybody.
     fn set_plan(&self, plan: Plan);
+
+    /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked.
+    fn ask(&self, dialog: Dialog) -> DialogFuture;
+
+    /// Tells everybody something.
+    fn publish(&self, event: EventKind);
 }
+
+/// A question that is being asked. Dropping it withdraws the question.
+pub type DialogFuture = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
 
 /// The plan the model keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

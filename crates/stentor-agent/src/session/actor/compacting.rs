@@ -1,0 +1,180 @@
+//! Deciding what to compact, and recording it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Actor, Afterwards};
+use crate::conversation::{self, Item, estimate_tokens};
+use crate::event::{CompactionReason, CompactionResult};
+use crate::message::{CompactionSummary, KnownMessage, Message};
+use crate::permission::PermissionAnswer;
+use crate::session::command::Reply;
+use crate::store::{Compaction, EntryKind, StoreError};
+use crate::turn::{CompactionPlan, Work, find_cut};
+
+impl Actor {
+    /// Compacts because somebody asked for it. A running turn is stopped first.
+    pub(super) fn compact(
+        &mut self,
+        instructions: Option<String>,
+        reply: Reply<Result<CompactionResult, String>>,
+    ) {
+        if let Some(activity) = &self.activity {
+            activity.cancel.cancel();
+            self.answer_all_questions(PermissionAnswer::Cancelled);
+            self.afterwards.push(Afterwards::Compact {
+                instructions,
+                reply,
+            });
+        } else {
+            self.start(
+                Work::Compact {
+                    instructions,
+                    reply,
+                },
+                None,
+            );
+        }
+    }
+
+    /// What to summarise. `None` when nothing needs to be, an error when nothing can be.
+    pub(super) fn plan_compaction(
+        &self,
+        reason: CompactionReason,
+    ) -> Result<Option<Box<CompactionPlan>>, String> {
+        let Some(chosen) = &self.settings.model else {
+            return Err("No model selected.".to_owned());
+        };
+        let window = chosen.info.context_window;
+        let manual = reason == CompactionReason::Manual;
+        if !manual && !self.settings.auto_compaction {
+            return Ok(None);
+        }
+        let tokens_before = self.conversation.tokens();
+        let near = window.saturating_sub(self.settings.compaction.reserve_tokens);
+        if reason == CompactionReason::Threshold && (window == 0 || tokens_before <= near) {
+            return Ok(None);
+        }
+        let items = self.conversation.items();
+        if manual && self.only_just_compacted() {
+            return Err("Already compacted".to_owned());
+        }
+        // What is kept must leave room in the window, or compacting would not help.
+        let keep = self.settings.compaction.keep_recent_tokens.min(near / 2);
+        let force = reason != CompactionReason::Threshold;
+        let Some(cut) = find_cut(items, keep, force) else {
+            return if reason == CompactionReason::Threshold {
+                Ok(None)
+            } else {
+                Err("Nothing to compact (session too small)".to_owned())
+            };
+        };
+        let Some(first_kept) = items.get(cut) else {
+            return Err("Nothing to compact (session too small)".to_owned());
+        };
+        let model = chosen
+            .opened
+            .as_ref()
+            .map_err(|error| error.message.clone())?;
+        Ok(Some(Box::new(CompactionPlan {
+            model: Arc::clone(model),
+            older: conversation::lower(items[..cut].iter().map(|item| &item.message)),
+            first_kept_entry_id: first_kept.entry_id.clone(),
+            tokens_before,
+            instructions: None,
+        })))
+    }
+
+    /// Records a compaction: an entry that refers to what is kept, never a copy of it.
+    pub(super) fn compacted(
+        &mut self,
+        mut result: CompactionResult,
+    ) -> Result<CompactionResult, StoreError> {
+        let items = self.conversation.items();
+        let first_kept = items
+            .iter()
+            .position(|item| item.entry_id == result.first_kept_entry_id);
+        let first_kept = first_kept.unwrap_or(items.len());
+        let details = json!({
+            "readFiles": result.read_files,
+            "modifiedFiles": result.modified_files,
+        });
+        let entry_id = self.append(
+            EntryKind::Compaction(Compaction {
+                summary: result.summary.clone(),
+                first_kept_entry_id: result.first_kept_entry_id.clone(),
+                tokens_before: result.tokens_before,
+                details: Some(details),
+                extra: serde_json::Map::new(),
+            }),
+            true,
+        )?;
+        let message: Message = KnownMessage::CompactionSummary(CompactionSummary {
+            summary: result.summary.clone(),
+            tokens_before: result.tokens_before,
+            timestamp: self.environment.clock.now_ms(),
+        })
+        .into();
+        self.conversation.compact(
+            Item {
+                entry_id,
+                message: Arc::new(message),
+            },
+            first_kept,
+        );
+        let items = self.conversation.items();
+        result.tokens_after = items
+            .iter()
+            .map(|item| estimate_tokens(&item.message))
+            .sum();
+        self.note_settings_again()?;
+        Ok(result)
+    }
+
+    /// Repeats what a reader of the newest part of the file must know: opening a long session
+    /// does not read what lies before the compaction.
+    fn note_settings_again(&mut self) -> Result<(), StoreError> {
+        if let Some(info) = self.settings.info() {
+            let (provider, model_id) = (info.provider.clone(), info.id.clone());
+            self.append(EntryKind::ModelChange { provider, model_id }, true)?;
+        }
+        let thinking_level = Some(self.settings.thinking.to_string());
+        self.append(EntryKind::ThinkingLevelChange { thinking_level }, true)?;
+        if let Some(name) = self.name.clone() {
+            self.append(EntryKind::SessionInfo { name }, true)?;
+        }
+        let waiting: Vec<_> = self.waiting.all().cloned().collect();
+        for queued in waiting {
+            self.note_queued(&queued)?;
+        }
+        Ok(())
+    }
+
+    /// True when nothing was said since the last compaction.
+    fn only_just_compacted(&self) -> bool {
+        let items = self.conversation.items();
+        let Some(Message::Known(KnownMessage::CompactionSummary(summary))) =
+            items.first().map(|item| &*item.message)
+        else {
+            return false;
+        };
+        items
+            .iter()
+            .skip(1)
+            .all(|item| written_at(&item.message) <= summary.timestamp)
+    }
+}
+
+fn written_at(message: &Message) -> u64 {
+    match message {
+        Message::Known(KnownMessage::User(m) | KnownMessage::Developer(m)) => m.timestamp,
+        Message::Known(KnownMessage::Assistant(m)) => m.timestamp,
+        Message::Known(KnownMessage::ToolResult(m)) => m.timestamp,
+        Message::Known(KnownMessage::BashExecution(m)) => m.timestamp,
+        Message::Known(KnownMessage::Custom(m)) => m.timestamp,
+        Message::Known(KnownMessage::BranchSummary(m)) => m.timestamp,
+        Message::Known(KnownMessage::CompactionSummary(m)) => m.timestamp,
+        Message::Other(_) => 0,
+    }
+}

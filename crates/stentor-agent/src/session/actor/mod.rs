@@ -1,0 +1,538 @@
+//! The task that owns a session's state.
+//!
+//! It answers three kinds of messages: commands of handles, requests of the run it started, and
+//! news from the tasks it started beside the run. Nothing it does takes long; what does is a task
+//! of its own that reports back.
+
+mod asking;
+mod bash;
+mod choosing;
+mod compacting;
+mod prompting;
+mod queueing;
+mod reading;
+mod requests;
+mod restoring;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::command::{Command, Reply, Started};
+use super::dialogs::Dialogs;
+use super::error::SessionError;
+use super::options::{Environment, SessionOptions, Storage};
+use super::queues::{QueueKind, WaitingMessages};
+use super::record::Record;
+use super::settings::Settings;
+use super::tool_host::SessionToolHost;
+use crate::clock::iso_time;
+use crate::conversation::Conversation;
+use crate::event::{CompactionResult, EventKind, InterruptMode, NoticeLevel, StateChange};
+use crate::hub::Hub;
+use crate::message::{ContentBlock, Message};
+use crate::policy::Policy;
+use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
+use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
+use crate::turn::{Link, Request, RetryPolicy, Signals};
+use crate::usage::Usage;
+
+use asking::OpenQuestion;
+use bash::FinishedBash;
+
+/// News the actor's own tasks may have waiting for it.
+const NEWS: usize = 16;
+
+/// What a session begins with.
+pub(super) enum Beginning {
+    New,
+    Resumed(Box<Opened>),
+}
+
+/// The owner of a session's state.
+pub(super) struct Actor {
+    id: Arc<str>,
+    environment: Environment,
+    hub: Hub,
+    commands: mpsc::Receiver<Command>,
+    requests: (mpsc::Sender<Request>, mpsc::Receiver<Request>),
+    news: (mpsc::Sender<News>, mpsc::Receiver<News>),
+    signals: Arc<Signals>,
+
+    record: Record,
+    conversation: Conversation,
+    leaf: Option<String>,
+    name: Option<String>,
+    settings: Settings,
+    waiting: WaitingMessages,
+    policy: Policy,
+
+    cwd: Arc<Path>,
+    system_prompt: Arc<str>,
+    tools: Arc<[Arc<dyn Tool>]>,
+    specs: Arc<[ToolSpec]>,
+    place: Arc<dyn Place>,
+    host: Arc<SessionToolHost>,
+    retry: RetryPolicy,
+
+    activity: Option<Activity>,
+    /// What begins when the activity that is being stopped is over.
+    afterwards: Vec<Afterwards>,
+    dialogs: Arc<Dialogs>,
+    questions: HashMap<u64, OpenQuestion>,
+    next_question: u64,
+    bash: HashMap<u64, CancellationToken>,
+    next_bash: u64,
+    /// Commands of the user that ended during a run: the model hears of them after it.
+    unheard_bash: Vec<Arc<Message>>,
+    consumed: Consumed,
+}
+
+/// Something that is running.
+struct Activity {
+    cancel: CancellationToken,
+    cancel_retry: CancellationToken,
+    /// Told when it is over.
+    waiters: Vec<Reply<()>>,
+}
+
+/// Something that waits for an activity to be over.
+enum Afterwards {
+    Prompt {
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<Started, SessionError>>,
+    },
+    Compact {
+        instructions: Option<String>,
+        reply: Reply<Result<CompactionResult, String>>,
+    },
+}
+
+/// What the session consumed so far.
+enum Consumed {
+    Known {
+        usage: Usage,
+        turns: u64,
+    },
+    /// A resumed session: its file knows, and is asked when somebody wants to know.
+    Unread,
+}
+
+/// What the actor's own tasks tell it.
+enum News {
+    BashEnded(Box<FinishedBash>),
+    /// The running activity ended by a panic.
+    ActivityDied,
+}
+
+impl Actor {
+    pub fn new(
+        environment: Environment,
+        options: SessionOptions,
+        beginning: Beginning,
+        commands: mpsc::Receiver<Command>,
+    ) -> Result<Self, SessionError> {
+        let (record, opened) = match beginning {
+            Beginning::New => (Self::new_record(&environment, &options)?, None),
+            Beginning::Resumed(opened) => {
+                let Opened {
+                    journal,
+                    context,
+                    leaf,
+                    name,
+                    model,
+                    thinking_level,
+                    warnings,
+                } = *opened;
+                let rest = restoring::Stored {
+                    context,
+                    leaf,
+                    name,
+                    model,
+                    thinking_level,
+                    warnings,
+                };
+                (Record::Kept(journal), Some(rest))
+            }
+        };
+        let id: Arc<str> = Arc::from(record.header().id.as_str());
+        let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
+        let dialogs = Arc::new(Dialogs::new(hub.clone()));
+        let mut actor = Self {
+            hub: hub.clone(),
+            commands,
+            requests: mpsc::channel(crate::turn::LINK_REQUESTS),
+            news: mpsc::channel(NEWS),
+            signals: Arc::default(),
+            record,
+            conversation: Conversation::default(),
+            leaf: None,
+            name: options.name.clone(),
+            settings: Settings::new(&environment, &options),
+            waiting: WaitingMessages::default(),
+            policy: options.policy.clone(),
+            cwd: Arc::from(options.cwd.as_path()),
+            system_prompt: Arc::clone(&options.system_prompt),
+            tools: Arc::new([]),
+            specs: Arc::new([]),
+            place: Arc::clone(&options.place),
+            host: Arc::new(SessionToolHost::new(
+                hub,
+                Arc::clone(&dialogs),
+                Plan::default(),
+            )),
+            retry: options.retry,
+            activity: None,
+            afterwards: Vec::new(),
+            dialogs,
+            questions: HashMap::new(),
+            next_question: 1,
+            bash: HashMap::new(),
+            next_bash: 1,
+            unheard_bash: Vec::new(),
+            consumed: Consumed::Known {
+                usage: Usage::default(),
+                turns: 0,
+            },
+            id,
+            environment,
+        };
+        actor.set_tools(options.tools.clone());
+        match opened {
+            Some(stored) => actor.restore(stored, &options)?,
+            None => actor.note_beginning()?,
+        }
+        if matches!(options.storage, Storage::FolderAtOnce(_)) {
+            actor.record.keep(&*actor.environment.clock)?;
+        }
+        Ok(actor)
+    }
+
+    pub fn id(&self) -> Arc<str> {
+        Arc::clone(&self.id)
+    }
+
+    pub fn hub(&self) -> Hub {
+        self.hub.clone()
+    }
+
+    pub fn dialogs(&self) -> Arc<Dialogs> {
+        Arc::clone(&self.dialogs)
+    }
+
+    /// Lives until it is closed or nobody holds a handle any more.
+    pub async fn live(mut self) {
+        loop {
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(Command::Close { reply }) => {
+                        self.wind_down().await;
+                        // Who asked may be gone; the session is closed all the same.
+                        reply.send(()).ok();
+                        return;
+                    }
+                    Some(command) => self.handle(command).await,
+                    None => {
+                        self.wind_down().await;
+                        return;
+                    }
+                },
+                Some(request) = self.requests.1.recv() => self.serve(request).await,
+                Some(news) = self.news.1.recv() => self.hear(news).await,
+            }
+        }
+    }
+
+    fn new_record(
+        environment: &Environment,
+        options: &SessionOptions,
+    ) -> Result<Record, StoreError> {
+        let id = options
+            .id
+            .clone()
+            .unwrap_or_else(|| environment.clock.session_id());
+        let header = Header {
+            version: store::CURRENT_VERSION,
+            id,
+            timestamp: iso_time(environment.clock.now_ms()),
+            cwd: options.cwd.to_string_lossy().into_owned(),
+            parent_session: options.parent_session.clone(),
+            title: None,
+        };
+        match &options.storage {
+            Storage::Memory => Ok(Record::Kept(store::memory(header))),
+            Storage::Folder(folder) | Storage::FolderAtOnce(folder) => {
+                Record::planned(folder.clone(), header)
+            }
+        }
+    }
+
+    /// A new session's first entries: the model, the thinking level and the name it begins with.
+    fn note_beginning(&mut self) -> Result<(), StoreError> {
+        if let Some(info) = self.settings.info() {
+            let (provider, model_id) = (info.provider.clone(), info.id.clone());
+            self.append(EntryKind::ModelChange { provider, model_id }, false)?;
+        }
+        let thinking_level = Some(self.settings.thinking.to_string());
+        self.append(EntryKind::ThinkingLevelChange { thinking_level }, false)?;
+        if let Some(name) = self.name.clone() {
+            self.append(EntryKind::SessionInfo { name }, false)?;
+        }
+        Ok(())
+    }
+
+    async fn handle(&mut self, command: Command) {
+        match command {
+            Command::Prompt { content, reply } => self.prompt(content, reply).await,
+            Command::Enqueue {
+                queue,
+                content,
+                reply,
+            } => {
+                let result = self.enqueue(queue, content).await;
+                answer(reply, result);
+            }
+            Command::ClearQueues { reply } => {
+                let cleared = self.clear_queues();
+                answer(reply, cleared);
+            }
+            Command::RemoveQueued { queue, text, reply } => {
+                let removed = self.remove_queued(queue, &text);
+                answer(reply, removed);
+            }
+            Command::PromoteQueued { text, reply } => {
+                let promoted = self.promote_queued(&text).await;
+                answer(reply, promoted);
+            }
+            Command::Abort { reply } => self.abort(reply),
+            Command::AbortRetry => {
+                if let Some(activity) = &self.activity {
+                    activity.cancel_retry.cancel();
+                }
+            }
+            Command::Bash {
+                command,
+                exclude_from_context,
+                reply,
+            } => {
+                self.start_bash(command, exclude_from_context, reply);
+            }
+            Command::AbortBash => {
+                for cancel in self.bash.values() {
+                    cancel.cancel();
+                }
+            }
+            Command::Compact {
+                instructions,
+                reply,
+            } => self.compact(instructions, reply),
+            Command::SetModel {
+                provider,
+                id,
+                reply,
+            } => {
+                let result = self.set_model(&provider, &id);
+                answer(reply, result);
+            }
+            Command::CycleModel { backward, reply } => {
+                let result = self.cycle_model(backward);
+                answer(reply, result);
+            }
+            Command::SetThinking { level, reply } => {
+                let result = self.set_thinking(level);
+                answer(reply, result);
+            }
+            Command::CycleThinking { reply } => {
+                let result = self.cycle_thinking();
+                answer(reply, result);
+            }
+            Command::SetSteeringMode(mode) => {
+                self.settings.steering_mode = mode;
+                self.changed(StateChange::SteeringMode(mode));
+            }
+            Command::SetFollowUpMode(mode) => {
+                self.settings.follow_up_mode = mode;
+                self.changed(StateChange::FollowUpMode(mode));
+            }
+            Command::SetInterruptMode(mode) => {
+                self.settings.interrupt_mode = mode;
+                self.signal_steering();
+                self.changed(StateChange::InterruptMode(mode));
+            }
+            Command::SetAutoCompaction(on) => {
+                self.settings.auto_compaction = on;
+                self.changed(StateChange::AutoCompaction(on));
+            }
+            Command::SetAutoRetry(on) => {
+                self.settings.auto_retry = on;
+                self.changed(StateChange::AutoRetry(on));
+            }
+            Command::SetPermissionMode(mode) => {
+                self.policy.set_mode(mode);
+                self.changed(StateChange::PermissionMode(mode));
+            }
+            Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
+            Command::AnswerDialog {
+                id,
+                answer: given,
+                reply,
+            } => {
+                answer(reply, self.dialogs.answer(id, given));
+            }
+            Command::AnswerPermission {
+                id,
+                answer: given,
+                reply,
+            } => {
+                let result = self.answer_question(id, given);
+                answer(reply, result);
+            }
+            Command::SetName { name, reply } => {
+                let result = self.set_name(&name);
+                answer(reply, result);
+            }
+            Command::SetPlan(plan) => self.host.set_plan(plan),
+            Command::SetTools(tools) => self.set_tools(tools),
+            Command::State { reply } => answer(reply, Box::new(self.state())),
+            Command::Stats { reply } => {
+                let stats = self.stats().map(Box::new);
+                answer(reply, stats);
+            }
+            Command::Messages { reply } => answer(reply, self.conversation.messages()),
+            Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
+            Command::Entries { reply } => answer(reply, self.entries()),
+            Command::UserMessages { reply } => {
+                answer(
+                    reply,
+                    self.record.user_messages().map_err(SessionError::from),
+                );
+            }
+            Command::Fork { point, reply } => {
+                let forked = self.fork(point);
+                answer(reply, forked);
+            }
+            // The loop itself takes this one.
+            Command::Close { reply } => answer(reply, ()),
+        }
+    }
+
+    async fn hear(&mut self, news: News) {
+        match news {
+            News::BashEnded(finished) => self.bash_ended(*finished).await,
+            News::ActivityDied => {
+                let message = "the agent failed inside and gave up this run".to_owned();
+                self.hub.publish(EventKind::Notice {
+                    level: NoticeLevel::Error,
+                    message,
+                });
+                self.activity_over().await;
+            }
+        }
+    }
+
+    /// Adds an entry after the newest one. With `must_last` it is in the file when this returns.
+    fn append(&mut self, kind: EntryKind, must_last: bool) -> Result<String, StoreError> {
+        let id = self.new_entry_id();
+        self.append_as(id, kind, must_last)
+    }
+
+    fn append_as(
+        &mut self,
+        id: String,
+        kind: EntryKind,
+        must_last: bool,
+    ) -> Result<String, StoreError> {
+        let timestamp = iso_time(self.environment.clock.now_ms());
+        let entry = Entry {
+            id: id.clone(),
+            parent_id: self.leaf.clone(),
+            timestamp,
+            kind,
+        };
+        self.record
+            .append(&entry, must_last, &*self.environment.clock)?;
+        self.leaf = Some(id.clone());
+        self.hub
+            .publish(EventKind::EntryAppended { id: id.clone() });
+        Ok(id)
+    }
+
+    /// Adds a message to the conversation and to the file.
+    fn append_message(&mut self, id: String, message: Arc<Message>) -> Result<(), StoreError> {
+        let kind = EntryKind::Message {
+            message: Arc::clone(&message),
+        };
+        let id = self.append_as(id, kind, true)?;
+        self.conversation.push(id, message);
+        Ok(())
+    }
+
+    fn new_entry_id(&self) -> String {
+        // The ids in context are the ones a new entry could be confused with in practice; the
+        // reader resolves a parent to the nearest entry before, so older ones do no harm.
+        store::new_entry_id(&*self.environment.clock, |id| {
+            self.leaf.as_deref() == Some(id)
+                || self
+                    .conversation
+                    .items()
+                    .iter()
+                    .any(|item| item.entry_id == id)
+        })
+    }
+
+    fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
+        self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        self.tools = tools.into();
+    }
+
+    fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(SessionError::EmptyName);
+        }
+        self.append(
+            EntryKind::SessionInfo {
+                name: name.to_owned(),
+            },
+            false,
+        )?;
+        self.name = Some(name.to_owned());
+        self.changed(StateChange::Name(self.name.clone()));
+        Ok(())
+    }
+
+    fn changed(&self, change: StateChange) {
+        self.hub.publish(EventKind::StateChanged(change));
+    }
+
+    /// Lets the running turn see whether a steering message must not wait.
+    fn signal_steering(&self) {
+        let now = self.settings.interrupt_mode == InterruptMode::Immediate
+            && self.waiting.has(QueueKind::Steering);
+        self.signals.steering_now.store(now, Ordering::Release);
+    }
+
+    fn link(&self, cancel: CancellationToken, cancel_retry: CancellationToken) -> Link {
+        Link {
+            hub: self.hub.clone(),
+            clock: Arc::clone(&self.environment.clock),
+            requests: self.requests.0.clone(),
+            signals: Arc::clone(&self.signals),
+            retry: self.retry,
+            cwd: Arc::clone(&self.cwd),
+            spill_dir: Arc::clone(&self.environment.spill_dir),
+            session_id: Arc::clone(&self.id),
+            cancel,
+            cancel_retry,
+        }
+    }
+}
+
+/// Answers. Who asked may have gone away; then nobody misses the answer.
+fn answer<T>(reply: Reply<T>, value: T) {
+    reply.send(value).ok();
+}

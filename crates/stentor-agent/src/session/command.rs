@@ -1,0 +1,131 @@
+//! What a handle asks of the actor.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::error::SessionError;
+use super::queues::QueueKind;
+use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use crate::dialog::DialogAnswer;
+use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::message::{ContentBlock, Message};
+use crate::model::ThinkingLevel;
+use crate::permission::{PermissionAnswer, PermissionMode};
+use crate::store::{Entry, Header, Opened};
+use crate::tool::{Plan, Tool};
+
+/// Commands a session may have waiting. A caller waits when it is full.
+pub(super) const COMMANDS: usize = 64;
+
+/// Where the answer to a command goes.
+pub(super) type Reply<T> = oneshot::Sender<T>;
+
+/// What a handle asks of the actor.
+pub(super) enum Command {
+    Prompt {
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<Started, SessionError>>,
+    },
+    Enqueue {
+        queue: QueueKind,
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<(), SessionError>>,
+    },
+    ClearQueues {
+        reply: Reply<Queues>,
+    },
+    RemoveQueued {
+        queue: QueueKind,
+        text: String,
+        reply: Reply<bool>,
+    },
+    PromoteQueued {
+        text: String,
+        reply: Reply<Result<bool, SessionError>>,
+    },
+    Abort {
+        reply: Reply<()>,
+    },
+    AbortRetry,
+    Bash {
+        command: String,
+        exclude_from_context: bool,
+        reply: Reply<Result<BashResult, SessionError>>,
+    },
+    AbortBash,
+    Compact {
+        instructions: Option<String>,
+        reply: Reply<Result<CompactionResult, String>>,
+    },
+    SetModel {
+        provider: String,
+        id: String,
+        reply: Reply<Result<ModelChoice, SessionError>>,
+    },
+    CycleModel {
+        backward: bool,
+        reply: Reply<Result<Option<ModelChoice>, SessionError>>,
+    },
+    SetThinking {
+        level: ThinkingLevel,
+        reply: Reply<Result<ThinkingLevel, SessionError>>,
+    },
+    CycleThinking {
+        reply: Reply<Result<Option<ThinkingLevel>, SessionError>>,
+    },
+    SetSteeringMode(QueueMode),
+    SetFollowUpMode(QueueMode),
+    SetInterruptMode(InterruptMode),
+    SetAutoCompaction(bool),
+    SetAutoRetry(bool),
+    SetPermissionMode(PermissionMode),
+    /// Whether somebody can be asked for a permission.
+    SetCanAsk(bool),
+    AnswerPermission {
+        id: u64,
+        answer: PermissionAnswer,
+        reply: Reply<Result<(), SessionError>>,
+    },
+    AnswerDialog {
+        id: u64,
+        answer: DialogAnswer,
+        reply: Reply<bool>,
+    },
+    SetName {
+        name: String,
+        reply: Reply<Result<(), SessionError>>,
+    },
+    SetPlan(Plan),
+    SetTools(Vec<Arc<dyn Tool>>),
+    State {
+        reply: Reply<Box<SessionState>>,
+    },
+    Stats {
+        reply: Reply<Result<Box<SessionStats>, SessionError>>,
+    },
+    Messages {
+        reply: Reply<Vec<Arc<Message>>>,
+    },
+    LastText {
+        reply: Reply<Option<String>>,
+    },
+    Entries {
+        reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
+    },
+    UserMessages {
+        reply: Reply<Result<Vec<(String, String)>, SessionError>>,
+    },
+    Fork {
+        point: ForkPoint,
+        reply: Reply<Result<(Opened, Option<String>), SessionError>>,
+    },
+    Close {
+        reply: Reply<()>,
+    },
+}
+
+/// A prompt that is on disk. The run begins when `go` is used or dropped.
+pub(super) struct Started {
+    pub go: oneshot::Sender<()>,
+}

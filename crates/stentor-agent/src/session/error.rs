@@ -1,0 +1,43 @@
+//! Why a session did not do what it was asked.
+
+use crate::model::ModelError;
+use crate::store::StoreError;
+
+/// Why a session did not do what it was asked. Each variant is something a caller can act on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Something is running; steer, queue, abort or wait.
+    #[error(
+        "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+    )]
+    Busy,
+    #[error("No model selected. Set one, or configure a key: see `stentor models`.")]
+    NoModel,
+    #[error("Model not found: {provider}/{id}")]
+    UnknownModel { provider: String, id: String },
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("Session name cannot be empty")]
+    EmptyName,
+    #[error("the message is empty")]
+    EmptyMessage,
+    #[error("Invalid entry ID for forking")]
+    NotAUserMessage,
+    #[error("Cannot clone session: no current entry selected")]
+    NothingToFork,
+    #[error("too many messages wait already; abort, or wait until some were delivered")]
+    QueueFull,
+    #[error("Entry not found: {0}")]
+    UnknownEntry(String),
+    /// The text is one of the known reasons, such as `Already compacted`.
+    #[error("{0}")]
+    Compaction(String),
+    #[error("{0}")]
+    Shell(String),
+    #[error("no question {0} is open")]
+    NoSuchQuestion(u64),
+    #[error("the session was closed")]
+    Closed,
+}

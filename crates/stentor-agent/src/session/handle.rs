@@ -1,0 +1,352 @@
+//! The handle by which everybody but the actor knows a session.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::actor::{Actor, Beginning};
+use super::command::{COMMANDS, Command, Reply};
+use super::dialogs::Dialogs;
+use super::error::SessionError;
+use super::options::{Environment, SessionOptions};
+use super::queues::QueueKind;
+use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use crate::dialog::{Dialog, DialogAnswer};
+use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::hub::{Hub, Missed, Subscription};
+use crate::message::{ContentBlock, Message};
+use crate::model::ThinkingLevel;
+use crate::permission::{PermissionAnswer, PermissionMode};
+use crate::store::{Entry, Header, Opened};
+use crate::tool::{Plan, Tool};
+
+/// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
+#[derive(Clone)]
+pub struct Session {
+    id: Arc<str>,
+    commands: mpsc::Sender<Command>,
+    hub: Hub,
+    dialogs: Arc<Dialogs>,
+}
+
+/// A prompt that was accepted and is on disk.
+///
+/// The run begins when this is dropped, so that a caller can write its answer first.
+#[must_use = "the run begins when this is dropped"]
+pub struct Accepted {
+    _go: oneshot::Sender<()>,
+}
+
+impl Session {
+    /// Starts a new session.
+    pub fn start(environment: Environment, options: SessionOptions) -> Result<Self, SessionError> {
+        Self::begin(environment, options, Beginning::New)
+    }
+
+    /// Goes on with a stored session. What `options` leaves open is taken from it.
+    pub fn resume(
+        environment: Environment,
+        options: SessionOptions,
+        opened: Opened,
+    ) -> Result<Self, SessionError> {
+        Self::begin(environment, options, Beginning::Resumed(Box::new(opened)))
+    }
+
+    fn begin(
+        environment: Environment,
+        options: SessionOptions,
+        beginning: Beginning,
+    ) -> Result<Self, SessionError> {
+        let (commands, receiver) = mpsc::channel(COMMANDS);
+        let actor = Actor::new(environment, options, beginning, receiver)?;
+        let (id, hub, dialogs) = (actor.id(), actor.hub(), actor.dialogs());
+        tokio::spawn(actor.live());
+        Ok(Self {
+            id,
+            commands,
+            hub,
+            dialogs,
+        })
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Subscribes to what happens from now on.
+    pub fn subscribe(&self) -> Subscription {
+        self.hub.subscribe()
+    }
+
+    /// Subscribes to everything after event number `since`.
+    pub fn subscribe_since(&self, since: u64) -> Result<Subscription, Missed> {
+        self.hub.subscribe_since(since)
+    }
+
+    /// The number of the newest event.
+    pub fn seq(&self) -> u64 {
+        self.hub.seq()
+    }
+
+    /// Starts a run. Refused while one is running; one that is being aborted is waited for.
+    pub async fn prompt(&self, content: Vec<ContentBlock>) -> Result<Accepted, SessionError> {
+        let started = self
+            .ask(|reply| Command::Prompt { content, reply })
+            .await??;
+        Ok(Accepted { _go: started.go })
+    }
+
+    /// Queues a message for the running turn, or for the next run.
+    pub async fn steer(&self, content: Vec<ContentBlock>) -> Result<(), SessionError> {
+        let queue = QueueKind::Steering;
+        self.ask(|reply| Command::Enqueue {
+            queue,
+            content,
+            reply,
+        })
+        .await?
+    }
+
+    /// Queues a message for when the agent would stop.
+    pub async fn follow_up(&self, content: Vec<ContentBlock>) -> Result<(), SessionError> {
+        let queue = QueueKind::FollowUp;
+        self.ask(|reply| Command::Enqueue {
+            queue,
+            content,
+            reply,
+        })
+        .await?
+    }
+
+    /// Takes all waiting messages out of the queues and returns them.
+    pub async fn clear_queues(&self) -> Result<Queues, SessionError> {
+        self.ask(|reply| Command::ClearQueues { reply }).await
+    }
+
+    /// Takes one waiting message out. False when there was none with that text.
+    pub async fn remove_queued(&self, queue: QueueKind, text: &str) -> Result<bool, SessionError> {
+        let text = text.to_owned();
+        self.ask(|reply| Command::RemoveQueued { queue, text, reply })
+            .await
+    }
+
+    /// Makes a waiting follow-up a steering message. False when there was none with that text.
+    pub async fn promote_queued(&self, text: &str) -> Result<bool, SessionError> {
+        let text = text.to_owned();
+        self.ask(|reply| Command::PromoteQueued { text, reply })
+            .await?
+    }
+
+    /// Stops whatever runs and returns when the session is idle.
+    pub async fn abort(&self) -> Result<(), SessionError> {
+        self.ask(|reply| Command::Abort { reply }).await
+    }
+
+    /// Stops whatever runs, then starts a run.
+    pub async fn abort_and_prompt(
+        &self,
+        content: Vec<ContentBlock>,
+    ) -> Result<Accepted, SessionError> {
+        self.abort().await?;
+        self.prompt(content).await
+    }
+
+    /// Gives up waiting for an automatic retry.
+    pub async fn abort_retry(&self) -> Result<(), SessionError> {
+        self.tell(Command::AbortRetry).await
+    }
+
+    /// Runs a shell command on the user's behalf. The model hears of it with the next prompt.
+    pub async fn bash(
+        &self,
+        command: String,
+        exclude_from_context: bool,
+    ) -> Result<BashResult, SessionError> {
+        self.ask(|reply| Command::Bash {
+            command,
+            exclude_from_context,
+            reply,
+        })
+        .await?
+    }
+
+    /// Stops the user's shell commands; never those of the model.
+    pub async fn abort_bash(&self) -> Result<(), SessionError> {
+        self.tell(Command::AbortBash).await
+    }
+
+    /// Compacts the conversation. A running turn is stopped first.
+    pub async fn compact(
+        &self,
+        instructions: Option<String>,
+    ) -> Result<CompactionResult, SessionError> {
+        let result = self
+            .ask(|reply| Command::Compact {
+                instructions,
+                reply,
+            })
+            .await?;
+        result.map_err(SessionError::Compaction)
+    }
+
+    /// Chooses a model.
+    pub async fn set_model(&self, provider: &str, id: &str) -> Result<ModelChoice, SessionError> {
+        let (provider, id) = (provider.to_owned(), id.to_owned());
+        self.ask(|reply| Command::SetModel {
+            provider,
+            id,
+            reply,
+        })
+        .await?
+    }
+
+    /// Chooses the next model. `None` when there is no other.
+    pub async fn cycle_model(&self, backward: bool) -> Result<Option<ModelChoice>, SessionError> {
+        self.ask(|reply| Command::CycleModel { backward, reply })
+            .await?
+    }
+
+    /// Chooses how long the model thinks. Returns the level that the model has.
+    pub async fn set_thinking(&self, level: ThinkingLevel) -> Result<ThinkingLevel, SessionError> {
+        self.ask(|reply| Command::SetThinking { level, reply })
+            .await?
+    }
+
+    /// Chooses the next thinking level. `None` when there is no other.
+    pub async fn cycle_thinking(&self) -> Result<Option<ThinkingLevel>, SessionError> {
+        self.ask(|reply| Command::CycleThinking { reply }).await?
+    }
+
+    /// How many steering messages are delivered at once.
+    pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SessionError> {
+        self.tell(Command::SetSteeringMode(mode)).await
+    }
+
+    /// How many follow-ups are delivered at once.
+    pub async fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SessionError> {
+        self.tell(Command::SetFollowUpMode(mode)).await
+    }
+
+    /// When a steering message gets through.
+    pub async fn set_interrupt_mode(&self, mode: InterruptMode) -> Result<(), SessionError> {
+        self.tell(Command::SetInterruptMode(mode)).await
+    }
+
+    /// Whether the conversation is compacted when it comes near the window.
+    pub async fn set_auto_compaction(&self, on: bool) -> Result<(), SessionError> {
+        self.tell(Command::SetAutoCompaction(on)).await
+    }
+
+    /// Whether a failed model call is repeated.
+    pub async fn set_auto_retry(&self, on: bool) -> Result<(), SessionError> {
+        self.tell(Command::SetAutoRetry(on)).await
+    }
+
+    /// The stance where no permission rule decides.
+    pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), SessionError> {
+        self.tell(Command::SetPermissionMode(mode)).await
+    }
+
+    /// Whether somebody can be asked. Where nobody can, asking means denying.
+    pub async fn set_can_ask(&self, can_ask: bool) -> Result<(), SessionError> {
+        self.tell(Command::SetCanAsk(can_ask)).await
+    }
+
+    /// Answers a permission question.
+    pub async fn answer_permission(
+        &self,
+        id: u64,
+        answer: PermissionAnswer,
+    ) -> Result<(), SessionError> {
+        self.ask(|reply| Command::AnswerPermission { id, answer, reply })
+            .await?
+    }
+
+    /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked; dropping the
+    /// future withdraws the question.
+    pub async fn ask_dialog(&self, dialog: Dialog) -> DialogAnswer {
+        Arc::clone(&self.dialogs).ask(dialog).await
+    }
+
+    /// Answers a question. False when no such question is open: it was answered or timed out.
+    pub async fn answer_dialog(&self, id: u64, answer: DialogAnswer) -> Result<bool, SessionError> {
+        self.ask(|reply| Command::AnswerDialog { id, answer, reply })
+            .await
+    }
+
+    /// Tells every subscriber something: a status, a widget, a notice, a subagent's progress.
+    pub fn publish(&self, event: EventKind) {
+        self.hub.publish(event);
+    }
+
+    /// Names the session.
+    pub async fn set_name(&self, name: &str) -> Result<(), SessionError> {
+        let name = name.to_owned();
+        self.ask(|reply| Command::SetName { name, reply }).await?
+    }
+
+    /// Replaces the plan.
+    pub async fn set_plan(&self, plan: Plan) -> Result<(), SessionError> {
+        self.tell(Command::SetPlan(plan)).await
+    }
+
+    /// Replaces the tools, from the next model call on.
+    pub async fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
+        self.tell(Command::SetTools(tools)).await
+    }
+
+    /// The session as it is.
+    pub async fn state(&self) -> Result<SessionState, SessionError> {
+        Ok(*self.ask(|reply| Command::State { reply }).await?)
+    }
+
+    /// Counts and sums.
+    pub async fn stats(&self) -> Result<SessionStats, SessionError> {
+        Ok(*self.ask(|reply| Command::Stats { reply }).await??)
+    }
+
+    /// The messages in context.
+    pub async fn messages(&self) -> Result<Vec<Arc<Message>>, SessionError> {
+        self.ask(|reply| Command::Messages { reply }).await
+    }
+
+    /// The text of the last answer that has any.
+    pub async fn last_assistant_text(&self) -> Result<Option<String>, SessionError> {
+        self.ask(|reply| Command::LastText { reply }).await
+    }
+
+    /// Every entry of the session, of all branches, in the order they were made.
+    pub async fn entries(&self) -> Result<(Header, Vec<Entry>), SessionError> {
+        self.ask(|reply| Command::Entries { reply }).await?
+    }
+
+    /// Entry id and text of every user message: where one can fork.
+    pub async fn user_messages(&self) -> Result<Vec<(String, String)>, SessionError> {
+        self.ask(|reply| Command::UserMessages { reply }).await?
+    }
+
+    /// Copies the conversation up to a point into a new session, ready to be resumed. With
+    /// [`ForkPoint::Before`] also the text of the message it stops before.
+    pub async fn fork(&self, point: ForkPoint) -> Result<(Opened, Option<String>), SessionError> {
+        self.ask(|reply| Command::Fork { point, reply }).await?
+    }
+
+    /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.
+    pub async fn close(&self) {
+        self.ask(|reply| Command::Close { reply }).await.ok();
+    }
+
+    async fn tell(&self, command: Command) -> Result<(), SessionError> {
+        self.commands
+            .send(command)
+            .await
+            .map_err(|_| SessionError::Closed)
+    }
+
+    async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(make(reply)).await?;
+        answer.await.map_err(|_| SessionError::Closed)
+    }
+}

@@ -1,0 +1,22 @@
+//! A session: a conversation, its settings and its queues, owned by one task.
+//!
+//! [`Session`] is the handle everybody else holds: cheap to clone, it sends commands to the task
+//! and waits for their answers. What happens in the session is published as events.
+
+mod actor;
+mod command;
+mod dialogs;
+mod error;
+mod handle;
+mod options;
+mod queues;
+mod record;
+mod settings;
+mod state;
+mod tool_host;
+
+pub use error::SessionError;
+pub use handle::{Accepted, Session};
+pub use options::{Budget, CompactionSettings, Environment, ScopedModel, SessionOptions, Storage};
+pub use queues::QueueKind;
+pub use state::{BashResult, ContextUse, ForkPoint, ModelChoice, SessionState, SessionStats};

@@ -1,0 +1,125 @@
+//! What a session is started with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::clock::SharedClock;
+use crate::event::{InterruptMode, QueueMode};
+use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use crate::policy::Policy;
+use crate::tool::{Place, Shell, Tool};
+use crate::turn::RetryPolicy;
+
+/// What all sessions of a process share.
+#[derive(Clone)]
+pub struct Environment {
+    pub models: Arc<dyn ModelRegistry>,
+    pub shell: Arc<dyn Shell>,
+    pub clock: SharedClock,
+    /// Where output too long to show is kept whole.
+    pub spill_dir: Arc<Path>,
+}
+
+/// What one session is started with.
+#[derive(Clone)]
+pub struct SessionOptions {
+    /// The session's id; a new one when absent.
+    pub id: Option<String>,
+    pub cwd: PathBuf,
+    pub system_prompt: Arc<str>,
+    /// The model; a resumed session's own when absent.
+    pub model: Option<Arc<ModelInfo>>,
+    pub thinking: Option<ThinkingLevel>,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub place: Arc<dyn Place>,
+    pub storage: Storage,
+    /// The session file this one was derived from.
+    pub parent_session: Option<String>,
+    pub name: Option<String>,
+    pub policy: Policy,
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    pub interrupt_mode: InterruptMode,
+    pub auto_compaction: bool,
+    pub auto_retry: bool,
+    pub compaction: CompactionSettings,
+    pub retry: RetryPolicy,
+    pub budget: Budget,
+    /// The models that cycling goes through; all available ones when empty.
+    pub scoped_models: Vec<ScopedModel>,
+}
+
+/// Where a session is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Storage {
+    /// Nowhere: it is gone with the process.
+    Memory,
+    /// In a file in this folder, from the first accepted prompt on.
+    Folder(PathBuf),
+    /// In a file in this folder, at once.
+    FolderAtOnce(PathBuf),
+}
+
+/// When and how much is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionSettings {
+    /// The context is compacted when less than this is left of the model's window.
+    pub reserve_tokens: u64,
+    /// About this much of the newest messages is kept as it is.
+    pub keep_recent_tokens: u64,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self {
+            reserve_tokens: 16_384,
+            keep_recent_tokens: 20_000,
+        }
+    }
+}
+
+/// Hard limits of a session. Reaching one ends the run with a clear reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Budget {
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
+    /// Model calls.
+    pub turns: Option<u64>,
+}
+
+/// A model that cycling goes through, perhaps with a thinking level of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScopedModel {
+    pub model: Arc<ModelInfo>,
+    pub thinking: Option<ThinkingLevel>,
+}
+
+impl SessionOptions {
+    /// Options with every default, for a session in `cwd` that is kept in memory.
+    pub fn in_memory(cwd: impl Into<PathBuf>, tools: Vec<Arc<dyn Tool>>) -> Self {
+        let cwd = cwd.into();
+        Self {
+            id: None,
+            system_prompt: Arc::from(""),
+            model: None,
+            thinking: None,
+            tools,
+            place: Arc::new(crate::tool::LocalPlace),
+            storage: Storage::Memory,
+            parent_session: None,
+            name: None,
+            policy: Policy::default(),
+            steering_mode: QueueMode::default(),
+            follow_up_mode: QueueMode::default(),
+            interrupt_mode: InterruptMode::default(),
+            auto_compaction: true,
+            auto_retry: true,
+            compaction: CompactionSettings::default(),
+            retry: RetryPolicy::default(),
+            budget: Budget::default(),
+            scoped_models: Vec::new(),
+            cwd,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The messages that wait for the running turn: steering and follow-ups.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{QueueMode, Queues};
+use crate::message::{ContentBlock, text_of};
+
+/// Messages one queue may hold. A client that queues more is refused.
+pub const MAX_QUEUED: usize = 1000;
+
+/// Which queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum QueueKind {
+    /// Delivered as soon as the interrupt mode allows.
+    Steering,
+    /// Delivered when the agent would stop.
+    FollowUp,
+}
+
+/// A message that waits. It is on disk already, as a note that names the entry it will become.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Queued {
+    pub queue: QueueKind,
+    pub content: Vec<ContentBlock>,
+    /// The id of the entry it becomes when it is delivered. An entry of that id on disk means
+    /// that it was.
+    pub deliver_as: String,
+    pub timestamp: u64,
+}
+
+/// Both queues, first come first served.
+#[derive(Debug, Default)]
+pub(super) struct WaitingMessages {
+    steering: VecDeque<Queued>,
+    follow_up: VecDeque<Queued>,
+}
+
+impl WaitingMessages {
+    pub fn push(&mut self, queued: Queued) {
+        self.of(queued.queue).push_back(queued);
+    }
+
+    /// The messages to deliver now: one or all, as the mode says.
+    pub fn take(&mut self, queue: QueueKind, mode: QueueMode) -> Vec<Queued> {
+        let waiting = self.of(queue);
+        match mode {
+            QueueMode::All => waiting.drain(..).collect(),
+            QueueMode::OneAtATime => waiting.pop_front().into_iter().collect(),
+        }
+    }
+
+    /// Takes everything out.
+    pub fn clear(&mut self) -> Vec<Queued> {
+        self.steering
+            .drain(..)
+            .chain(self.follow_up.drain(..))
+            .collect()
+    }
+
+    /// Takes out the first message with that text.
+    pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<Queued> {
+        let waiting = self.of(queue);
+        let index = waiting.iter().position(|queued| queued.text() == text)?;
+        waiting.remove(index)
+    }
+
+    pub fn is_full(&self, queue: QueueKind) -> bool {
+        self.peek(queue).len() >= MAX_QUEUED
+    }
+
+    pub fn has(&self, queue: QueueKind) -> bool {
+        !self.peek(queue).is_empty()
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Queued> {
+        self.steering.iter().chain(&self.follow_up)
+    }
+
+    /// What clients are told.
+    pub fn texts(&self) -> Queues {
+        let texts = |queue: &VecDeque<Queued>| queue.iter().map(Queued::text).collect();
+        Queues {
+            steering: texts(&self.steering),
+            follow_up: texts(&self.follow_up),
+        }
+    }
+
+    fn of(&mut self, queue: QueueKind) -> &mut VecDeque<Queued> {
+        match queue {
+            QueueKind::Steering => &mut self.steering,
+            QueueKind::FollowUp => &mut self.follow_up,
+        }
+    }
+
+    fn peek(&self, queue: QueueKind) -> &VecDeque<Queued> {
+        match queue {
+            QueueKind::Steering => &self.steering,
+            QueueKind::FollowUp => &self.follow_up,
+        }
+    }
+}
+
+impl Queued {
+    pub fn text(&self) -> String {
+        text_of(&self.content, "\n")
+    }
+}

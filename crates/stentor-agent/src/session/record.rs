@@ -1,0 +1,124 @@
+//! The session's entries: planned until the first that must last, then in a journal.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+
+use crate::clock::Clock;
+use crate::store::{self, Entry, Header, Journal, StoreError, Totals};
+
+/// Entries that are kept in memory until the session becomes worth a file, then in its journal.
+///
+/// A client that connects, looks around and leaves should leave no file behind; an accepted prompt
+/// must be on disk. So the file is made by the first [`Record::append`] with `must_last`.
+pub(super) enum Record {
+    Planned {
+        folder: PathBuf,
+        path: PathBuf,
+        header: Header,
+        entries: Vec<Entry>,
+    },
+    Kept(Box<dyn Journal>),
+}
+
+impl Record {
+    /// A record that becomes a file in `folder` when it must.
+    pub fn planned(folder: PathBuf, header: Header) -> Result<Self, StoreError> {
+        let path = store::file_path(&folder, &header)?;
+        Ok(Self::Planned {
+            folder,
+            path,
+            header,
+            entries: Vec::new(),
+        })
+    }
+
+    pub fn header(&self) -> &Header {
+        match self {
+            Self::Planned { header, .. } => header,
+            Self::Kept(journal) => journal.header(),
+        }
+    }
+
+    /// The file, or where it will be; `None` when there will never be one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Planned { path, .. } => Some(path),
+            Self::Kept(journal) => journal.path(),
+        }
+    }
+
+    /// Adds an entry. With `must_last` it is in the file when this returns.
+    pub fn append(
+        &mut self,
+        entry: &Entry,
+        must_last: bool,
+        clock: &dyn Clock,
+    ) -> Result<(), StoreError> {
+        if must_last {
+            self.keep(clock)?;
+        }
+        match self {
+            Self::Planned { entries, .. } => {
+                entries.push(entry.clone());
+                Ok(())
+            }
+            Self::Kept(journal) => journal.append(entry),
+        }
+    }
+
+    /// Makes the file, if there is to be one and it is not there yet.
+    pub fn keep(&mut self, clock: &dyn Clock) -> Result<(), StoreError> {
+        if let Self::Planned {
+            folder,
+            header,
+            entries,
+            ..
+        } = self
+        {
+            let mut journal = store::create(folder, header.clone(), clock)?;
+            for entry in entries.iter() {
+                journal.append(entry)?;
+            }
+            *self = Self::Kept(journal);
+        }
+        Ok(())
+    }
+
+    /// Makes everything appended so far survive a power cut.
+    pub fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        match self {
+            Self::Planned { .. } => Box::pin(std::future::ready(Ok(()))),
+            Self::Kept(journal) => journal.sync(),
+        }
+    }
+
+    pub fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
+        match self {
+            Self::Planned { entries, .. } => Ok(entries.clone()),
+            Self::Kept(journal) => journal.read_all(),
+        }
+    }
+
+    pub fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
+        match self {
+            Self::Planned { .. } => Ok(Vec::new()),
+            Self::Kept(journal) => journal.user_messages(),
+        }
+    }
+
+    pub fn totals(&self) -> Result<Totals, StoreError> {
+        match self {
+            Self::Planned { .. } => Ok(Totals::default()),
+            Self::Kept(journal) => journal.totals(),
+        }
+    }
+
+    /// The journal, once there is one.
+    pub fn journal(&self) -> Option<&dyn Journal> {
+        match self {
+            Self::Planned { .. } => None,
+            Self::Kept(journal) => Some(&**journal),
+        }
+    }
+}

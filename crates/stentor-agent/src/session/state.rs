@@ -1,0 +1,96 @@
+//! What a session says about itself.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::event::{InterruptMode, QueueMode, Queues};
+use crate::model::{ModelInfo, ThinkingLevel};
+use crate::permission::PermissionMode;
+use crate::tool::{Plan, ShellResult};
+use crate::usage::Usage;
+
+/// A session at one moment.
+#[derive(Debug, Clone)]
+pub struct SessionState {
+    pub id: Arc<str>,
+    /// Absent when the session is kept only in memory.
+    pub file: Option<PathBuf>,
+    pub name: Option<String>,
+    pub cwd: PathBuf,
+    pub model: Option<Arc<ModelInfo>>,
+    pub thinking: ThinkingLevel,
+    /// True from an accepted prompt until nothing automatic follows.
+    pub is_running: bool,
+    pub is_compacting: bool,
+    /// The retry that is under way; zero when there is none.
+    pub retry_attempt: u32,
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    pub interrupt_mode: InterruptMode,
+    pub auto_compaction: bool,
+    pub auto_retry: bool,
+    pub permission_mode: PermissionMode,
+    /// Messages in context; the one that is still streaming is not among them.
+    pub message_count: usize,
+    pub queues: Arc<Queues>,
+    pub context: ContextUse,
+    pub plan: Plan,
+    /// The place in the conversation tree the next message goes to.
+    pub leaf: Option<String>,
+    pub is_scoped: bool,
+}
+
+/// How full the context is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContextUse {
+    /// Absent when nothing counted yet, as right after a compaction.
+    pub tokens: Option<u64>,
+    pub window: u64,
+}
+
+/// Counts and sums of a session.
+#[derive(Debug, Clone)]
+pub struct SessionStats {
+    pub id: Arc<str>,
+    pub file: Option<PathBuf>,
+    /// Counts over the messages in context.
+    pub user_messages: usize,
+    pub assistant_messages: usize,
+    pub tool_calls: usize,
+    pub tool_results: usize,
+    pub total_messages: usize,
+    /// Sum over the answers in context.
+    pub context_usage: Usage,
+    /// Sum over everything the session ever consumed, summaries included.
+    pub total_usage: Usage,
+    /// Model calls the session ever made.
+    pub total_turns: u64,
+    pub context: ContextUse,
+}
+
+/// A model and the thinking level that goes with it.
+#[derive(Debug, Clone)]
+pub struct ModelChoice {
+    pub model: Arc<ModelInfo>,
+    pub thinking: ThinkingLevel,
+    /// True when the choice was among the session's own list of models.
+    pub is_scoped: bool,
+}
+
+/// What a command of the user did, and the number by which its output events named it.
+#[derive(Debug, Clone)]
+pub struct BashResult {
+    pub id: u64,
+    pub result: ShellResult,
+}
+
+/// Where a fork begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForkPoint {
+    /// Just before this user message; its text goes back to the user.
+    Before(String),
+    /// After this entry.
+    After(String),
+    /// After the newest entry.
+    Leaf,
+}

@@ -1,0 +1,245 @@
+//! How entries and headers are written as JSON and read back.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::ser::{Error as _, SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::entry::{Entry, EntryKind, Header};
+use super::line::LineHead;
+use crate::message::{Message, UserContent};
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let kind = self.kind.type_name();
+        if kind.is_empty() {
+            return Err(S::Error::custom("the entry has no type"));
+        }
+        map.serialize_entry("type", kind)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("parentId", &self.parent_id)?;
+        map.serialize_entry("timestamp", &self.timestamp)?;
+        write_fields(&self.kind, &mut map)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        let id = match fields.remove("id") {
+            Some(Value::String(id)) => id,
+            _ => return Err(D::Error::missing_field("id")),
+        };
+        if !fields.get("type").is_some_and(Value::is_string) {
+            return Err(D::Error::missing_field("type"));
+        }
+        let parent_id = text(fields.remove("parentId"));
+        let timestamp = text(fields.remove("timestamp")).unwrap_or_default();
+        Ok(Self {
+            id,
+            parent_id,
+            timestamp,
+            kind: read_fields(fields),
+        })
+    }
+}
+
+impl Serialize for Header {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "session")?;
+        map.serialize_entry("version", &self.version)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("timestamp", &self.timestamp)?;
+        map.serialize_entry("cwd", &self.cwd)?;
+        write_if_some(&mut map, "parentSession", self.parent_session.as_ref())?;
+        write_if_some(&mut map, "title", self.title.as_ref())?;
+        map.end()
+    }
+}
+
+fn write_fields<M: SerializeMap>(kind: &EntryKind, map: &mut M) -> Result<(), M::Error> {
+    match kind {
+        EntryKind::Message { message } => map.serialize_entry("message", message),
+        EntryKind::ModelChange { provider, model_id } => {
+            map.serialize_entry("provider", provider)?;
+            map.serialize_entry("modelId", model_id)
+        }
+        EntryKind::ThinkingLevelChange { thinking_level } => {
+            map.serialize_entry("thinkingLevel", thinking_level)
+        }
+        EntryKind::Compaction(compaction) => {
+            map.serialize_entry("summary", &compaction.summary)?;
+            map.serialize_entry("firstKeptEntryId", &compaction.first_kept_entry_id)?;
+            map.serialize_entry("tokensBefore", &compaction.tokens_before)?;
+            write_if_some(map, "details", compaction.details.as_ref())?;
+            write_rest(
+                map,
+                &compaction.extra,
+                &["summary", "firstKeptEntryId", "tokensBefore", "details"],
+            )
+        }
+        EntryKind::BranchSummary {
+            from_id,
+            summary,
+            details,
+        } => {
+            map.serialize_entry("fromId", from_id)?;
+            map.serialize_entry("summary", summary)?;
+            write_if_some(map, "details", details.as_ref())
+        }
+        EntryKind::Custom { custom_type, data } => {
+            map.serialize_entry("customType", custom_type)?;
+            write_if_some(map, "data", data.as_ref())
+        }
+        EntryKind::CustomMessage {
+            custom_type,
+            content,
+            display,
+            details,
+        } => {
+            map.serialize_entry("customType", custom_type)?;
+            map.serialize_entry("content", content)?;
+            map.serialize_entry("display", display)?;
+            write_if_some(map, "details", details.as_ref())
+        }
+        EntryKind::Label { target_id, label } => {
+            map.serialize_entry("targetId", target_id)?;
+            write_if_some(map, "label", label.as_ref())
+        }
+        EntryKind::SessionInfo { name } => map.serialize_entry("name", name),
+        EntryKind::Other(fields) => write_rest(map, fields, &[]),
+    }
+}
+
+fn write_if_some<M: SerializeMap, T: Serialize>(
+    map: &mut M,
+    key: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
+    match value {
+        Some(value) => map.serialize_entry(key, value),
+        None => Ok(()),
+    }
+}
+
+/// Writes the fields that are not written yet: no key may occur twice in a line.
+fn write_rest<M: SerializeMap>(
+    map: &mut M,
+    fields: &Map<String, Value>,
+    written: &[&str],
+) -> Result<(), M::Error> {
+    const OF_EVERY_ENTRY: [&str; 4] = ["type", "id", "parentId", "timestamp"];
+    for (key, value) in fields {
+        if !OF_EVERY_ENTRY.contains(&key.as_str()) && !written.contains(&key.as_str()) {
+            map.serialize_entry(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Messages, nearly all of a file, are read straight into their shape; the rest through a map.
+pub(super) fn read_entry(line: &[u8]) -> Option<Entry> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct MessageLine {
+        id: String,
+        #[serde(default)]
+        parent_id: Option<String>,
+        #[serde(default)]
+        timestamp: String,
+        message: Arc<Message>,
+    }
+    if matches!(LineHead::of(line), LineHead::Entry { kind, .. } if kind == "message")
+        && let Ok(read) = serde_json::from_slice::<MessageLine>(line)
+    {
+        return Some(Entry {
+            id: read.id,
+            parent_id: read.parent_id,
+            timestamp: read.timestamp,
+            kind: EntryKind::Message {
+                message: read.message,
+            },
+        });
+    }
+    serde_json::from_slice(line).ok()
+}
+
+/// The kind of entry the fields describe; what cannot be read as what it claims to be stays raw.
+fn read_fields(fields: Map<String, Value>) -> EntryKind {
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or("");
+    read_known(kind, &fields).unwrap_or(EntryKind::Other(fields))
+}
+
+fn read_known(kind: &str, fields: &Map<String, Value>) -> Option<EntryKind> {
+    let string = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+    let value = |key: &str| fields.get(key).cloned();
+    Some(match kind {
+        "message" => EntryKind::Message {
+            message: Arc::new(Message::deserialize(fields.get("message")?).ok()?),
+        },
+        "model_change" => read_model_change(fields)?,
+        "thinking_level_change" => EntryKind::ThinkingLevelChange {
+            thinking_level: match fields.get("thinkingLevel") {
+                None | Some(Value::Null) => None,
+                Some(level) => Some(level.as_str()?.to_owned()),
+            },
+        },
+        "compaction" => {
+            let mut own = fields.clone();
+            own.shift_remove("type");
+            EntryKind::Compaction(serde_json::from_value(Value::Object(own)).ok()?)
+        }
+        "branch_summary" => EntryKind::BranchSummary {
+            from_id: string("fromId")?,
+            summary: string("summary")?,
+            details: value("details"),
+        },
+        "custom" => EntryKind::Custom {
+            custom_type: string("customType")?,
+            data: value("data"),
+        },
+        "custom_message" => EntryKind::CustomMessage {
+            custom_type: string("customType")?,
+            content: UserContent::deserialize(fields.get("content")?).ok()?,
+            display: fields.get("display").is_none_or(|shown| shown != false),
+            details: value("details"),
+        },
+        "label" => EntryKind::Label {
+            target_id: string("targetId")?,
+            label: string("label"),
+        },
+        "session_info" => EntryKind::SessionInfo {
+            name: string("name").unwrap_or_default(),
+        },
+        _ => return None,
+    })
+}
+
+/// pi writes `provider` and `modelId`, omp `model: "provider/id"`. omp's change of a model for
+/// another role than the conversation's own is not ours to follow and stays raw.
+fn read_model_change(fields: &Map<String, Value>) -> Option<EntryKind> {
+    let string = |key: &str| fields.get(key).and_then(Value::as_str);
+    if string("role").is_some_and(|role| role != "default") {
+        return None;
+    }
+    let (provider, model_id) = match (string("provider"), string("modelId")) {
+        (Some(provider), Some(model_id)) => (provider, model_id),
+        _ => string("model")?.split_once('/')?,
+    };
+    Some(EntryKind::ModelChange {
+        provider: provider.to_owned(),
+        model_id: model_id.to_owned(),
+    })
+}
+
+fn text(value: Option<Value>) -> Option<String> {
+    match value {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}

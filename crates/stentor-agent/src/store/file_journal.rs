@@ -1,0 +1,193 @@
+//! A session in a file.
+//!
+//! An entry is one `write(2)` of one line at the end of the file. What it wrote is in the kernel
+//! when [`Journal::append`] returns: the death of this process cannot lose it. A power loss can,
+//! until [`Journal::sync`] has returned.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_core::future::BoxFuture;
+
+use super::blobs::{BlobReader, Blobs};
+use super::bytes::{Bytes, read_range};
+use super::entry::{Entry, Header};
+use super::error::StoreError;
+use super::journal::{Journal, Totals};
+use super::lock::SessionLock;
+use super::{scan, walk};
+
+/// An open session file; nobody else may write to it.
+pub(super) struct FileJournal {
+    header: Header,
+    path: PathBuf,
+    file: Arc<File>,
+    blobs: Blobs,
+    /// Where the file must be cut before anything is written, after a write and its undoing failed.
+    cut_at: Option<u64>,
+    /// Whether the folder is known to have the file's name on disk.
+    name_is_synced: Arc<AtomicBool>,
+    _lock: SessionLock,
+}
+
+impl FileJournal {
+    /// A journal over `file`, opened for reading and appending, whose last line is whole.
+    pub(super) fn new(header: Header, path: PathBuf, file: File, lock: SessionLock) -> Self {
+        Self {
+            header,
+            blobs: Blobs::of(&path),
+            path,
+            file: Arc::new(file),
+            cut_at: None,
+            name_is_synced: Arc::default(),
+            _lock: lock,
+        }
+    }
+
+    /// The file's bytes.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The pictures beside the file.
+    pub(super) fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+
+    /// Appends whole lines.
+    pub(super) fn append_lines(&mut self, lines: &[u8]) -> Result<(), StoreError> {
+        let size = self.size_to_append_at()?;
+        // The descriptor is in append mode, so that a program that does not know the lock and
+        // appends too cannot be overwritten.
+        if let Err(source) = (&*self.file).write_all(lines) {
+            if self.file.set_len(size).is_err() {
+                self.cut_at = Some(size);
+            }
+            return Err(StoreError::io("append to", &self.path)(source));
+        }
+        Ok(())
+    }
+
+    fn size_to_append_at(&mut self) -> Result<u64, StoreError> {
+        let found = self.file.metadata().map_err(self.reading())?;
+        if found.nlink() == 0 {
+            return Err(StoreError::Vanished {
+                path: self.path.clone(),
+            });
+        }
+        match self.cut_at {
+            None => Ok(found.len()),
+            Some(size) => {
+                self.file
+                    .set_len(size)
+                    .map_err(StoreError::io("repair", &self.path))?;
+                self.cut_at = None;
+                Ok(size)
+            }
+        }
+    }
+
+    fn reading(&self) -> impl FnOnce(io::Error) -> StoreError {
+        StoreError::io("read", &self.path)
+    }
+
+    /// Where the whole lines end.
+    fn end(&self) -> Result<u64, StoreError> {
+        match self.cut_at {
+            Some(size) => Ok(size),
+            None => self.file.size().map_err(self.reading()),
+        }
+    }
+}
+
+impl Journal for FileJournal {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        let stored = self.blobs.put_out(entry)?;
+        let line = stored.to_line().map_err(|source| StoreError::Unwritable {
+            id: entry.id.clone(),
+            source,
+        })?;
+        self.append_lines(&line)
+    }
+
+    fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let file = Arc::clone(&self.file);
+        let name_is_synced = Arc::clone(&self.name_is_synced);
+        let blobs = self.blobs.clone();
+        let path = self.path.clone();
+        Box::pin(async move {
+            let failed = StoreError::io("sync", &path);
+            let synced = tokio::task::spawn_blocking(move || {
+                blobs.sync()?;
+                file.sync_data().map_err(StoreError::io("sync", &path))?;
+                if !name_is_synced.load(Ordering::Acquire) {
+                    sync_folder_of(&path)?;
+                    name_is_synced.store(true, Ordering::Release);
+                }
+                Ok(())
+            });
+            synced
+                .await
+                .unwrap_or_else(|stopped| Err(failed(io::Error::other(stopped))))
+        })
+    }
+
+    fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = Vec::new();
+        let mut images = BlobReader::new(&self.blobs);
+        scan::each_entry(&*self.file, self.end()?, |mut entry| {
+            images.bring_in(&mut entry);
+            entries.push(entry);
+        })
+        .map_err(self.reading())?;
+        Ok(entries)
+    }
+
+    fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
+        scan::user_messages(&*self.file, self.end()?).map_err(self.reading())
+    }
+
+    fn totals(&self) -> Result<Totals, StoreError> {
+        scan::totals(&*self.file, self.end()?).map_err(self.reading())
+    }
+
+    fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
+        let end = self.end()?;
+        let spans = walk::path_spans(&*self.file, end, Some(entry_id)).map_err(self.reading())?;
+        if spans.is_empty() {
+            return Err(StoreError::NoEntry {
+                id: entry_id.to_owned(),
+            });
+        }
+        let mut images = BlobReader::new(&self.blobs);
+        let mut path = Vec::with_capacity(spans.len());
+        for span in spans {
+            let line = read_range(&*self.file, span.offset, span.length).map_err(self.reading())?;
+            path.extend(Entry::from_line(&line).map(|mut entry| {
+                images.bring_in(&mut entry);
+                entry
+            }));
+        }
+        Ok(path)
+    }
+}
+
+/// Makes the names in a file's folder survive a power loss. Blocks.
+pub(super) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(StoreError::io("sync", folder))
+}

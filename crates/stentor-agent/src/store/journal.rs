@@ -1,0 +1,113 @@
+//! The seam: where a session's entries are kept and who may append to them.
+
+use std::path::Path;
+
+use futures_core::future::BoxFuture;
+
+use super::StoreError;
+use super::entry::{Entry, Header};
+use super::memory::MemoryJournal;
+use crate::message::{KnownMessage, Message};
+use crate::usage::Usage;
+
+/// The entries of one session, and the right to append to them.
+///
+/// Files now; anything that keeps an ordered log can stand behind it.
+pub trait Journal: Send {
+    /// The session's header.
+    fn header(&self) -> &Header;
+
+    /// The file, or `None` for a session that is kept only in memory.
+    fn path(&self) -> Option<&Path>;
+
+    /// Appends an entry. It has been handed to the kernel when this returns, so it survives the
+    /// death of this process; a failed write leaves nothing of the entry behind.
+    fn append(&mut self, entry: &Entry) -> Result<(), StoreError>;
+
+    /// Makes everything appended before the call survive a power loss, including the pictures the
+    /// entries refer to and the file's own name in its folder. Call at decision points: it takes
+    /// about a millisecond, off the async threads.
+    fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>>;
+
+    /// Every entry in append order, of all branches.
+    fn read_all(&self) -> Result<Vec<Entry>, StoreError>;
+
+    /// Entry id and text of every user message in append order, those without text left out.
+    fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError>;
+
+    /// Sums over the whole session, all branches, in flat memory.
+    fn totals(&self) -> Result<Totals, StoreError>;
+
+    /// The entries from the root to `entry_id`, which is the last of them.
+    fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError>;
+}
+
+/// A journal that ends with the process.
+pub fn memory(header: Header) -> Box<dyn Journal> {
+    Box::new(MemoryJournal::new(header, Vec::new()))
+}
+
+/// A session ready to go on, with what is needed for it.
+pub struct Opened {
+    pub journal: Box<dyn Journal>,
+    /// The active path, oldest first, as far as it is in context: from the last compaction's first
+    /// kept entry on, that compaction in its place; all of it when there was none. Only the last
+    /// compaction in here counts, older ones may be among the kept entries.
+    pub context: Vec<Entry>,
+    /// The last entry; the parent of the next.
+    pub leaf: Option<String>,
+    pub name: Option<String>,
+    /// Provider and model id.
+    pub model: Option<(String, String)>,
+    pub thinking_level: Option<String>,
+    /// What was wrong with the file and what was done about it, for people. Logged already.
+    pub warnings: Vec<String>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened")
+            .field("path", &self.journal.path())
+            .field("entries_in_context", &self.context.len())
+            .field("leaf", &self.leaf)
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sums over a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    /// Messages of any role.
+    pub messages: u64,
+    pub user_messages: u64,
+    pub assistant_messages: u64,
+    pub tool_calls: u64,
+    pub tool_results: u64,
+    /// Tokens and cost of all answers.
+    pub usage: Usage,
+}
+
+impl Totals {
+    /// Adds one message.
+    pub fn count(&mut self, message: &Message) {
+        self.messages += 1;
+        let Message::Known(message) = message else {
+            return;
+        };
+        match message {
+            KnownMessage::User(_) => self.user_messages += 1,
+            KnownMessage::Assistant(answer) => {
+                self.assistant_messages += 1;
+                self.tool_calls += answer.tool_calls().count() as u64;
+                self.usage.add(&answer.usage);
+            }
+            KnownMessage::ToolResult(_) => self.tool_results += 1,
+            KnownMessage::Developer(_)
+            | KnownMessage::BashExecution(_)
+            | KnownMessage::Custom(_)
+            | KnownMessage::BranchSummary(_)
+            | KnownMessage::CompactionSummary(_) => {}
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Finding sessions again.
+//!
+//! Looking at a session here reads the head and the tail of its file and never writes.
+
+use std::cmp::Reverse;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::bytes::{LinesBackward, LinesForward};
+use super::entry::{Entry, EntryKind};
+use super::error::StoreError;
+use super::files::{check_regular, read_preamble};
+use super::names::id_in_file_name;
+use super::tail::tail_of;
+
+/// How much of either end of a file is looked at.
+const PEEK_BYTES: u64 = 64 * 1024;
+/// How much of the first message is shown.
+const MAX_FIRST_MESSAGE_CHARS: usize = 500;
+/// How many matches an ambiguity error names.
+const MAX_CANDIDATES: usize = 5;
+
+/// A session as a list shows it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listed {
+    pub path: PathBuf,
+    pub id: String,
+    pub cwd: String,
+    pub name: Option<String>,
+    /// ISO-8601, from the header.
+    pub created: String,
+    /// Milliseconds since the Unix epoch, from the file.
+    pub modified_ms: u64,
+    pub size_bytes: u64,
+    /// The beginning of the first user message, when it is near the beginning of the file.
+    pub first_message: Option<String>,
+    /// How many messages there are, when the file is small enough to see at a glance.
+    pub message_count: Option<u64>,
+    pub parent_session: Option<String>,
+    /// Why the file cannot be opened; the rest is then as far as it is known.
+    pub problem: Option<String>,
+}
+
+/// The sessions in `dir`, the one written to last first. A folder that is not there has none.
+pub fn list(dir: &Path) -> Vec<Listed> {
+    sorted(session_files(dir).map(|path| look_at(&path)).collect())
+}
+
+/// The sessions in `sessions_root` and in the folders directly in it, the last written first.
+pub fn list_all(sessions_root: &Path) -> Vec<Listed> {
+    sorted(
+        all_session_files(sessions_root)
+            .map(|path| look_at(&path))
+            .collect(),
+    )
+}
+
+/// The session file that `wanted` means: a path, an id, or the beginning of an id that no other
+/// session in `sessions_root` (or a folder directly in it) shares.
+pub fn find(sessions_root: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
+    let not_found = || StoreError::NotFound {
+        wanted: wanted.to_owned(),
+        place: sessions_root.to_path_buf(),
+    };
+    if wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl") {
+        let path = PathBuf::from(wanted);
+        return if path.exists() {
+            Ok(path)
+        } else {
+            Err(not_found())
+        };
+    }
+    if wanted.is_empty() {
+        return Err(not_found());
+    }
+    let mut matches: Vec<PathBuf> = all_session_files(sessions_root)
+        .filter(|path| id_in_file_name(path).is_some_and(|id| id.starts_with(wanted)))
+        .collect();
+    if matches.len() > 1 {
+        let exact = |path: &PathBuf| id_in_file_name(path) == Some(wanted);
+        if matches.iter().any(exact) {
+            matches.retain(exact);
+        }
+    }
+    matches.sort();
+    match matches.pop() {
+        None => Err(not_found()),
+        Some(path) if matches.is_empty() => Ok(path),
+        Some(path) => {
+            matches.push(path);
+            let ids = matches.iter().take(MAX_CANDIDATES);
+            Err(StoreError::Ambiguous {
+                wanted: wanted.to_owned(),
+                candidates: ids.map(|path| path.display().to_string()).collect(),
+            })
+        }
+    }
+}
+
+fn sorted(mut listed: Vec<Listed>) -> Vec<Listed> {
+    listed.sort_by(|a, b| {
+        (Reverse(a.modified_ms), Reverse(&a.path)).cmp(&(Reverse(b.modified_ms), Reverse(&b.path)))
+    });
+    listed
+}
+
+fn session_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    children(dir).filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+}
+
+fn all_session_files(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let folders = children(root).filter(|path| path.is_dir());
+    let folders = folders.collect::<Vec<_>>().into_iter();
+    session_files(root).chain(folders.flat_map(|folder| session_files(&folder)))
+}
+
+fn children(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let children = fs::read_dir(dir).into_iter().flatten();
+    children.filter_map(|child| Some(child.ok()?.path()))
+}
+
+fn look_at(path: &Path) -> Listed {
+    let mut listed = Listed {
+        path: path.to_path_buf(),
+        id: id_in_file_name(path).unwrap_or_default().to_owned(),
+        ..Listed::default()
+    };
+    if let Ok(found) = fs::metadata(path) {
+        let modified = found.modified().ok();
+        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified_ms = modified.and_then(|since| u64::try_from(since.as_millis()).ok());
+        listed.modified_ms = modified_ms.unwrap_or_default();
+        listed.size_bytes = found.len();
+    }
+    if let Err(error) = fill_in(&mut listed) {
+        listed.problem = Some(error.to_string());
+    }
+    listed
+}
+
+fn fill_in(listed: &mut Listed) -> Result<(), StoreError> {
+    let path = listed.path.clone();
+    check_regular(&path)?;
+    let file = File::open(&path).map_err(StoreError::io("open", &path))?;
+    let preamble = read_preamble(&file, &path)?;
+    let peeked = peek(&file).map_err(StoreError::io("read", &path))?;
+    let header = preamble.header;
+    listed.name = peeked
+        .name
+        .or(preamble.title)
+        .or(header.title)
+        .filter(|name| !name.trim().is_empty());
+    listed.id = header.id;
+    listed.cwd = header.cwd;
+    listed.created = header.timestamp;
+    listed.parent_session = header.parent_session;
+    listed.first_message = peeked.first_message;
+    listed.message_count = peeked.message_count;
+    Ok(())
+}
+
+#[derive(Default)]
+struct Peeked {
+    name: Option<String>,
+    first_message: Option<String>,
+    message_count: Option<u64>,
+}
+
+fn peek(file: &File) -> io::Result<Peeked> {
+    let end = tail_of(file)?.keep;
+    let mut peeked = Peeked::default();
+    let mut messages = 0;
+    let mut lines = LinesForward::until(file, end.min(PEEK_BYTES));
+    while let Some((_, line, _)) = lines.next()? {
+        let Some(entry) = Entry::from_line(line) else {
+            continue;
+        };
+        if let Some(name) = entry.kind.session_name() {
+            peeked.name = Some(name.to_owned());
+        }
+        if let EntryKind::Message { message } = &entry.kind {
+            messages += 1;
+            if peeked.first_message.is_none() {
+                peeked.first_message = message
+                    .as_user()
+                    .map(|user| user.content.text())
+                    .filter(|text| !text.is_empty())
+                    .map(|text| text.chars().take(MAX_FIRST_MESSAGE_CHARS).collect());
+            }
+        }
+    }
+    if end <= PEEK_BYTES {
+        peeked.message_count = Some(messages);
+        return Ok(peeked);
+    }
+    // A name further back than this is not shown; opening the session finds it.
+    let mut lines = LinesBackward::before(file, end);
+    while lines.position() > end.saturating_sub(PEEK_BYTES)
+        && let Some((_, line)) = lines.next()?
+    {
+        let entry = Entry::from_line(line);
+        if let Some(name) = entry.as_ref().and_then(|entry| entry.kind.session_name()) {
+            peeked.name = Some(name.to_owned());
+            break;
+        }
+    }
+    Ok(peeked)
+}

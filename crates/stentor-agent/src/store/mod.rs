@@ -1,0 +1,44 @@
+//! The conversation on disk: append-only JSONL in the version-3 session format.
+//!
+//! A session is one file: a header line, then one line per entry, each with an id, the id of its
+//! parent and a time, so that the lines form a tree. The last line is the leaf; the way from it to
+//! the root is the active path. The same files are read and written by pi and omp.
+//!
+//! Read in this order: [`entry`] is a line, [`journal`] is the seam behind which a session keeps
+//! its entries, [`files`] makes, opens and forks session files, [`list`] finds them again. Behind
+//! those: `bytes` reads lines in both directions, `walk` follows the parent links backwards,
+//! `restore` rebuilds what is in context, `tail` judges a torn end, `scan` answers questions about
+//! the whole file, `migrate` lifts older versions, `lock` keeps a second writer out, `blobs` keeps
+//! large pictures beside the file.
+//!
+//! **Invariants.** An entry that [`Journal::append`] accepted is in the file as one whole line. A
+//! line is never changed or removed, only a half-written end is cut. Opening costs memory in
+//! proportion to what is in context, not to what was ever said. A foreign file is never truncated.
+
+pub mod entry;
+pub mod error;
+pub mod files;
+pub mod journal;
+pub mod list;
+pub mod names;
+pub mod reader;
+
+mod blobs;
+mod bytes;
+mod codec;
+mod file_journal;
+mod line;
+mod lock;
+mod memory;
+mod migrate;
+mod restore;
+mod scan;
+mod tail;
+mod walk;
+
+pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
+pub use error::{Holder, StoreError};
+pub use files::{create, create_at, fork, fork_in_memory, open};
+pub use journal::{Journal, Opened, Totals, memory};
+pub use list::{Listed, find, list, list_all};
+pub use names::{check_session_id, encoded_cwd, file_path, new_entry_id};

@@ -1,0 +1,245 @@
+//! What a session does from a prompt until nothing automatic follows: runs, retries, compactions.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::oneshot;
+
+use super::compaction::{self, Compaction};
+use super::link::{Link, Request};
+use super::rounds::{self, Ran};
+use super::tools::Stopped;
+use crate::event::{
+    CompactionReason, CompactionResult, EventKind, NoticeLevel, RunEnd, RunOutcome,
+};
+use crate::message::Message;
+use crate::model::{ModelError, ModelErrorKind};
+
+/// What the session was asked to do.
+pub(crate) enum Work {
+    /// Answer messages that are already in the conversation.
+    Answer(Vec<Arc<Message>>),
+    /// Compact because somebody asked for it.
+    Compact {
+        instructions: Option<String>,
+        reply: oneshot::Sender<Result<CompactionResult, String>>,
+    },
+}
+
+/// Does it. When it returns the session is idle, or gone.
+pub(crate) async fn perform(link: Link, work: Work) {
+    match work {
+        Work::Answer(messages) => answer(&link, messages).await,
+        Work::Compact {
+            instructions,
+            reply,
+        } => {
+            let reason = CompactionReason::Manual;
+            let end = compaction::compact(&link, reason, instructions, false).await;
+            let result = match end {
+                Compaction::Done(result) => Ok(result),
+                Compaction::NotNeeded => Err("Nothing to compact (session too small)".to_owned()),
+                Compaction::Cancelled => Err("Compaction cancelled".to_owned()),
+                Compaction::Failed(why) => Err(why),
+                Compaction::Gone => return,
+            };
+            let waiting = finish(&link, !link.cancel.is_cancelled()).await;
+            // A client that no longer waits for the result lost nothing: the entry is on disk.
+            reply.send(result).ok();
+            if let Some(waiting) = waiting {
+                answer(&link, waiting).await;
+            }
+        }
+    }
+}
+
+async fn answer(link: &Link, messages: Vec<Arc<Message>>) {
+    let mut retries = Retries::default();
+    let mut next = messages;
+    auto_compact(link).await;
+    loop {
+        let ran = {
+            let mut on_success = || retries.succeeded(link);
+            rounds::run(link, std::mem::take(&mut next), &mut on_success).await
+        };
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(Stopped::Gone) => return,
+            Err(Stopped::Store(error)) => {
+                let outcome = rounds::store_failure(&error);
+                notice(link, &outcome);
+                Ran {
+                    outcome: Some(outcome),
+                    ..Ran::default()
+                }
+            }
+        };
+        let then = decide(link, &ran, &mut retries).await;
+        let went_well = matches!(
+            ran.outcome,
+            Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit)
+        );
+        let failed = ran.failure.clone();
+        end_run(link, ran, !matches!(then, Then::Over));
+        let go_on = match (then, failed) {
+            (Then::Retry, Some((error, entry_id))) => {
+                retry(link, &mut retries, &error, entry_id).await
+            }
+            (Then::Compact, Some((_, entry_id))) => {
+                link.tell(Request::Forget { entry_id }).await.ok();
+                retries.compacted = true;
+                let reason = CompactionReason::Overflow;
+                matches!(
+                    compaction::compact(link, reason, None, true).await,
+                    Compaction::Done(_)
+                )
+            }
+            _ => {
+                retries.gave_up(link);
+                if went_well && !link.cancel.is_cancelled() {
+                    auto_compact(link).await;
+                }
+                false
+            }
+        };
+        if go_on {
+            continue;
+        }
+        // After a failure or an abort what waits stays waiting: going on would repeat it.
+        match finish(link, went_well && !link.cancel.is_cancelled()).await {
+            Some(waiting) => {
+                next = waiting;
+                retries = Retries::default();
+            }
+            None => return,
+        }
+    }
+}
+
+/// What follows a run.
+enum Then {
+    Over,
+    Retry,
+    Compact,
+}
+
+async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
+    let Some((error, _)) = &ran.failure else {
+        return Then::Over;
+    };
+    retries.last_error = Some(error.message.clone());
+    if link.cancel.is_cancelled() {
+        return Then::Over;
+    }
+    if error.kind == ModelErrorKind::ContextOverflow {
+        return if retries.compacted {
+            Then::Over
+        } else {
+            Then::Compact
+        };
+    }
+    let may = error.is_transient()
+        && retries.attempt < link.retry.max_attempts
+        && (link.retry.after_output || !ran.begun);
+    if may
+        && link
+            .ask(|reply| Request::AutoRetry { reply })
+            .await
+            .unwrap_or(false)
+    {
+        Then::Retry
+    } else {
+        Then::Over
+    }
+}
+
+/// Waits as long as it takes and says whether the run goes on.
+async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id: String) -> bool {
+    retries.attempt += 1;
+    link.signals
+        .retry_attempt
+        .store(retries.attempt, Ordering::Release);
+    let delay = link
+        .retry
+        .delay(retries.attempt, error, link.clock.random());
+    link.hub.publish(EventKind::RetryStarted {
+        attempt: retries.attempt,
+        max_attempts: link.retry.max_attempts,
+        delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        error: error.message.clone(),
+    });
+    link.tell(Request::Forget { entry_id }).await.ok();
+    tokio::select! {
+        () = tokio::time::sleep(delay) => true,
+        () = link.cancel.cancelled() => retries.cancelled(link),
+        () = link.cancel_retry.cancelled() => retries.cancelled(link),
+    }
+}
+
+/// The retries since the last success.
+#[derive(Default)]
+struct Retries {
+    attempt: u32,
+    last_error: Option<String>,
+    compacted: bool,
+}
+
+impl Retries {
+    fn succeeded(&mut self, link: &Link) {
+        self.last_error = None;
+        if self.attempt > 0 {
+            self.end(link, true, None);
+        }
+    }
+
+    fn cancelled(&mut self, link: &Link) -> bool {
+        self.end(link, false, Some("Retry cancelled".to_owned()));
+        false
+    }
+
+    fn gave_up(&mut self, link: &Link) {
+        if self.attempt > 0 {
+            let why = self.last_error.clone();
+            self.end(link, false, why);
+        }
+    }
+
+    fn end(&mut self, link: &Link, success: bool, final_error: Option<String>) {
+        let attempt = std::mem::take(&mut self.attempt);
+        link.signals.retry_attempt.store(0, Ordering::Release);
+        link.hub.publish(EventKind::RetryEnded {
+            success,
+            attempt,
+            final_error,
+        });
+    }
+}
+
+async fn auto_compact(link: &Link) {
+    compaction::compact(link, CompactionReason::Threshold, None, false).await;
+}
+
+fn end_run(link: &Link, ran: Ran, will_retry: bool) {
+    link.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
+        messages: ran.messages,
+        usage: ran.usage,
+        outcome: ran.outcome.unwrap_or(RunOutcome::Completed),
+        will_retry,
+    })));
+}
+
+/// Ends the activity, unless messages wait that it should go on with.
+async fn finish(link: &Link, go_on: bool) -> Option<Vec<Arc<Message>>> {
+    let waiting = link
+        .ask(|reply| Request::Finish { go_on, reply })
+        .await
+        .ok()?;
+    (!waiting.is_empty()).then_some(waiting)
+}
+
+fn notice(link: &Link, outcome: &RunOutcome) {
+    if let RunOutcome::Failed { message, .. } = outcome {
+        let (level, message) = (NoticeLevel::Error, message.clone());
+        link.hub.publish(EventKind::Notice { level, message });
+    }
+}

@@ -1,0 +1,352 @@
+//! One answer of a model: its stream becomes events and, in the end, a message.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use serde_json::{Map, Value};
+
+use super::ABORTED;
+use super::link::{Link, ModelCall, Request};
+use crate::event::EventKind;
+use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
+use crate::message::{
+    AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
+    ThinkingBlock, ToolCall,
+};
+use crate::model::{Finish, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose};
+use crate::usage::{Prices, Usage};
+
+/// A complete answer, not yet in the conversation.
+pub(super) struct Answer {
+    pub number: u64,
+    pub message: AssistantMessage,
+    /// The tool calls, in the order the model made them.
+    pub calls: Vec<Arc<ToolCall>>,
+    /// Calls whose arguments are no JSON object, and why.
+    pub unreadable: HashMap<String, String>,
+    pub error: Option<ModelError>,
+    pub refused: bool,
+    /// True when something of it was published.
+    pub begun: bool,
+}
+
+/// Asks the model and publishes the answer as it comes.
+pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
+    let info = Arc::clone(call.model.info());
+    let request = ModelRequest {
+        system: Arc::clone(&call.system),
+        messages: call.messages.clone(),
+        tools: Arc::clone(&call.specs),
+        thinking: call.thinking,
+        max_output_tokens: None,
+        session_id: Arc::clone(&link.session_id),
+        purpose: Purpose::Turn,
+    };
+    let started_ms = link.clock.now_ms();
+    let live = LiveMessage::new(
+        link.signals.next_number(),
+        info.api.clone(),
+        info.provider.clone(),
+        info.id.clone(),
+        started_ms,
+    );
+    let mut writing = Writing::new(link, live, info.cost, started_ms);
+    let mut stream = call.model.stream(request);
+    let mut cancelled = pin!(link.cancel.cancelled());
+    let end = loop {
+        let next = tokio::select! {
+            biased;
+            () = &mut cancelled => break End::Aborted,
+            next = stream.next() => next,
+        };
+        match next {
+            Some(Ok(ModelEvent::Finished(finish))) => break End::Finished(finish),
+            Some(Ok(event)) => {
+                if let Err(error) = writing.take(event).await {
+                    break End::Failed(error);
+                }
+            }
+            Some(Err(error)) => break End::Failed(error),
+            None => {
+                let text = format!("{}: the answer broke off without an end", info.full_name());
+                break End::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
+            }
+        }
+        // A model that is always ready must still let the others of this thread work.
+        tokio::task::consume_budget().await;
+    };
+    drop(stream);
+    let answer = writing.finish(end);
+    let usage = answer.message.usage;
+    if !usage.is_zero() {
+        // When the session is closed under the run, the next request to it ends the run.
+        link.tell(Request::Consumed { usage }).await.ok();
+    }
+    answer
+}
+
+/// An answer that was never begun, because the run had been stopped.
+pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
+    let info = call.model.info();
+    let message = AssistantMessage {
+        content: Vec::new(),
+        api: info.api.clone(),
+        provider: info.provider.clone(),
+        model: info.id.clone(),
+        usage: Usage::default(),
+        stop_reason: StopReason::Aborted,
+        error_message: Some(ABORTED.to_owned()),
+        timestamp: link.clock.now_ms(),
+        response_id: None,
+        duration: None,
+        ttft: None,
+    };
+    Answer {
+        number: link.signals.next_number(),
+        message,
+        calls: Vec::new(),
+        unreadable: HashMap::new(),
+        error: None,
+        refused: false,
+        begun: false,
+    }
+}
+
+enum End {
+    Finished(Finish),
+    Failed(ModelError),
+    Aborted,
+}
+
+/// The answer while it is being written.
+struct Writing<'a> {
+    link: &'a Link,
+    live: LiveMessage,
+    prices: Prices,
+    started_ms: u64,
+    first_ms: Option<u64>,
+    begun: bool,
+    open: Option<Arc<LiveBlock>>,
+    done: Vec<Done>,
+    unreadable: HashMap<String, String>,
+}
+
+/// A block that is complete.
+struct Done {
+    block: Arc<LiveBlock>,
+    signature: Option<String>,
+    call: Option<Arc<ToolCall>>,
+}
+
+impl<'a> Writing<'a> {
+    fn new(link: &'a Link, live: LiveMessage, prices: Prices, started_ms: u64) -> Self {
+        Self {
+            link,
+            live,
+            prices,
+            started_ms,
+            first_ms: None,
+            begun: false,
+            open: None,
+            done: Vec::new(),
+            unreadable: HashMap::new(),
+        }
+    }
+
+    async fn take(&mut self, event: ModelEvent) -> Result<(), ModelError> {
+        match event {
+            ModelEvent::Started { response_id } => {
+                if let Some(id) = response_id {
+                    self.live.set_response_id(id);
+                }
+                self.begin();
+            }
+            ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(&self.prices)),
+            ModelEvent::BlockStarted(kind) => {
+                self.begin();
+                self.close(None);
+                self.link.room().await;
+                let block = self.live.open_block(kind);
+                self.open = Some(Arc::clone(&block));
+                self.publish(EventKind::BlockStarted {
+                    live: self.live.clone(),
+                    block,
+                });
+            }
+            ModelEvent::Delta(text) => {
+                if text.is_empty() {
+                    return Ok(());
+                }
+                let Some(block) = &self.open else {
+                    return Err(out_of_order("a delta outside any block"));
+                };
+                if self.first_ms.is_none() {
+                    self.first_ms = Some(self.link.clock.now_ms());
+                }
+                let range = block.append(&text);
+                let (live, block) = (self.live.clone(), Arc::clone(block));
+                self.publish(EventKind::BlockDelta { live, block, range });
+            }
+            ModelEvent::BlockEnded { signature } => {
+                if self.open.is_none() {
+                    return Err(out_of_order("the end of a block that is not open"));
+                }
+                self.close(signature);
+            }
+            ModelEvent::Finished(_) => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        if !self.begun {
+            self.begun = true;
+            self.publish(EventKind::AnswerStarted(self.live.clone()));
+        }
+    }
+
+    fn close(&mut self, signature: Option<String>) {
+        let Some(block) = self.open.take() else {
+            return;
+        };
+        let call = match &block.kind {
+            LiveBlockKind::ToolCall { id, name } => {
+                let arguments = block.with_all(read_arguments).unwrap_or_else(|why| {
+                    self.unreadable.insert(id.clone(), why);
+                    Map::new()
+                });
+                Some(Arc::new(ToolCall {
+                    id: id.clone(),
+                    name: name.clone(),
+                    arguments,
+                    thought_signature: signature.clone(),
+                    intent: None,
+                }))
+            }
+            LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::Redacted => None,
+        };
+        self.publish(EventKind::BlockEnded {
+            live: self.live.clone(),
+            block: Arc::clone(&block),
+            call: call.clone(),
+        });
+        self.done.push(Done {
+            block,
+            signature,
+            call,
+        });
+    }
+
+    fn finish(mut self, end: End) -> Answer {
+        self.begin();
+        self.close(None);
+        let content: Vec<ContentBlock> = self.done.iter().map(Done::to_content).collect();
+        let calls: Vec<Arc<ToolCall>> = self
+            .done
+            .iter()
+            .filter_map(|done| done.call.clone())
+            .collect();
+        let mut error = None;
+        let mut refused = false;
+        let (usage, stop_reason, error_message) = match end {
+            End::Finished(finish) => {
+                refused = finish.refused;
+                let stop = match finish.stop_reason {
+                    StopReason::Stop if !calls.is_empty() => StopReason::ToolUse,
+                    stop => stop,
+                };
+                (finish.usage.priced(&self.prices), stop, None)
+            }
+            End::Failed(failed) => {
+                let text = failed.message.clone();
+                error = Some(failed);
+                (self.live.usage(), StopReason::Error, Some(text))
+            }
+            End::Aborted => (
+                self.live.usage(),
+                StopReason::Aborted,
+                Some(ABORTED.to_owned()),
+            ),
+        };
+        let ended_ms = self.link.clock.now_ms();
+        let message = AssistantMessage {
+            content,
+            api: self.live.api().to_owned(),
+            provider: self.live.provider().to_owned(),
+            model: self.live.model().to_owned(),
+            usage,
+            stop_reason,
+            error_message,
+            timestamp: self.live.timestamp(),
+            response_id: self.live.response_id(),
+            duration: Some(ended_ms.saturating_sub(self.started_ms)),
+            ttft: self
+                .first_ms
+                .map(|first| first.saturating_sub(self.started_ms)),
+        };
+        Answer {
+            number: self.live.number(),
+            message,
+            calls,
+            unreadable: self.unreadable,
+            error,
+            refused,
+            begun: !self.done.is_empty(),
+        }
+    }
+
+    fn publish(&self, kind: EventKind) {
+        self.link.hub.publish(kind);
+    }
+}
+
+impl Done {
+    fn to_content(&self) -> ContentBlock {
+        let text = || self.block.with_all(str::to_owned);
+        match &self.block.kind {
+            LiveBlockKind::Text => KnownBlock::Text(TextBlock {
+                text: text(),
+                text_signature: self.signature.clone(),
+            }),
+            LiveBlockKind::Thinking => KnownBlock::Thinking(ThinkingBlock {
+                thinking: text(),
+                thinking_signature: self.signature.clone(),
+                redacted: None,
+            }),
+            LiveBlockKind::Redacted => {
+                KnownBlock::RedactedThinking(RedactedThinking { data: text() })
+            }
+            LiveBlockKind::ToolCall { id, name } => {
+                KnownBlock::ToolCall(self.call.as_deref().cloned().unwrap_or_else(|| ToolCall {
+                    id: id.clone(),
+                    name: name.clone(),
+                    arguments: Map::new(),
+                    thought_signature: None,
+                    intent: None,
+                }))
+            }
+        }
+        .into()
+    }
+}
+
+/// The arguments of a call from their JSON text. No text at all means no arguments.
+fn read_arguments(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("the arguments are not a JSON object".to_owned()),
+        Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+    }
+}
+
+fn out_of_order(what: &str) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::Other,
+        format!("the model's stream is out of order: {what}"),
+    )
+}

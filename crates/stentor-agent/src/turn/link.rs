@@ -1,0 +1,171 @@
+//! The line between a run and the actor that owns the session's state.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::SharedClock;
+use crate::event::{BudgetLimit, CompactionReason, CompactionResult};
+use crate::hub::Hub;
+use crate::message::{Message, ToolCall};
+use crate::model::{Model, ModelInfo, ThinkingLevel};
+use crate::store::StoreError;
+use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
+use crate::turn::retry::RetryPolicy;
+use crate::usage::Usage;
+
+/// Requests a run may have waiting for the actor. The run waits when it is full.
+pub(crate) const LINK_REQUESTS: usize = 16;
+
+/// Everything a run needs of its session. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Link {
+    pub hub: Hub,
+    pub clock: SharedClock,
+    pub requests: mpsc::Sender<Request>,
+    pub signals: Arc<Signals>,
+    pub retry: RetryPolicy,
+    pub cwd: Arc<Path>,
+    pub spill_dir: Arc<Path>,
+    pub session_id: Arc<str>,
+    /// Fires when the run must stop.
+    pub cancel: CancellationToken,
+    /// Fires when only the waiting for a retry must stop.
+    pub cancel_retry: CancellationToken,
+}
+
+/// What the actor lets a run see without asking.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// True when a steering message waits that must not wait for the end of the turn.
+    pub steering_now: AtomicBool,
+    /// The retry that is being waited for or made; zero when there is none.
+    pub retry_attempt: AtomicU32,
+    pub compacting: AtomicBool,
+    numbers: AtomicU64,
+}
+
+impl Signals {
+    /// The next message number of the session.
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// What a run asks of the actor.
+pub(crate) enum Request {
+    /// Puts messages into the conversation and on disk, in one go. With `sync` the answer comes
+    /// when they would survive a power cut.
+    Append {
+        messages: Vec<Arc<Message>>,
+        sync: bool,
+        reply: Reply<Result<Vec<String>, StoreError>>,
+    },
+    /// Takes the newest message out of the context; it stays on disk.
+    Forget { entry_id: String },
+    /// The next model call, or why there must be none.
+    NextCall {
+        reply: Reply<Result<ModelCall, Refusal>>,
+    },
+    /// Counts what a model call consumed.
+    Consumed { usage: Usage },
+    /// Takes waiting steering messages, as many as the mode says, appended and on disk.
+    TakeSteering {
+        reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
+    },
+    /// Takes waiting follow-ups, as many as the mode says, appended and on disk.
+    TakeFollowUp {
+        reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
+    },
+    /// May this call run?
+    Permit {
+        call: Arc<ToolCall>,
+        spec: ToolSpec,
+        touches: Touches,
+        reply: Reply<Verdict>,
+    },
+    /// Is automatic retry on?
+    AutoRetry { reply: Reply<bool> },
+    /// What to summarise, if the context should be compacted now.
+    PlanCompaction {
+        reason: CompactionReason,
+        reply: Reply<Result<Option<Box<super::CompactionPlan>>, String>>,
+    },
+    /// Records a compaction.
+    Compacted {
+        result: CompactionResult,
+        reply: Reply<Result<CompactionResult, StoreError>>,
+    },
+    /// The run would end. The actor marks the session idle, unless messages arrived meanwhile
+    /// that the run should go on with.
+    Finish {
+        go_on: bool,
+        reply: Reply<Vec<Arc<Message>>>,
+    },
+}
+
+/// Where the answer to a request goes.
+pub(crate) type Reply<T> = oneshot::Sender<T>;
+
+/// Everything one model call needs.
+pub(crate) struct ModelCall {
+    pub model: Arc<dyn Model>,
+    pub thinking: ThinkingLevel,
+    pub system: Arc<str>,
+    pub messages: Vec<Arc<Message>>,
+    pub specs: Arc<[ToolSpec]>,
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    pub place: Arc<dyn Place>,
+    pub host: Arc<dyn ToolHost>,
+}
+
+/// No model is called.
+pub(crate) struct Refusal {
+    pub model: Option<Arc<ModelInfo>>,
+    pub why: Why,
+}
+
+/// Why no model is called.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Why {
+    #[error("{message}")]
+    Budget { limit: BudgetLimit, message: String },
+    #[error(transparent)]
+    Model(crate::model::ModelError),
+}
+
+/// Whether a call may run.
+pub(crate) enum Verdict {
+    Allowed,
+    /// The text goes to the model.
+    Denied(String),
+}
+
+/// The actor is gone: the session was closed under the run.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+impl Link {
+    /// Asks the actor and waits for its answer.
+    pub async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Request) -> Result<T, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(make(reply)).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+
+    /// Tells the actor something it need not answer.
+    pub async fn tell(&self, request: Request) -> Result<(), Gone> {
+        self.requests.send(request).await.map_err(|_| Gone)
+    }
+
+    /// Waits until slow subscribers have room, or the run is stopped.
+    pub async fn room(&self) {
+        tokio::select! {
+            () = self.hub.room() => {}
+            () = self.cancel.cancelled() => {}
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What happens in a run: ask the model, stream, run its tools, look at the queues, go round again.
+//!
+//! A run is a task of its own. It owns no state: the session's actor does, and answers the
+//! [`Request`]s the run sends through its [`Link`]. Only deltas bypass the actor, straight into
+//! the hub, because there are many of them.
+
+mod activity;
+mod answer;
+mod compaction;
+mod link;
+mod retry;
+mod rounds;
+mod tools;
+
+pub(crate) use activity::{Work, perform};
+pub(crate) use compaction::{CompactionPlan, find_cut};
+pub(crate) use link::{LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Why};
+pub use retry::RetryPolicy;
+
+/// Text of an answer that was cut off by an abort.
+pub const ABORTED: &str = "Request was aborted";
+
+/// Result of a call that was skipped because a steering message waits.
+pub const SKIPPED: &str = "Skipped due to queued user message.";
+
+/// Result of a call whose answer was aborted before the call could run.
+pub const NOT_RUN_ABORTED: &str = "Tool execution was aborted.";
+
+/// Result of a call whose answer broke off before the call could run.
+pub const NOT_RUN_FAILED: &str = "Tool execution failed due to an error in the model's answer.";
+
+/// Result of a call that was running when an earlier process died.
+pub const INTERRUPTED: &str = "Interrupted: the process running this tool ended before it finished. \
+     What it did is unknown; it was not run again. Check before repeating it.";

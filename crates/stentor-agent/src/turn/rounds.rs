@@ -1,0 +1,252 @@
+//! One run: rounds of a model's answer and its tools, until nothing is left to do.
+
+use std::sync::Arc;
+
+use super::answer::{self, Answer};
+use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
+use super::tools::{self, Stopped};
+use crate::event::{EventKind, RunOutcome};
+use crate::message::{AssistantMessage, KnownMessage, Message, StopReason};
+use crate::model::{ModelError, ModelErrorKind, ModelInfo};
+use crate::store::StoreError;
+use crate::usage::Usage;
+
+/// What a run did.
+#[derive(Default)]
+pub(super) struct Ran {
+    /// The messages it added, in order.
+    pub messages: Vec<Arc<Message>>,
+    pub usage: Usage,
+    pub outcome: Option<RunOutcome>,
+    /// The error behind a failed outcome, and the entry of the message that records it.
+    pub failure: Option<(ModelError, String)>,
+    /// True when something of the failed answer was shown.
+    pub begun: bool,
+}
+
+/// Told when the first answer of a continuation has succeeded.
+pub(super) type OnSuccess<'a> = &'a mut (dyn FnMut() + Send);
+
+/// Runs rounds, beginning with messages that are already in the conversation.
+pub(super) async fn run(
+    link: &Link,
+    initial: Vec<Arc<Message>>,
+    on_success: OnSuccess<'_>,
+) -> Result<Ran, Stopped> {
+    let mut ran = Ran::default();
+    link.hub.publish(EventKind::RunStarted);
+    let mut injected = initial;
+    loop {
+        link.room().await;
+        link.hub.publish(EventKind::TurnStarted);
+        for message in injected.drain(..) {
+            tell(link, &message);
+            ran.messages.push(message);
+        }
+        let next = match link.ask(|reply| Request::NextCall { reply }).await? {
+            Ok(call) => round(link, &call, &mut ran, on_success).await?,
+            Err(refusal) => refused(link, refusal, &mut ran).await?,
+        };
+        if let Next::Over = next {
+            return Ok(ran);
+        }
+        injected = steering(link).await?;
+        if injected.is_empty() && ran.outcome.is_some() {
+            injected = follow_up(link).await?;
+            if injected.is_empty() {
+                return Ok(ran);
+            }
+        }
+        ran.outcome = None;
+    }
+}
+
+/// Announces a complete message that is on disk.
+pub(super) fn tell(link: &Link, message: &Arc<Message>) {
+    let number = link.signals.next_number();
+    let message = Arc::clone(message);
+    link.hub.publish(EventKind::MessageStarted {
+        number,
+        message: Arc::clone(&message),
+    });
+    link.hub
+        .publish(EventKind::MessageEnded { number, message });
+}
+
+/// Whether the queues are looked at after a round.
+enum Next {
+    /// Yes. If the run has an outcome it would stop, unless something waits.
+    Again,
+    /// No: the run was stopped or failed.
+    Over,
+}
+
+async fn round(
+    link: &Link,
+    call: &ModelCall,
+    ran: &mut Ran,
+    on_success: OnSuccess<'_>,
+) -> Result<Next, Stopped> {
+    let aborted_before = link.cancel.is_cancelled();
+    let answer = if aborted_before {
+        answer::aborted_before_it_began(link, call)
+    } else {
+        answer::ask(link, call).await
+    };
+    let Answer {
+        number,
+        message,
+        calls,
+        unreadable,
+        error,
+        refused,
+        begun,
+    } = answer;
+    ran.usage.add(&message.usage);
+    let stop_reason = message.stop_reason;
+    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
+    // A round without tools ends with its answer, so this is the point to make it last.
+    let entry_id = append(link, &message, calls.is_empty()).await?;
+    if aborted_before {
+        link.hub.publish(EventKind::MessageStarted {
+            number,
+            message: Arc::clone(&message),
+        });
+    }
+    link.hub.publish(EventKind::MessageEnded {
+        number,
+        message: Arc::clone(&message),
+    });
+    ran.messages.push(Arc::clone(&message));
+    if error.is_none() && stop_reason != StopReason::Aborted {
+        on_success();
+    }
+    let results = match stop_reason {
+        StopReason::Error => tools::settle_all(link, &calls, super::NOT_RUN_FAILED).await?,
+        StopReason::Aborted => tools::settle_all(link, &calls, super::NOT_RUN_ABORTED).await?,
+        StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
+            tools::run_calls(link, call, &calls, &unreadable).await?
+        }
+    };
+    ran.messages.extend(results.iter().cloned());
+    let tool_results = results.into();
+    link.hub.publish(EventKind::TurnEnded {
+        message,
+        tool_results,
+    });
+    if stop_reason == StopReason::Aborted {
+        ran.outcome = Some(RunOutcome::Aborted);
+        return Ok(Next::Over);
+    }
+    if let Some(error) = error {
+        ran.begun = begun;
+        ran.outcome = Some(RunOutcome::Failed {
+            kind: error.kind,
+            message: error.message.clone(),
+            status: error.status,
+        });
+        ran.failure = Some((error, entry_id));
+        return Ok(Next::Over);
+    }
+    if link.cancel.is_cancelled() || !calls.is_empty() {
+        // Stopped during the tools: the next round records it as an aborted answer.
+        return Ok(Next::Again);
+    }
+    ran.outcome = Some(if refused {
+        RunOutcome::Refused
+    } else if stop_reason == StopReason::Length {
+        RunOutcome::OutputLimit
+    } else {
+        RunOutcome::Completed
+    });
+    Ok(Next::Again)
+}
+
+async fn append(link: &Link, message: &Arc<Message>, sync: bool) -> Result<String, Stopped> {
+    let messages = vec![Arc::clone(message)];
+    let ids = link
+        .ask(|reply| Request::Append {
+            messages,
+            sync,
+            reply,
+        })
+        .await?
+        .map_err(Stopped::Store)?;
+    Ok(ids.into_iter().next().unwrap_or_default())
+}
+
+async fn steering(link: &Link) -> Result<Vec<Arc<Message>>, Stopped> {
+    if link.cancel.is_cancelled() {
+        return Ok(Vec::new());
+    }
+    taken(link.ask(|reply| Request::TakeSteering { reply }).await)
+}
+
+async fn follow_up(link: &Link) -> Result<Vec<Arc<Message>>, Stopped> {
+    if link.cancel.is_cancelled() {
+        return Ok(Vec::new());
+    }
+    taken(link.ask(|reply| Request::TakeFollowUp { reply }).await)
+}
+
+fn taken(
+    answer: Result<Result<Vec<Arc<Message>>, StoreError>, Gone>,
+) -> Result<Vec<Arc<Message>>, Stopped> {
+    answer?.map_err(Stopped::Store)
+}
+
+/// Ends the run because no model may or can be called. Clients see why as a failed answer.
+async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
+    let Refusal { model, why } = refusal;
+    let name = |part: fn(&ModelInfo) -> &String| {
+        model
+            .as_deref()
+            .map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
+    };
+    let message: Arc<Message> = Arc::new(
+        KnownMessage::Assistant(AssistantMessage {
+            content: Vec::new(),
+            api: name(|info| &info.api),
+            provider: name(|info| &info.provider),
+            model: name(|info| &info.id),
+            usage: Usage::default(),
+            stop_reason: StopReason::Error,
+            error_message: Some(why.to_string()),
+            timestamp: link.clock.now_ms(),
+            response_id: None,
+            duration: None,
+            ttft: None,
+        })
+        .into(),
+    );
+    append(link, &message, true).await?;
+    tell(link, &message);
+    ran.messages.push(Arc::clone(&message));
+    link.hub.publish(EventKind::TurnEnded {
+        message,
+        tool_results: Arc::new([]),
+    });
+    ran.outcome = Some(match why {
+        Why::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
+        Why::Model(ModelError {
+            kind,
+            message,
+            status,
+            ..
+        }) => RunOutcome::Failed {
+            kind,
+            message,
+            status,
+        },
+    });
+    Ok(Next::Over)
+}
+
+/// A failure of the disk, in the words of a failed run.
+pub(super) fn store_failure(error: &StoreError) -> RunOutcome {
+    RunOutcome::Failed {
+        kind: ModelErrorKind::Other,
+        message: format!("the session could not be saved: {error}"),
+        status: None,
+    }
+}

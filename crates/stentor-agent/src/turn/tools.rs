@@ -1,0 +1,273 @@
+//! The tool calls of one answer: started in the order of the calls, results kept in that order.
+//!
+//! Calls that only read run together; every other call runs alone. A steering message that must
+//! not wait skips the calls that have not started. Every call gets a result, whatever happens.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::SKIPPED;
+use super::link::{Gone, Link, ModelCall, Request, Verdict};
+use crate::arguments;
+use crate::event::EventKind;
+use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
+use crate::store::StoreError;
+use crate::tool::{Progress, Tool, ToolContext, ToolEffect, ToolOutput};
+
+/// How long a tool may take to end by itself after it was told to stop.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// Why the results could not be recorded.
+pub(super) enum Stopped {
+    Gone,
+    Store(StoreError),
+}
+
+impl From<Gone> for Stopped {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+/// Runs the calls and returns their results, in the order of the calls.
+pub(super) async fn run_calls(
+    link: &Link,
+    model_call: &ModelCall,
+    calls: &[Arc<ToolCall>],
+    unreadable: &HashMap<String, String>,
+) -> Result<Vec<Arc<Message>>, Stopped> {
+    let mut results = Vec::with_capacity(calls.len());
+    let mut rest = calls;
+    while !rest.is_empty() {
+        if link.cancel.is_cancelled() {
+            results.extend(settle_all(link, rest, super::NOT_RUN_ABORTED).await?);
+            break;
+        }
+        if link.signals.steering_now.load(Ordering::Acquire) {
+            results.extend(settle_all(link, rest, SKIPPED).await?);
+            break;
+        }
+        link.room().await;
+        let together = rest
+            .iter()
+            .take_while(|call| only_reads(model_call, call))
+            .count()
+            .max(1);
+        let (batch, later) = rest.split_at(together);
+        rest = later;
+        results.extend(run_batch(link, model_call, batch, unreadable).await?);
+    }
+    Ok(results)
+}
+
+/// Gives every call the same result without running it.
+pub(super) async fn settle_all(
+    link: &Link,
+    calls: &[Arc<ToolCall>],
+    text: &str,
+) -> Result<Vec<Arc<Message>>, Stopped> {
+    let mut results = Vec::with_capacity(calls.len());
+    for call in calls {
+        link.hub.publish(EventKind::ToolStarted {
+            call: Arc::clone(call),
+        });
+        let output = Arc::new(ToolOutput::error(text));
+        ended(link, call, &output, 0);
+        results.extend(record(link, vec![(Arc::clone(call), output)]).await?);
+    }
+    Ok(results)
+}
+
+async fn run_batch(
+    link: &Link,
+    model_call: &ModelCall,
+    batch: &[Arc<ToolCall>],
+    unreadable: &HashMap<String, String>,
+) -> Result<Vec<Arc<Message>>, Stopped> {
+    let mut running = FuturesUnordered::new();
+    for (place, call) in batch.iter().enumerate() {
+        link.hub.publish(EventKind::ToolStarted {
+            call: Arc::clone(call),
+        });
+        let bad = unreadable.get(&call.id).map(String::as_str);
+        running.push(async move {
+            let started = tokio::time::Instant::now();
+            let output = run_one(link, model_call, call, bad).await;
+            (place, Arc::new(output), started.elapsed())
+        });
+    }
+    let mut outputs: Vec<Option<Arc<ToolOutput>>> = vec![None; batch.len()];
+    let mut results: Vec<Arc<Message>> = Vec::with_capacity(batch.len());
+    while let Some((place, output, took)) = running.next().await {
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        ended(link, &batch[place], &output, duration_ms);
+        outputs[place] = Some(output);
+        // Results are told in the order of the calls: those that are now complete from the front.
+        let ready: Vec<_> = outputs[results.len()..]
+            .iter()
+            .zip(&batch[results.len()..])
+            .map_while(|(output, call)| Some((Arc::clone(call), Arc::clone(output.as_ref()?))))
+            .collect();
+        if !ready.is_empty() {
+            results.extend(record(link, ready).await?);
+        }
+    }
+    Ok(results)
+}
+
+async fn run_one(
+    link: &Link,
+    model_call: &ModelCall,
+    call: &Arc<ToolCall>,
+    unreadable: Option<&str>,
+) -> ToolOutput {
+    let Some(tool) = find(model_call, &call.name) else {
+        return ToolOutput::error(format!("Tool {} not found", call.name));
+    };
+    if let Some(why) = unreadable {
+        return ToolOutput::error(format!(
+            "Validation failed for tool \"{}\":\n  - {why}",
+            call.name
+        ));
+    }
+    let arguments = match arguments::validate(tool.spec(), &call.arguments) {
+        Ok(arguments) => arguments,
+        Err(problems) => return ToolOutput::error(problems),
+    };
+    match permit(link, call, tool, &arguments).await {
+        Ok(Verdict::Allowed) => {}
+        Ok(Verdict::Denied(why)) => return ToolOutput::error(why),
+        Err(Gone) => return ToolOutput::error(super::NOT_RUN_ABORTED),
+    }
+    if link.cancel.is_cancelled() {
+        return ToolOutput::error(super::NOT_RUN_ABORTED);
+    }
+    execute(link, model_call, call, Arc::clone(tool), arguments).await
+}
+
+async fn permit(
+    link: &Link,
+    call: &Arc<ToolCall>,
+    tool: &Arc<dyn Tool>,
+    arguments: &Map<String, Value>,
+) -> Result<Verdict, Gone> {
+    let touches = tool.touches(arguments, &link.cwd);
+    let (call, spec) = (Arc::clone(call), tool.spec().clone());
+    let answer = link.ask(|reply| Request::Permit {
+        call,
+        spec,
+        touches,
+        reply,
+    });
+    tokio::select! {
+        verdict = answer => verdict,
+        () = link.cancel.cancelled() => Ok(Verdict::Denied(super::NOT_RUN_ABORTED.to_owned())),
+    }
+}
+
+async fn execute(
+    link: &Link,
+    model_call: &ModelCall,
+    call: &Arc<ToolCall>,
+    tool: Arc<dyn Tool>,
+    arguments: Map<String, Value>,
+) -> ToolOutput {
+    let over = Arc::new(AtomicBool::new(false));
+    let cancel = link.cancel.child_token();
+    let context = ToolContext {
+        call_id: call.id.clone(),
+        cwd: Arc::clone(&link.cwd),
+        cancel: cancel.clone(),
+        progress: progress(link, call, &over),
+        place: Arc::clone(&model_call.place),
+        host: Arc::clone(&model_call.host),
+        spill_dir: Arc::clone(&link.spill_dir),
+    };
+    // A tool that panics is a failed call, not a dead session.
+    let work = AssertUnwindSafe(async move { tool.run(arguments, context).await }).catch_unwind();
+    let output = tokio::select! {
+        output = work => output.unwrap_or_else(|_| {
+            ToolOutput::error(format!("Tool {} failed inside: this is a bug in it", call.name))
+        }),
+        () = overdue(&cancel) => ToolOutput::error("Command aborted"),
+    };
+    over.store(true, Ordering::Release);
+    output
+}
+
+/// Resolves when a tool was told to stop and did not.
+async fn overdue(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(GRACE).await;
+}
+
+/// Reports of a call, until it is over: a late one must not follow the end.
+fn progress(link: &Link, call: &Arc<ToolCall>, over: &Arc<AtomicBool>) -> Progress {
+    let (hub, call, over) = (link.hub.clone(), Arc::clone(call), Arc::clone(over));
+    Progress::new(move |partial| {
+        if !over.load(Ordering::Acquire) {
+            let (call, partial) = (Arc::clone(&call), Arc::new(partial));
+            hub.publish(EventKind::ToolProgress { call, partial });
+        }
+    })
+}
+
+fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_ms: u64) {
+    let (call, output) = (Arc::clone(call), Arc::clone(output));
+    link.hub.publish(EventKind::ToolEnded {
+        call,
+        output,
+        duration_ms,
+    });
+}
+
+/// Puts results on disk and then tells of them.
+async fn record(
+    link: &Link,
+    ready: Vec<(Arc<ToolCall>, Arc<ToolOutput>)>,
+) -> Result<Vec<Arc<Message>>, Stopped> {
+    let messages: Vec<Arc<Message>> = ready
+        .into_iter()
+        .map(|(call, output)| {
+            Arc::new(Message::from(KnownMessage::ToolResult(ToolResultMessage {
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                content: output.content.clone(),
+                details: output.details.clone(),
+                is_error: output.is_error,
+                timestamp: link.clock.now_ms(),
+            })))
+        })
+        .collect();
+    let stored = messages.clone();
+    link.ask(|reply| Request::Append {
+        messages: stored,
+        sync: true,
+        reply,
+    })
+    .await?
+    .map_err(Stopped::Store)?;
+    for message in &messages {
+        super::rounds::tell(link, message);
+    }
+    Ok(messages)
+}
+
+fn only_reads(model_call: &ModelCall, call: &ToolCall) -> bool {
+    find(model_call, &call.name).is_some_and(|tool| tool.spec().effect == ToolEffect::Reads)
+}
+
+fn find<'a>(model_call: &'a ModelCall, name: &str) -> Option<&'a Arc<dyn Tool>> {
+    model_call
+        .tools
+        .iter()
+        .find(|tool| tool.spec().name == name)
+}

@@ -1,0 +1,151 @@
+//! Which turn answers a request, and what each session has already heard.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use stentor_agent::message::{Message, StopReason};
+use stentor_agent::model::ModelRequest;
+
+use super::scenario::Turn;
+
+/// How many sessions are remembered. The one that was quiet longest is forgotten first, and gets
+/// its place back from its conversation when it speaks again.
+const MAX_SESSIONS: usize = 1024;
+
+/// Failing turns that are passed over for one message of a conversation that is taken up again.
+const MAX_PASSED_OVER: usize = 10_000;
+
+/// Where each session is in the scenario.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    places: HashMap<Arc<str>, Place>,
+    requests: u64,
+}
+
+/// Where one session is in the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// How often each turn was played.
+    played: Vec<u32>,
+    /// The turn in order from which the next one is looked for.
+    next: usize,
+    /// Answers so far, the one being made included.
+    pub answers: u64,
+    /// Summaries asked for so far.
+    pub summaries: u32,
+    /// The number of the last request, to find the session that was quiet longest.
+    last_request: u64,
+}
+
+/// What answers a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// The turn of this index, played for the `n`th time.
+    Turn {
+        index: usize,
+        n: u32,
+    },
+    Exhausted,
+}
+
+impl Sessions {
+    /// The place of the request's session: remembered, or found again from its conversation.
+    pub fn place(&mut self, turns: &[Arc<Turn>], request: &ModelRequest) -> &mut Place {
+        self.requests += 1;
+        if self.places.len() >= MAX_SESSIONS && !self.places.contains_key(&request.session_id) {
+            self.forget_the_quietest();
+        }
+        let place = self
+            .places
+            .entry(Arc::clone(&request.session_id))
+            .or_insert_with(|| Place::found_again(turns, request));
+        place.last_request = self.requests;
+        place
+    }
+
+    fn forget_the_quietest(&mut self) {
+        let quietest = self
+            .places
+            .iter()
+            .min_by_key(|(_, place)| place.last_request)
+            .map(|(id, _)| Arc::clone(id));
+        if let Some(id) = quietest {
+            self.places.remove(&id);
+        }
+    }
+}
+
+impl Place {
+    /// Picks the turn that answers a conversation, and counts it as played.
+    pub fn choose(&mut self, turns: &[Arc<Turn>], request: &ModelRequest) -> Choice {
+        self.answers += 1;
+        self.pick(turns, &request.system, &request.messages)
+    }
+
+    /// The place a conversation suggests to a process that has not seen it before.
+    ///
+    /// Chooses once for every answer that is in the conversation. A turn that fails leaves no
+    /// answer there, so it is passed over when the answer is not itself an error.
+    fn found_again(turns: &[Arc<Turn>], request: &ModelRequest) -> Self {
+        let mut place = Self::default();
+        for (at, message) in request.messages.iter().enumerate() {
+            let Some(answer) = message.as_assistant() else {
+                continue;
+            };
+            place.answers += 1;
+            let before = request.messages.get(..at).unwrap_or_default();
+            for _ in 0..MAX_PASSED_OVER {
+                let choice = place.pick(turns, &request.system, before);
+                let passed_over = match choice {
+                    Choice::Turn { index, .. } => turns.get(index).is_some_and(|turn| {
+                        turn.fails()
+                            && turn.limit() < u32::MAX
+                            && answer.stop_reason != StopReason::Error
+                    }),
+                    Choice::Exhausted => false,
+                };
+                if !passed_over {
+                    break;
+                }
+            }
+        }
+        place
+    }
+
+    fn pick(&mut self, turns: &[Arc<Turn>], system: &str, messages: &[Arc<Message>]) -> Choice {
+        self.played.resize(turns.len(), 0);
+        let conditional =
+            turns
+                .iter()
+                .zip(&mut self.played)
+                .enumerate()
+                .find(|(_, (turn, played))| {
+                    **played < turn.limit()
+                        && turn
+                            .when
+                            .as_ref()
+                            .is_some_and(|when| when.holds_for(system, messages))
+                });
+        if let Some((index, (_, played))) = conditional {
+            *played = played.saturating_add(1);
+            return Choice::Turn { index, n: *played };
+        }
+        let in_order = turns
+            .iter()
+            .zip(&mut self.played)
+            .enumerate()
+            .skip(self.next)
+            .find(|(_, (turn, played))| turn.when.is_none() && **played < turn.limit());
+        match in_order {
+            Some((index, (_, played))) => {
+                *played = played.saturating_add(1);
+                self.next = index;
+                Choice::Turn { index, n: *played }
+            }
+            None => {
+                self.next = turns.len();
+                Choice::Exhausted
+            }
+        }
+    }
+}

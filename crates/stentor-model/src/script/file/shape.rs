@@ -1,0 +1,440 @@
+//! What a scenario file may contain, key by key.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use regex::Regex;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+use stentor_agent::model::{InputKind, ThinkingLevel};
+
+use super::values::{
+    ErrorShape, ExhaustedShape, PricesShape, StopShape, TextOrChunks, UsageCounts, UsageShape,
+};
+use crate::script::condition::{Condition, Pattern, Role};
+use crate::script::scenario::{
+    Arguments, Compaction, ModelFacts, Scenario, Speech, Step, ToolStep, Turn, Words,
+};
+
+/// The whole file.
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScenarioShape {
+    model: ModelShape,
+    usage: Option<UsageShape>,
+    on_exhausted: Option<ExhaustedShape>,
+    compaction: CompactionShape,
+    #[serde(alias = "turns")]
+    turn: Vec<Turn>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ModelShape {
+    id: Option<String>,
+    name: Option<String>,
+    context_window: Option<u64>,
+    max_tokens: Option<u64>,
+    reasoning: Option<bool>,
+    input: Option<Vec<InputKind>>,
+    prices: PricesShape,
+    thinking_levels: Vec<ThinkingLevel>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct CompactionShape {
+    summary: Option<String>,
+    chunk_chars: Option<NonZeroUsize>,
+    wait_ms: u64,
+    usage: Option<UsageShape>,
+    error: Option<ErrorShape>,
+    error_times: Option<u32>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct TurnShape {
+    when: Option<Condition>,
+    times: Option<NonZeroU32>,
+    response_id: Option<String>,
+    usage: Option<UsageShape>,
+    stop: Option<StopShape>,
+    refused: bool,
+    #[serde(alias = "steps")]
+    step: Option<Vec<Step>>,
+    // The short form of a turn: what it does, in this order.
+    wait_ms: Option<u64>,
+    thinking: Option<TextOrChunks>,
+    text: Option<TextOrChunks>,
+    chunk_chars: Option<NonZeroUsize>,
+    repeat: Option<u64>,
+    tool: Option<String>,
+    arguments: Option<Map<String, Value>>,
+    error: Option<ErrorShape>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct StepShape {
+    wait_ms: Option<u64>,
+    hang: Option<bool>,
+    end_block: Option<bool>,
+    text: Option<TextOrChunks>,
+    thinking: Option<TextOrChunks>,
+    redacted_thinking: Option<String>,
+    tool: Option<String>,
+    usage: Option<UsageCounts>,
+    error: Option<ErrorShape>,
+    // What goes with some of the above.
+    chunk_chars: Option<NonZeroUsize>,
+    chunk_wait_ms: Option<u64>,
+    repeat: Option<u64>,
+    new_block: Option<bool>,
+    signature: Option<String>,
+    id: Option<String>,
+    arguments: Option<Map<String, Value>>,
+    arguments_json: Option<TextOrChunks>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ConditionShape {
+    last_user_contains: Option<String>,
+    last_user_matches: Option<String>,
+    last_tool_result_contains: Option<String>,
+    last_tool_result_matches: Option<String>,
+    system_contains: Option<String>,
+    system_matches: Option<String>,
+    last_role: Option<RoleShape>,
+    tool: Option<String>,
+    tool_failed: Option<bool>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RoleShape {
+    User,
+    Assistant,
+    ToolResult,
+}
+
+impl From<ScenarioShape> for Scenario {
+    fn from(shape: ScenarioShape) -> Self {
+        Self {
+            model: shape.model.into(),
+            usage: shape.usage.map(Into::into).unwrap_or_default(),
+            turns: shape.turn,
+            on_exhausted: shape.on_exhausted.map(Into::into).unwrap_or_default(),
+            compaction: shape.compaction.into(),
+        }
+    }
+}
+
+impl From<ModelShape> for ModelFacts {
+    fn from(shape: ModelShape) -> Self {
+        let default = Self::default();
+        Self {
+            id: shape.id,
+            name: shape.name,
+            context_window: shape.context_window.unwrap_or(default.context_window),
+            max_tokens: shape.max_tokens.unwrap_or(default.max_tokens),
+            reasoning: shape.reasoning.unwrap_or(default.reasoning),
+            input: shape.input.unwrap_or(default.input),
+            prices: shape.prices.into(),
+            thinking_levels: shape.thinking_levels,
+        }
+    }
+}
+
+impl From<CompactionShape> for Compaction {
+    fn from(shape: CompactionShape) -> Self {
+        Self {
+            summary: shape.summary,
+            chunk_chars: shape.chunk_chars.map(NonZeroUsize::get),
+            wait_ms: shape.wait_ms,
+            usage: shape.usage.map(Into::into),
+            error: shape.error.map(Into::into),
+            error_times: shape.error_times,
+        }
+    }
+}
+
+impl TryFrom<TurnShape> for Turn {
+    type Error = String;
+
+    fn try_from(shape: TurnShape) -> Result<Self, String> {
+        let short_form = StepShape {
+            text: shape.text,
+            chunk_chars: shape.chunk_chars,
+            repeat: shape.repeat,
+            ..StepShape::default()
+        };
+        let mut steps = Vec::new();
+        if let Some(ms) = shape.wait_ms {
+            steps.push(Step::Wait { ms });
+        }
+        if let Some(thinking) = shape.thinking {
+            steps.push(Step::Thinking {
+                speech: Speech::new(words(thinking, None, None)?),
+                signature: None,
+            });
+        }
+        if short_form.text.is_some() {
+            steps.push(Step::try_from(short_form)?);
+        } else if short_form.chunk_chars.is_some() || short_form.repeat.is_some() {
+            return Err("`chunk_chars` and `repeat` need a `text`".to_owned());
+        }
+        if let Some(tool) = shape.tool {
+            steps.push(Step::try_from(StepShape {
+                tool: Some(tool),
+                arguments: shape.arguments,
+                ..StepShape::default()
+            })?);
+        } else if shape.arguments.is_some() {
+            return Err("`arguments` need a `tool`".to_owned());
+        }
+        if let Some(error) = shape.error {
+            steps.push(Step::Error(error.into()));
+        }
+        if let Some(listed) = shape.step {
+            if !steps.is_empty() {
+                return Err("a turn has either `step`s or the short form (`wait_ms`, `thinking`, `text`, `tool`, `error`), not both".to_owned());
+            }
+            steps = listed;
+        }
+        Ok(Self {
+            when: shape.when,
+            times: shape.times.map(NonZeroU32::get),
+            response_id: shape.response_id,
+            steps,
+            usage: shape.usage.map(Into::into),
+            stop: shape.stop.map(Into::into),
+            refused: shape.refused,
+        })
+    }
+}
+
+impl TryFrom<StepShape> for Step {
+    type Error = String;
+
+    fn try_from(mut shape: StepShape) -> Result<Self, String> {
+        let step = shape.take_step()?;
+        // What is left over belonged to another kind of step, or to a second one.
+        match shape.left_over() {
+            None => Ok(step),
+            Some(key) => Err(format!(
+                "`{key}` does not go with {}: one step does one thing",
+                name_of(&step)
+            )),
+        }
+    }
+}
+
+impl StepShape {
+    /// The step by the key that says what it does, with the keys that go with it.
+    fn take_step(&mut self) -> Result<Step, String> {
+        if let Some(text) = self.text.take() {
+            Ok(Step::Text(self.take_speech(text)?))
+        } else if let Some(text) = self.thinking.take() {
+            Ok(Step::Thinking {
+                speech: self.take_speech(text)?,
+                signature: self.signature.take(),
+            })
+        } else if let Some(data) = self.redacted_thinking.take() {
+            Ok(Step::RedactedThinking { data })
+        } else if let Some(name) = self.tool.take() {
+            self.take_tool(name).map(Step::Tool)
+        } else if let Some(ms) = self.wait_ms.take() {
+            Ok(Step::Wait { ms })
+        } else if let Some(usage) = self.usage.take() {
+            Ok(Step::Usage(usage.0))
+        } else if let Some(error) = self.error.take() {
+            Ok(Step::Error(error.into()))
+        } else if self.hang.take() == Some(true) {
+            Ok(Step::Hang)
+        } else if self.end_block.take() == Some(true) {
+            Ok(Step::EndBlock)
+        } else {
+            Err("a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `usage`, `error`, `hang`, `end_block`".to_owned())
+        }
+    }
+
+    fn take_speech(&mut self, text: TextOrChunks) -> Result<Speech, String> {
+        Ok(Speech {
+            words: words(text, self.chunk_chars.take(), self.repeat.take())?,
+            chunk_wait_ms: self.chunk_wait_ms.take().unwrap_or(0),
+            new_block: self.new_block.take().unwrap_or(false),
+        })
+    }
+
+    fn take_tool(&mut self, name: String) -> Result<ToolStep, String> {
+        let chars = self.chunk_chars.take();
+        let arguments = match (self.arguments.take(), self.arguments_json.take()) {
+            (Some(_), Some(_)) => {
+                return Err("a tool call has `arguments` or `arguments_json`, not both".to_owned());
+            }
+            (_, Some(raw)) => Arguments::Raw(words(raw, chars, None)?),
+            (object, None) => Arguments::Object {
+                object: object.unwrap_or_default(),
+                chars: chars.map(NonZeroUsize::get),
+            },
+        };
+        Ok(ToolStep {
+            id: self.id.take(),
+            name,
+            arguments,
+            chunk_wait_ms: self.chunk_wait_ms.take().unwrap_or(0),
+        })
+    }
+
+    fn left_over(&self) -> Option<&'static str> {
+        let keys = [
+            ("text", self.text.is_some()),
+            ("thinking", self.thinking.is_some()),
+            ("redacted_thinking", self.redacted_thinking.is_some()),
+            ("tool", self.tool.is_some()),
+            ("wait_ms", self.wait_ms.is_some()),
+            ("usage", self.usage.is_some()),
+            ("error", self.error.is_some()),
+            ("hang", self.hang.is_some()),
+            ("end_block", self.end_block.is_some()),
+            ("chunk_chars", self.chunk_chars.is_some()),
+            ("chunk_wait_ms", self.chunk_wait_ms.is_some()),
+            ("repeat", self.repeat.is_some()),
+            ("new_block", self.new_block.is_some()),
+            ("signature", self.signature.is_some()),
+            ("id", self.id.is_some()),
+            ("arguments", self.arguments.is_some()),
+            ("arguments_json", self.arguments_json.is_some()),
+        ];
+        keys.into_iter()
+            .find(|(_, is_set)| *is_set)
+            .map(|(key, _)| key)
+    }
+}
+
+impl TryFrom<ConditionShape> for Condition {
+    type Error = String;
+
+    fn try_from(shape: ConditionShape) -> Result<Self, String> {
+        let condition = Self {
+            last_user: pattern(
+                "last_user",
+                shape.last_user_contains,
+                shape.last_user_matches,
+            )?,
+            last_tool_result: pattern(
+                "last_tool_result",
+                shape.last_tool_result_contains,
+                shape.last_tool_result_matches,
+            )?,
+            system: pattern("system", shape.system_contains, shape.system_matches)?,
+            last_role: shape.last_role.map(|role| match role {
+                RoleShape::User => Role::User,
+                RoleShape::Assistant => Role::Assistant,
+                RoleShape::ToolResult => Role::ToolResult,
+            }),
+            tool: shape.tool,
+            tool_failed: shape.tool_failed,
+        };
+        if condition == Self::default() {
+            return Err("`when` needs a condition, for example `last_user_contains`".to_owned());
+        }
+        Ok(condition)
+    }
+}
+
+fn pattern(
+    what: &str,
+    contains: Option<String>,
+    matches: Option<String>,
+) -> Result<Option<Pattern>, String> {
+    match (contains, matches) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(Pattern::Contains(text))),
+        (None, Some(regex)) => match Regex::new(&regex) {
+            Ok(regex) => Ok(Some(Pattern::Matches(regex))),
+            Err(error) => Err(format!(
+                "`{what}_matches` is no regular expression: {error}"
+            )),
+        },
+        (Some(_), Some(_)) => Err(format!(
+            "use `{what}_contains` or `{what}_matches`, not both"
+        )),
+    }
+}
+
+fn words(
+    text: TextOrChunks,
+    chars: Option<NonZeroUsize>,
+    repeat: Option<u64>,
+) -> Result<Words, String> {
+    match (text, chars, repeat) {
+        (TextOrChunks::Text(text), None, None) => Ok(Words::Whole(text)),
+        (TextOrChunks::Text(text), Some(chars), None) => Ok(Words::Cut {
+            text,
+            chars: chars.get(),
+        }),
+        (TextOrChunks::Text(text), None, Some(times)) => Ok(Words::Repeat { text, times }),
+        (TextOrChunks::Chunks(chunks), None, None) => Ok(Words::Chunks(chunks)),
+        (TextOrChunks::Text(_), Some(_), Some(_)) => {
+            Err("use `chunk_chars` or `repeat`, not both".to_owned())
+        }
+        (TextOrChunks::Chunks(_), _, _) => Err(
+            "a list of texts says itself how it is cut: leave out `chunk_chars` and `repeat`"
+                .to_owned(),
+        ),
+    }
+}
+
+fn name_of(step: &Step) -> &'static str {
+    match step {
+        Step::Wait { .. } => "`wait_ms`",
+        Step::Hang => "`hang`",
+        Step::Text(_) => "`text`",
+        Step::Thinking { .. } => "`thinking`",
+        Step::RedactedThinking { .. } => "`redacted_thinking`",
+        Step::Tool(_) => "`tool`",
+        Step::Usage(_) => "`usage`",
+        Step::EndBlock => "`end_block`",
+        Step::Error(_) => "`error`",
+    }
+}
+
+/// Reads a table as `S` and turns it into `T`, all while the reader is still inside the table, so
+/// that an error in either step gets the table's line.
+struct ByShape<S, T>(PhantomData<(S, T)>);
+
+impl<'de, S: Deserialize<'de>, T: TryFrom<S, Error = String>> Visitor<'de> for ByShape<S, T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        let shape = S::deserialize(MapAccessDeserializer::new(map))?;
+        T::try_from(shape).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Turn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ByShape::<TurnShape, Self>(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ByShape::<StepShape, Self>(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Condition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ByShape::<ConditionShape, Self>(PhantomData))
+    }
+}

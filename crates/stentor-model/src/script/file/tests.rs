@@ -1,0 +1,319 @@
+use serde_json::json;
+use stentor_agent::message::StopReason;
+use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
+use stentor_agent::usage::{Prices, Usage};
+
+use super::*;
+use crate::script::{
+    Compaction, Condition, ErrorStep, Exhausted, ModelFacts, Pattern, Speech, Step, Turn,
+    UsageRule, Words,
+};
+
+const FULL: &str = r#"
+on_exhausted = "repeat-last"
+usage = "estimate"
+
+[model]
+name = "Small"
+context_window = 1000
+max_tokens = 100
+reasoning = false
+input = ["text"]
+prices = { input = 3, output = 15.5 }
+thinking_levels = ["off", "high"]
+
+[compaction]
+summary = "S"
+wait_ms = 5
+error = "server"
+error_times = 1
+
+[[turn]]
+text = "hello"
+chunk_chars = 2
+
+[[turn]]
+when = { last_user_matches = "^fix", tool_failed = true }
+times = 2
+response_id = "r-{{n}}"
+stop = "length"
+refused = true
+usage = { input = 10, output = 7, cache_write_5m = 1, cache_write_1h = 2, reasoning = 3 }
+
+[[turn.step]]
+thinking = ["hm", "m"]
+signature = "sig"
+
+[[turn.step]]
+text = "x"
+repeat = 200000
+chunk_wait_ms = 1
+
+[[turn.step]]
+tool = "bash"
+arguments = { command = "ls" }
+
+[[turn.step]]
+error = { kind = "rate_limited", retry_after_ms = 30 }
+"#;
+
+fn full() -> Scenario {
+    Scenario {
+        model: ModelFacts {
+            id: None,
+            name: Some("Small".into()),
+            context_window: 1000,
+            max_tokens: 100,
+            reasoning: false,
+            input: vec![InputKind::Text],
+            prices: Prices {
+                input: 3.0,
+                output: 15.5,
+                ..Prices::default()
+            },
+            thinking_levels: vec![ThinkingLevel::Off, ThinkingLevel::High],
+        },
+        usage: UsageRule::Estimate,
+        on_exhausted: Exhausted::RepeatLast,
+        compaction: Compaction {
+            summary: Some("S".into()),
+            wait_ms: 5,
+            error: Some(ErrorStep::new(ModelErrorKind::Server)),
+            error_times: Some(1),
+            ..Compaction::default()
+        },
+        turns: vec![
+            Turn::new().step(Step::Text(Speech::new(Words::Cut {
+                text: "hello".into(),
+                chars: 2,
+            }))),
+            Turn {
+                response_id: Some("r-{{n}}".into()),
+                refused: true,
+                ..Turn::new()
+            }
+            .when(Condition {
+                last_user: Some(Pattern::Matches(regex::Regex::new("^fix").unwrap())),
+                tool_failed: Some(true),
+                ..Condition::default()
+            })
+            .times(2)
+            .stop(StopReason::Length)
+            .usage(Usage {
+                input: 10,
+                output: 7,
+                cache_write: 3,
+                cache_write_5m: Some(1),
+                cache_write_1h: Some(2),
+                reasoning: Some(3),
+                ..Usage::default()
+            })
+            .step(Step::Thinking {
+                speech: Speech::new(Words::Chunks(vec!["hm".into(), "m".into()])),
+                signature: Some("sig".into()),
+            })
+            .step(Step::Text(Speech {
+                chunk_wait_ms: 1,
+                ..Speech::new(Words::Repeat {
+                    text: "x".into(),
+                    times: 200_000,
+                })
+            }))
+            .tool("bash", json!({"command": "ls"}))
+            .step(Step::Error(ErrorStep {
+                retry_after_ms: Some(30),
+                ..ErrorStep::new(ModelErrorKind::RateLimited)
+            })),
+        ],
+    }
+}
+
+#[test]
+fn a_file_parses_into_what_the_builder_builds() {
+    assert_eq!(parse(FULL, Format::Toml, "f").unwrap(), full());
+}
+
+#[test]
+fn json_says_the_same_as_toml() {
+    let value: serde_json::Value = toml::from_str(FULL).unwrap();
+    let text = serde_json::to_string_pretty(&value).unwrap();
+    assert_eq!(parse(&text, Format::Json, "f").unwrap(), full());
+    let plural = r#"{"turns": [{"steps": [{"text": "a"}]}]}"#;
+    let scenario = parse(plural, Format::Json, "f").unwrap();
+    assert_eq!(scenario, Scenario::new().text("a"));
+}
+
+#[test]
+fn an_empty_file_is_a_scenario_without_turns() {
+    assert_eq!(parse("", Format::Toml, "f").unwrap(), Scenario::new());
+    assert_eq!(parse("{}", Format::Json, "f").unwrap(), Scenario::new());
+}
+
+#[test]
+fn every_kind_of_error_has_its_word() {
+    use ModelErrorKind as Kind;
+    for (word, kind) in [
+        ("overloaded", Kind::Overloaded),
+        ("rate_limited", Kind::RateLimited),
+        ("server", Kind::Server),
+        ("network", Kind::Network),
+        ("broken_stream", Kind::BrokenStream),
+        ("silence", Kind::Silence),
+        ("auth", Kind::Auth),
+        ("quota", Kind::Quota),
+        ("context_overflow", Kind::ContextOverflow),
+        ("invalid_request", Kind::InvalidRequest),
+        ("unknown_model", Kind::UnknownModel),
+        ("other", Kind::Other),
+    ] {
+        let scenario = parse(
+            &format!("turn = [{{ error = '{word}' }}]"),
+            Format::Toml,
+            "f",
+        );
+        assert_eq!(scenario.unwrap(), Scenario::new().error(kind), "{word}");
+    }
+}
+
+#[test]
+fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
+    for (text, expected) in [
+        (
+            "[[turn]]\ntxt = 'a'",
+            "s.toml:2: unknown key `txt`: did you mean `text`?",
+        ),
+        (
+            "\n\n[modle]\n",
+            "s.toml:3: unknown key `modle`: did you mean `model`?",
+        ),
+        (
+            "on_exhausted = 'repeat_last'",
+            "s.toml:1: unknown value `repeat_last`: did you mean `repeat-last`?",
+        ),
+        (
+            "[[turn]]\n\n[[turn.step]]\nerror = 'overload'",
+            "s.toml:4: unknown value `overload`: did you mean `overloaded`?",
+        ),
+        (
+            "[[turn]]\nerror = { kind = 'auth',\n retry_after = 3 }",
+            "s.toml:3: unknown key `retry_after`: did you mean `retry_after_ms`?",
+        ),
+        (
+            "[[turn]]\nwhen = { last_user_contain = 'x' }",
+            "s.toml:2: unknown key `last_user_contain`: did you mean `last_user_contains`?",
+        ),
+        (
+            "[[turn]]\nwhen = { last_role = 'zebra' }",
+            "s.toml:2: unknown value `zebra`: use one of user, assistant, tool_result",
+        ),
+        (
+            "[[turn]]\ntext = 3",
+            "s.toml:2: invalid type: integer `3`, expected a text or a list of texts",
+        ),
+        (
+            "[[turn]]\ntimes = 0",
+            "s.toml:2: invalid value: integer `0`, expected a nonzero u32",
+        ),
+        (
+            "[[turn]]\nwait_ms = -1",
+            "s.toml:2: invalid value: integer `-1`, expected u64",
+        ),
+        (
+            "[model]\nthinking_levels = ['hihg']",
+            "s.toml:2: unknown value `hihg`: did you mean `high`?",
+        ),
+        (
+            "[[turn]]\nusage = { input = 1, cache_write = 1, cache_write_1h = 2 }",
+            "s.toml:2: `cache_write_5m` and `cache_write_1h` add up to 2, more than `cache_write` (1)",
+        ),
+        (
+            "[[turn]]\nsteps = [\n { text = 'a' },\n { text = 'a', tool = 'bash' },\n]",
+            "s.toml:4: `tool` does not go with `text`: one step does one thing",
+        ),
+        (
+            "[[turn]]\nsteps = [ { tool = 'bash', signature = 'x' } ]",
+            "s.toml:2: `signature` does not go with `tool`: one step does one thing",
+        ),
+        (
+            "[[turn]]\nsteps = [ { repeat = 3 } ]",
+            "s.toml:2: a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `usage`, `error`, `hang`, `end_block`",
+        ),
+        (
+            "[[turn]]\ntext = ['a', 'b']\nrepeat = 2",
+            "s.toml:1: a list of texts says itself how it is cut: leave out `chunk_chars` and `repeat`",
+        ),
+        (
+            "\n[[turn]]\ntext = 'a'\n[[turn.step]]\ntext = 'b'",
+            "s.toml:2: a turn has either `step`s or the short form (`wait_ms`, `thinking`, `text`, `tool`, `error`), not both",
+        ),
+        (
+            "[[turn]]\nwhen = {}",
+            "s.toml:2: `when` needs a condition, for example `last_user_contains`",
+        ),
+        (
+            "[[turn]]\nwhen = { tool = 'bash', last_user_contains = 'a', last_user_matches = 'b' }",
+            "s.toml:2: use `last_user_contains` or `last_user_matches`, not both",
+        ),
+    ] {
+        let error = parse(text, Format::Toml, "s.toml").unwrap_err();
+        assert_eq!(error.to_string(), expected, "{text}");
+    }
+    let json = "{\n \"turns\": [\n  {\"txt\": 1}]}";
+    assert_eq!(
+        parse(json, Format::Json, "s.json").unwrap_err().to_string(),
+        "s.json:3: unknown key `txt`: did you mean `text`?"
+    );
+    let bad_regex = "[[turn]]\nwhen = { last_user_matches = '(' }";
+    let error = parse(bad_regex, Format::Toml, "s.toml").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("s.toml:2: `last_user_matches` is no regular expression")
+    );
+    for broken in ["[[turn]", "a = ", "= 3", "\u{0}"] {
+        assert!(matches!(
+            parse(broken, Format::Toml, "s"),
+            Err(ScriptError::Invalid { line: 1, .. })
+        ));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("good.TOML"), FULL).unwrap();
+    std::fs::write(path("a.yaml"), "").unwrap();
+    std::fs::write(path("bytes.toml"), [0xff, 0xfe]).unwrap();
+    assert_eq!(load(&path("good.TOML")).unwrap(), full());
+    assert!(matches!(
+        load(&path("a.yaml")),
+        Err(ScriptError::UnknownFormat { .. })
+    ));
+    for name in ["bytes.toml", "missing.toml"] {
+        let error = load(&path(name)).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[\\[\\]{}=\"'a-z_ \n0-9,.-]{0,80}") {
+        let _ = parse(&text, Format::Toml, "f");
+        let _ = parse(&text, Format::Json, "f");
+    }
+}
+
+#[test]
+fn the_example_of_the_documentation_is_a_scenario() {
+    let page = include_str!("../../../../../docs/scenarios.md");
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).collect();
+    assert!(blocks.iter().any(|block| block.starts_with("toml")));
+    for block in blocks {
+        if let Some(text) = block.strip_prefix("toml\n") {
+            parse(text, Format::Toml, "docs").unwrap();
+        } else if let Some(text) = block.strip_prefix("json\n") {
+            parse(text, Format::Json, "docs").unwrap();
+        }
+    }
+}

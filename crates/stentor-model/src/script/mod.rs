@@ -1,0 +1,26 @@
+//! A model that plays a scenario: text, thinking, tool calls, waits, usage and errors as a file
+//! (or a test) says, the same every time.
+//!
+//! [`scenario`] is what can be said, [`file`] reads it from TOML or JSON, [`choose`] picks the
+//! turn that answers a request, [`play`] turns it into the events of an answer. The file format is
+//! documented for users in `docs/scenarios.md`.
+
+mod choose;
+mod condition;
+mod file;
+mod model;
+mod play;
+mod scenario;
+mod spelling;
+mod template;
+
+pub use condition::{Condition, Pattern, Role};
+pub use file::{Format, ScriptError};
+pub use model::{API, PROVIDER, ScriptModel};
+pub use scenario::{
+    Arguments, Compaction, ErrorStep, Exhausted, ModelFacts, Scenario, Speech, Step, ToolStep,
+    Turn, UsageRule, Words,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! The scripted model itself.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stentor_agent::message::{ContentBlock, KnownBlock, Message, text_of};
+use stentor_agent::model::{Model, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, Purpose};
+
+use super::choose::{Choice, Sessions};
+use super::file::{self, Format, ScriptError};
+use super::play::{Performance, Playing};
+use super::scenario::{
+    Compaction, ErrorStep, Exhausted, Scenario, Speech, Step, Turn, UsageRule, Words,
+};
+use super::template::Values;
+
+/// The provider of scripted models: `--model script/FILE`.
+pub const PROVIDER: &str = "script";
+
+/// The wire of scripted models, which is none.
+pub const API: &str = "script";
+
+/// A model that plays a scenario.
+///
+/// Each session (by its id) has its own place in the scenario. A session this instance has not
+/// seen takes the place its conversation suggests, so a run that is resumed in another process
+/// goes on where it was.
+pub struct ScriptModel {
+    info: Arc<ModelInfo>,
+    turns: Vec<Arc<Turn>>,
+    usage: UsageRule,
+    on_exhausted: Exhausted,
+    compaction: Compaction,
+    sessions: Mutex<Sessions>,
+}
+
+impl ScriptModel {
+    /// Reads a scenario file; its path becomes the model's id.
+    pub fn load(path: impl AsRef<Path>) -> Result<Arc<Self>, ScriptError> {
+        let path = path.as_ref();
+        let name = path.to_string_lossy();
+        Ok(Self::new(file::load(path)?, &name))
+    }
+
+    /// Reads a scenario from text; `name` stands for the file in errors and is the model's id.
+    pub fn parse(text: &str, format: Format, name: &str) -> Result<Arc<Self>, ScriptError> {
+        Ok(Self::new(file::parse(text, format, name)?, name))
+    }
+
+    /// Plays `scenario` under the model id `id`, unless the scenario has an id of its own.
+    pub fn new(scenario: Scenario, id: &str) -> Arc<Self> {
+        let facts = scenario.model;
+        let id = facts.id.unwrap_or_else(|| id.to_owned());
+        let info = ModelInfo {
+            name: facts.name.unwrap_or_else(|| format!("Scenario {id}")),
+            id,
+            api: API.to_owned(),
+            provider: PROVIDER.to_owned(),
+            base_url: String::new(),
+            reasoning: facts.reasoning,
+            input: facts.input,
+            cost: facts.prices,
+            context_window: facts.context_window,
+            max_tokens: facts.max_tokens,
+            thinking_levels: facts.thinking_levels,
+        };
+        Arc::new(Self {
+            info: Arc::new(info),
+            turns: scenario.turns.into_iter().map(Arc::new).collect(),
+            usage: scenario.usage,
+            on_exhausted: scenario.on_exhausted,
+            compaction: scenario.compaction,
+            sessions: Mutex::default(),
+        })
+    }
+
+    /// The turn that answers, with the number of the answer and how often the turn was played.
+    fn answer(&self, request: &ModelRequest) -> (Arc<Turn>, u64, u64) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = sessions.place(&self.turns, request);
+        if request.purpose == Purpose::Compaction {
+            place.summaries = place.summaries.saturating_add(1);
+            let turn = self.summary(request, place.summaries);
+            return (Arc::new(turn), place.answers, u64::from(place.summaries));
+        }
+        let choice = place.choose(&self.turns, request);
+        let (turn, n) = match choice {
+            Choice::Turn { index, n } => (self.turns.get(index).cloned(), n),
+            Choice::Exhausted => (None, 1),
+        };
+        let turn = turn.unwrap_or_else(|| self.exhausted());
+        (turn, place.answers, u64::from(n))
+    }
+
+    fn exhausted(&self) -> Arc<Turn> {
+        let in_order = || self.turns.iter().rfind(|turn| turn.when.is_none());
+        match &self.on_exhausted {
+            Exhausted::RepeatLast => match in_order() {
+                Some(last) => Arc::clone(last),
+                None => Arc::new(Turn::new().text("The scenario has no turn to repeat.")),
+            },
+            Exhausted::Error => Arc::new(Turn::new().step(Step::Error(ErrorStep {
+                message: Some(format!(
+                    "{}: the scenario has no more turns; add some, or set on_exhausted",
+                    self.info.full_name()
+                )),
+                ..ErrorStep::new(ModelErrorKind::Other)
+            }))),
+            Exhausted::Text(text) => Arc::new(Turn::new().text(text)),
+        }
+    }
+
+    fn summary(&self, request: &ModelRequest, nth: u32) -> Turn {
+        let rule = &self.compaction;
+        let mut turn = Turn::new();
+        turn.usage = rule.usage;
+        if rule.wait_ms > 0 {
+            turn = turn.wait(rule.wait_ms);
+        }
+        let fails = nth <= rule.error_times.unwrap_or(u32::MAX);
+        if let Some(error) = rule.error.as_ref().filter(|_| fails) {
+            return turn.step(Step::Error(error.clone()));
+        }
+        let text = match &rule.summary {
+            Some(summary) => summary.clone(),
+            None => default_summary(&request.messages),
+        };
+        let words = match rule.chunk_chars {
+            Some(chars) => Words::Cut { text, chars },
+            None => Words::Whole(text),
+        };
+        turn.step(Step::Text(Speech::new(words)))
+    }
+}
+
+impl Model for ScriptModel {
+    fn info(&self) -> &Arc<ModelInfo> {
+        &self.info
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let (turn, number, n) = self.answer(&request);
+        // Going through the whole conversation is only worth it when somebody wants the number.
+        let input_chars = match turn.usage.unwrap_or(self.usage) {
+            UsageRule::Estimate => request.messages.iter().map(|one| chars_of(one)).sum(),
+            UsageRule::Fixed(_) => 0,
+        };
+        Box::pin(Playing::new(Performance {
+            turn,
+            values: values_of(&request.messages, number, n),
+            usage: self.usage,
+            input_chars,
+            model: self.info.full_name(),
+        }))
+    }
+}
+
+fn values_of(messages: &[Arc<Message>], turn: u64, n: u64) -> Values {
+    let user = messages.iter().rev().find_map(|one| one.as_user());
+    let result = messages.iter().rev().find_map(|one| one.as_tool_result());
+    Values {
+        last_user: user.map(|user| user.content.text()).unwrap_or_default(),
+        last_tool_result: result
+            .map(|result| text_of(&result.content, "\n"))
+            .unwrap_or_default(),
+        turn,
+        n,
+    }
+}
+
+/// What a summary says that the scenario does not write: enough to see that it is one.
+fn default_summary(messages: &[Arc<Message>]) -> String {
+    const GOALS: usize = 20;
+    let goals = messages.iter().filter_map(|message| message.as_user());
+    let goals: Vec<String> = goals
+        .filter_map(|user| {
+            let text = user.content.text();
+            let line = text.lines().find(|line| !line.trim().is_empty())?;
+            Some(format!(
+                "- {}",
+                line.trim().chars().take(120).collect::<String>()
+            ))
+        })
+        .take(GOALS)
+        .collect();
+    format!(
+        "Summary of {} earlier messages. The user asked:\n{}",
+        messages.len(),
+        goals.join("\n")
+    )
+}
+
+fn chars_of(message: &Message) -> u64 {
+    let blocks = |blocks: &[ContentBlock]| -> u64 {
+        let chars = blocks.iter().map(|block| match block {
+            ContentBlock::Known(KnownBlock::Text(text)) => text.text.chars().count(),
+            ContentBlock::Known(KnownBlock::Thinking(text)) => text.thinking.chars().count(),
+            ContentBlock::Known(KnownBlock::ToolCall(call)) => {
+                let values = call.arguments.values().map(|value| value.to_string().len());
+                call.name.len() + values.sum::<usize>()
+            }
+            ContentBlock::Known(_) | ContentBlock::Other(_) => 0,
+        });
+        chars.sum::<usize>() as u64
+    };
+    if let Some(user) = message.as_user() {
+        blocks(&user.content.to_blocks())
+    } else if let Some(answer) = message.as_assistant() {
+        blocks(&answer.content)
+    } else if let Some(result) = message.as_tool_result() {
+        blocks(&result.content)
+    } else {
+        0
+    }
+}

@@ -1,0 +1,433 @@
+//! Turns a turn of the scenario into the events of an answer.
+//!
+//! [`Player`] knows the order of things and no time; [`Playing`] adds the timers. Dropping the
+//! stream drops its timer, which is how a wait is cancelled.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_core::Stream;
+use stentor_agent::live::LiveBlockKind;
+use stentor_agent::message::StopReason;
+use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
+use stentor_agent::usage::Usage;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::scenario::{Arguments, ErrorStep, Step, Turn, UsageRule, Words};
+use super::template::Values;
+
+/// Longer waits are cut to this: tokio's timers cannot express every number a file can.
+const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// An answer as it is played.
+pub struct Playing {
+    player: Player,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// What is needed to play a turn.
+pub struct Performance {
+    pub turn: Arc<Turn>,
+    pub values: Values,
+    /// What it consumes, unless the turn says so itself.
+    pub usage: UsageRule,
+    /// The input an estimate is based on.
+    pub input_chars: u64,
+    /// `script/FILE`, for messages of errors.
+    pub model: String,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq)]
+pub enum Beat {
+    Event(ModelEvent),
+    Fail(ModelError),
+    Wait { ms: u64 },
+    Hang,
+    End,
+}
+
+/// Goes through a turn step by step.
+pub struct Player {
+    performance: Performance,
+    started: bool,
+    ended: bool,
+    step: usize,
+    /// The deltas of the step being played.
+    deltas: Option<Deltas>,
+    /// True when the pause before the next delta is over.
+    paused: bool,
+    block_is_open: bool,
+    calls: usize,
+    output_chars: u64,
+}
+
+/// The deltas of one step that are still to come.
+enum Deltas {
+    Once(Option<String>),
+    Cut {
+        text: String,
+        at: usize,
+        chars: usize,
+    },
+    Listed {
+        at: usize,
+    },
+    Repeated {
+        at: u64,
+    },
+}
+
+impl Playing {
+    /// Plays a turn from its beginning.
+    pub fn new(performance: Performance) -> Self {
+        Self {
+            player: Player::new(performance),
+            timer: None,
+        }
+    }
+}
+
+impl Stream for Playing {
+    type Item = Result<ModelEvent, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // A scenario can say a million things without a wait. Taking part in the runtime's budget
+        // lets the other tasks of the thread, such as the one that cancels, have their turn.
+        let budget = ready!(tokio::task::coop::poll_proceed(cx));
+        loop {
+            if let Some(timer) = &mut self.timer {
+                ready!(timer.as_mut().poll(cx));
+                self.timer = None;
+            }
+            let item = match self.player.next() {
+                Beat::Event(event) => Some(Ok(event)),
+                Beat::Fail(error) => Some(Err(error)),
+                Beat::End => None,
+                Beat::Hang => return Poll::Pending,
+                Beat::Wait { ms } => {
+                    let wait = Duration::from_millis(ms).min(MAX_WAIT);
+                    self.timer = Some(Box::pin(sleep_until(Instant::now() + wait)));
+                    continue;
+                }
+            };
+            budget.made_progress();
+            return Poll::Ready(item);
+        }
+    }
+}
+
+impl Player {
+    /// Starts at the beginning of a turn.
+    pub fn new(performance: Performance) -> Self {
+        Self {
+            performance,
+            started: false,
+            ended: false,
+            step: 0,
+            deltas: None,
+            paused: false,
+            block_is_open: false,
+            calls: 0,
+            output_chars: 0,
+        }
+    }
+
+    /// What comes next. After an error or the finish it is the end for ever.
+    pub fn next(&mut self) -> Beat {
+        if self.ended {
+            return Beat::End;
+        }
+        let turn = Arc::clone(&self.performance.turn);
+        if !self.started {
+            self.started = true;
+            if !fails_at_once(&turn) {
+                let values = &self.performance.values;
+                let id = turn.response_id.as_deref();
+                return Beat::Event(ModelEvent::Started {
+                    response_id: id.map(|id| values.fill(id).into_owned()),
+                });
+            }
+        }
+        loop {
+            match turn.steps.get(self.step) {
+                None => return self.finish(&turn),
+                Some(Step::Wait { ms }) => {
+                    self.step += 1;
+                    return Beat::Wait { ms: *ms };
+                }
+                Some(Step::Hang) => return Beat::Hang,
+                Some(Step::Usage(usage)) => {
+                    self.step += 1;
+                    return Beat::Event(ModelEvent::Usage(*usage));
+                }
+                Some(Step::EndBlock) => self.step += 1,
+                Some(Step::Error(error)) => {
+                    self.ended = true;
+                    return Beat::Fail(self.error(error));
+                }
+                Some(step) => {
+                    if let Some(beat) = self.play_block(&turn, step) {
+                        return beat;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next beat of a step that is (a part of) a block; `None` when the step is over.
+    fn play_block(&mut self, turn: &Turn, step: &Step) -> Option<Beat> {
+        let Some(deltas) = &mut self.deltas else {
+            self.deltas = Some(self.deltas_of(step));
+            if self.block_is_open {
+                return None;
+            }
+            self.block_is_open = true;
+            return Some(Beat::Event(ModelEvent::BlockStarted(self.kind_of(step))));
+        };
+        let ms = chunk_wait_ms(step);
+        if ms > 0 && !self.paused && !deltas.is_over(words_of(step)) {
+            self.paused = true;
+            return Some(Beat::Wait { ms });
+        }
+        if let Some(delta) = deltas.next(words_of(step), &self.performance.values) {
+            self.paused = false;
+            if self.usage_rule() == UsageRule::Estimate {
+                self.output_chars += delta.chars().count() as u64;
+            }
+            return Some(Beat::Event(ModelEvent::Delta(delta)));
+        }
+        self.deltas = None;
+        self.step += 1;
+        let later = turn.steps.get(self.step..).unwrap_or_default();
+        if stays_open(step, later) {
+            return None;
+        }
+        self.block_is_open = false;
+        let signature = match step {
+            Step::Thinking { signature, .. } => signature.clone(),
+            _ => None,
+        };
+        Some(Beat::Event(ModelEvent::BlockEnded { signature }))
+    }
+
+    fn finish(&mut self, turn: &Turn) -> Beat {
+        self.ended = true;
+        let called = turn.steps.iter().any(|step| matches!(step, Step::Tool(_)));
+        let default = if called {
+            StopReason::ToolUse
+        } else {
+            StopReason::Stop
+        };
+        Beat::Event(ModelEvent::Finished(Finish {
+            stop_reason: turn.stop.unwrap_or(default),
+            refused: turn.refused,
+            usage: self.usage(),
+        }))
+    }
+
+    fn usage_rule(&self) -> UsageRule {
+        let own = self.performance.turn.usage;
+        own.unwrap_or(self.performance.usage)
+    }
+
+    fn usage(&self) -> Usage {
+        match self.usage_rule() {
+            UsageRule::Fixed(usage) => usage,
+            UsageRule::Estimate => Usage {
+                input: self.performance.input_chars.div_ceil(4),
+                output: self.output_chars.div_ceil(4),
+                ..Usage::default()
+            },
+        }
+    }
+
+    fn kind_of(&mut self, step: &Step) -> LiveBlockKind {
+        match step {
+            Step::Thinking { .. } => LiveBlockKind::Thinking,
+            Step::RedactedThinking { .. } => LiveBlockKind::Redacted,
+            Step::Tool(tool) => {
+                self.calls += 1;
+                let values = &self.performance.values;
+                let id = match &tool.id {
+                    Some(id) => values.fill(id).into_owned(),
+                    None => format!("call_{}_{}", values.turn, self.calls),
+                };
+                LiveBlockKind::ToolCall {
+                    id,
+                    name: tool.name.clone(),
+                }
+            }
+            _ => LiveBlockKind::Text,
+        }
+    }
+
+    fn deltas_of(&self, step: &Step) -> Deltas {
+        let values = &self.performance.values;
+        match step {
+            Step::RedactedThinking { data } => Deltas::Once(Some(data.clone())),
+            Step::Tool(tool) => match &tool.arguments {
+                Arguments::Object { object, chars } => {
+                    let text = filled_object(object, values);
+                    match chars {
+                        Some(chars) => Deltas::cut(text, *chars),
+                        None => Deltas::Once(Some(text)),
+                    }
+                }
+                Arguments::Raw(words) => Deltas::of(words, values),
+            },
+            _ => words_of(step).map_or(Deltas::Once(None), |words| Deltas::of(words, values)),
+        }
+    }
+
+    fn error(&self, error: &ErrorStep) -> ModelError {
+        let (word, status) = usual(error.kind);
+        let message = match &error.message {
+            Some(message) => self.performance.values.fill(message).into_owned(),
+            None => format!("{}: {word} (the scenario says so)", self.performance.model),
+        };
+        ModelError {
+            kind: error.kind,
+            message,
+            status: error.status.or(status),
+            retry_after_ms: error.retry_after_ms,
+        }
+    }
+}
+
+impl Deltas {
+    fn of(words: &Words, values: &Values) -> Self {
+        match words {
+            Words::Whole(text) => Self::Once(Some(values.fill(text).into_owned())),
+            Words::Cut { text, chars } => Self::cut(values.fill(text).into_owned(), *chars),
+            Words::Chunks(_) => Self::Listed { at: 0 },
+            Words::Repeat { .. } => Self::Repeated { at: 0 },
+        }
+    }
+
+    fn cut(text: String, chars: usize) -> Self {
+        Self::Cut { text, at: 0, chars }
+    }
+
+    fn next(&mut self, words: Option<&Words>, values: &Values) -> Option<String> {
+        match (self, words) {
+            (Self::Once(text), _) => text.take().filter(|text| !text.is_empty()),
+            (Self::Cut { text, at, chars }, _) => {
+                let rest = text.get(*at..).unwrap_or_default();
+                let end = rest
+                    .char_indices()
+                    .nth((*chars).max(1))
+                    .map_or(rest.len(), |(end, _)| end);
+                let delta = rest.get(..end).unwrap_or_default();
+                *at += delta.len();
+                (!delta.is_empty()).then(|| delta.to_owned())
+            }
+            (Self::Listed { at }, Some(Words::Chunks(chunks))) => {
+                let chunk = chunks.get(*at)?;
+                *at += 1;
+                Some(values.fill(chunk).into_owned())
+            }
+            (Self::Repeated { at }, Some(Words::Repeat { text, times })) => {
+                if *at >= *times {
+                    return None;
+                }
+                *at += 1;
+                Some(values.fill_counting(text, *at).into_owned())
+            }
+            (Self::Listed { .. } | Self::Repeated { .. }, _) => None,
+        }
+    }
+
+    fn is_over(&self, words: Option<&Words>) -> bool {
+        match (self, words) {
+            (Self::Once(text), _) => text.as_ref().is_none_or(String::is_empty),
+            (Self::Cut { text, at, .. }, _) => *at >= text.len(),
+            (Self::Listed { at }, Some(Words::Chunks(chunks))) => *at >= chunks.len(),
+            (Self::Repeated { at }, Some(Words::Repeat { times, .. })) => at >= times,
+            (Self::Listed { .. } | Self::Repeated { .. }, _) => true,
+        }
+    }
+}
+
+fn words_of(step: &Step) -> Option<&Words> {
+    match step {
+        Step::Text(speech) | Step::Thinking { speech, .. } => Some(&speech.words),
+        Step::Tool(tool) => match &tool.arguments {
+            Arguments::Raw(words) => Some(words),
+            Arguments::Object { .. } => None,
+        },
+        _ => None,
+    }
+}
+
+fn chunk_wait_ms(step: &Step) -> u64 {
+    match step {
+        Step::Text(speech) | Step::Thinking { speech, .. } => speech.chunk_wait_ms,
+        Step::Tool(tool) => tool.chunk_wait_ms,
+        _ => 0,
+    }
+}
+
+/// True when the block of `step` goes on in what comes later, or is broken off there.
+fn stays_open(step: &Step, later: &[Step]) -> bool {
+    let next = later
+        .iter()
+        .find(|step| !matches!(step, Step::Wait { .. } | Step::Usage(_)));
+    match (step, next) {
+        (_, Some(Step::Error(_) | Step::Hang)) => true,
+        (Step::Text(_), Some(Step::Text(speech))) => !speech.new_block,
+        (
+            Step::Thinking {
+                signature: None, ..
+            },
+            Some(Step::Thinking { speech, .. }),
+        ) => !speech.new_block,
+        _ => false,
+    }
+}
+
+/// True when the provider would not even have accepted the request.
+fn fails_at_once(turn: &Turn) -> bool {
+    let first = turn
+        .steps
+        .iter()
+        .find(|step| !matches!(step, Step::Wait { .. }));
+    matches!(first, Some(Step::Error(_)))
+}
+
+fn filled_object(object: &serde_json::Map<String, serde_json::Value>, values: &Values) -> String {
+    use serde_json::Value;
+    fn fill(value: &Value, values: &Values) -> Value {
+        match value {
+            Value::String(text) => Value::String(values.fill(text).into_owned()),
+            Value::Array(items) => items.iter().map(|item| fill(item, values)).collect(),
+            Value::Object(fields) => fields
+                .iter()
+                .map(|(name, value)| (name.clone(), fill(value, values)))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            other => other.clone(),
+        }
+    }
+    fill(&Value::Object(object.clone()), values).to_string()
+}
+
+/// What a provider usually says and answers with for a kind of error.
+fn usual(kind: ModelErrorKind) -> (&'static str, Option<u16>) {
+    match kind {
+        ModelErrorKind::Overloaded => ("overloaded", Some(529)),
+        ModelErrorKind::RateLimited => ("rate limited", Some(429)),
+        ModelErrorKind::Server => ("server error", Some(500)),
+        ModelErrorKind::Network => ("could not be reached", None),
+        ModelErrorKind::BrokenStream => ("the answer broke off", None),
+        ModelErrorKind::Silence => ("nothing came for too long", None),
+        ModelErrorKind::Auth => ("wrong credentials", Some(401)),
+        ModelErrorKind::Quota => ("quota used up", Some(402)),
+        ModelErrorKind::ContextOverflow => ("prompt is too long", Some(400)),
+        ModelErrorKind::InvalidRequest => ("invalid request", Some(400)),
+        ModelErrorKind::UnknownModel => ("no such model", Some(404)),
+        ModelErrorKind::Other => ("unexpected error", None),
+    }
+}

@@ -1,0 +1,395 @@
+//! What a scenario can say, and the words with which a test says it.
+
+use serde_json::{Map, Value};
+use stentor_agent::message::StopReason;
+use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
+use stentor_agent::usage::{Prices, Usage};
+
+use super::condition::Condition;
+
+/// Everything a scripted model says and is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scenario {
+    pub model: ModelFacts,
+    /// What a turn consumes that does not say it itself.
+    pub usage: UsageRule,
+    pub turns: Vec<Turn>,
+    pub on_exhausted: Exhausted,
+    pub compaction: Compaction,
+}
+
+/// What the scripted model claims to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFacts {
+    /// Replaces the id, which is otherwise the path of the file.
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub context_window: u64,
+    pub max_tokens: u64,
+    pub reasoning: bool,
+    pub input: Vec<InputKind>,
+    pub prices: Prices,
+    pub thinking_levels: Vec<ThinkingLevel>,
+}
+
+/// The answer to one request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Turn {
+    /// Makes it an answer to certain messages instead of the next one in order.
+    pub when: Option<Condition>,
+    /// How often it is played. Default: once if in order, without limit if conditional.
+    pub times: Option<u32>,
+    pub response_id: Option<String>,
+    pub steps: Vec<Step>,
+    pub usage: Option<UsageRule>,
+    /// Default: `ToolUse` when it calls a tool, else `Stop`.
+    pub stop: Option<StopReason>,
+    /// True when the model declines to answer.
+    pub refused: bool,
+}
+
+/// One thing that happens in a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    Wait {
+        ms: u64,
+    },
+    /// Nothing more comes until the request is cancelled.
+    Hang,
+    /// Continues the text block before it, waits and usage in between aside.
+    Text(Speech),
+    /// Continues the thinking before it unless that was signed.
+    Thinking {
+        speech: Speech,
+        signature: Option<String>,
+    },
+    RedactedThinking {
+        data: String,
+    },
+    Tool(ToolStep),
+    /// Says what was consumed so far.
+    Usage(Usage),
+    /// Completes the block before an error or a hang, which would otherwise leave it open.
+    EndBlock,
+    /// Breaks the answer off in the middle of the block before it.
+    Error(ErrorStep),
+}
+
+/// Text and how it is cut into deltas.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Speech {
+    pub words: Words,
+    /// A pause before each delta.
+    pub chunk_wait_ms: u64,
+    /// Starts a block of its own even after one of the same kind.
+    pub new_block: bool,
+}
+
+/// The deltas of a text. They are made one at a time, when they are due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Words {
+    /// One delta.
+    Whole(String),
+    /// Deltas of at most so many characters.
+    Cut { text: String, chars: usize },
+    /// Exactly these deltas.
+    Chunks(Vec<String>),
+    /// The same delta so many times, with `{{n}}` counting.
+    Repeat { text: String, times: u64 },
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolStep {
+    /// Made up when absent: `call_TURN_INDEX`.
+    pub id: Option<String>,
+    pub name: String,
+    pub arguments: Arguments,
+    pub chunk_wait_ms: u64,
+}
+
+/// The arguments of a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// An object, sent in deltas of at most `chars` characters.
+    Object {
+        object: Map<String, Value>,
+        chars: Option<usize>,
+    },
+    /// Text sent as it is, which need not be JSON.
+    Raw(Words),
+}
+
+/// An error instead of (the rest of) an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorStep {
+    pub kind: ModelErrorKind,
+    pub message: Option<String>,
+    pub status: Option<u16>,
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What a turn says it consumed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum UsageRule {
+    Fixed(Usage),
+    /// A quarter of the characters of the messages and of the answer.
+    Estimate,
+}
+
+/// What happens when no turn is left.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Exhausted {
+    RepeatLast,
+    Error,
+    Text(String),
+}
+
+/// How requests for a summary are answered. They use up no turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Compaction {
+    /// Made from the conversation when absent.
+    pub summary: Option<String>,
+    pub chunk_chars: Option<usize>,
+    pub wait_ms: u64,
+    pub usage: Option<UsageRule>,
+    pub error: Option<ErrorStep>,
+    /// How often the error comes before a summary does. Default: always.
+    pub error_times: Option<u32>,
+}
+
+impl Scenario {
+    /// A scenario without turns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a turn.
+    #[must_use]
+    pub fn turn(mut self, turn: Turn) -> Self {
+        self.turns.push(turn);
+        self
+    }
+
+    /// Adds a turn that says `text`.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.turn(Turn::new().text(text))
+    }
+
+    /// Adds a turn that calls one tool. `arguments` that are no object are sent as they are.
+    #[must_use]
+    pub fn tool(self, name: impl Into<String>, arguments: Value) -> Self {
+        self.turn(Turn::new().tool(name, arguments))
+    }
+
+    /// Adds a turn that fails before it says anything.
+    #[must_use]
+    pub fn error(self, kind: ModelErrorKind) -> Self {
+        self.turn(Turn::new().error(kind))
+    }
+
+    /// Sets what happens when no turn is left.
+    #[must_use]
+    pub fn on_exhausted(mut self, what: Exhausted) -> Self {
+        self.on_exhausted = what;
+        self
+    }
+
+    /// Sets how requests for a summary are answered.
+    #[must_use]
+    pub fn compaction(mut self, compaction: Compaction) -> Self {
+        self.compaction = compaction;
+        self
+    }
+
+    /// Sets what the model claims to be.
+    #[must_use]
+    pub fn model(mut self, facts: ModelFacts) -> Self {
+        self.model = facts;
+        self
+    }
+
+    /// Sets what a turn consumes that does not say it itself.
+    #[must_use]
+    pub fn usage(mut self, usage: UsageRule) -> Self {
+        self.usage = usage;
+        self
+    }
+}
+
+impl Turn {
+    /// A turn that says nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Plays it only when `condition` holds.
+    #[must_use]
+    pub fn when(mut self, condition: Condition) -> Self {
+        self.when = Some(condition);
+        self
+    }
+
+    /// Limits (or, for one in order, raises) how often it is played.
+    #[must_use]
+    pub fn times(mut self, times: u32) -> Self {
+        self.times = Some(times);
+        self
+    }
+
+    /// Adds any step.
+    #[must_use]
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Says `text` in one delta.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.step(Step::Text(Speech::new(Words::Whole(text.into()))))
+    }
+
+    /// Says exactly these deltas.
+    #[must_use]
+    pub fn chunks<T: Into<String>>(self, chunks: impl IntoIterator<Item = T>) -> Self {
+        let chunks = chunks.into_iter().map(Into::into).collect();
+        self.step(Step::Text(Speech::new(Words::Chunks(chunks))))
+    }
+
+    /// Says `text` so many times, a delta each.
+    #[must_use]
+    pub fn repeat(self, text: impl Into<String>, times: u64) -> Self {
+        let text = text.into();
+        self.step(Step::Text(Speech::new(Words::Repeat { text, times })))
+    }
+
+    /// Thinks `text` in one delta.
+    #[must_use]
+    pub fn thinking(self, text: impl Into<String>) -> Self {
+        self.step(Step::Thinking {
+            speech: Speech::new(Words::Whole(text.into())),
+            signature: None,
+        })
+    }
+
+    /// Calls a tool. `arguments` that are no object are sent as they are.
+    #[must_use]
+    pub fn tool(self, name: impl Into<String>, arguments: Value) -> Self {
+        self.step(Step::Tool(ToolStep::new(name, arguments)))
+    }
+
+    /// Waits.
+    #[must_use]
+    pub fn wait(self, ms: u64) -> Self {
+        self.step(Step::Wait { ms })
+    }
+
+    /// Says nothing more until the request is cancelled.
+    #[must_use]
+    pub fn hang(self) -> Self {
+        self.step(Step::Hang)
+    }
+
+    /// Breaks off with an error.
+    #[must_use]
+    pub fn error(self, kind: ModelErrorKind) -> Self {
+        self.step(Step::Error(ErrorStep::new(kind)))
+    }
+
+    /// Sets what it consumes.
+    #[must_use]
+    pub fn usage(mut self, usage: Usage) -> Self {
+        self.usage = Some(UsageRule::Fixed(usage));
+        self
+    }
+
+    /// Sets why it stops.
+    #[must_use]
+    pub fn stop(mut self, reason: StopReason) -> Self {
+        self.stop = Some(reason);
+        self
+    }
+
+    /// True when it breaks off with an error instead of finishing.
+    pub fn fails(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Error(_)))
+    }
+
+    /// How often it may be played.
+    pub(super) fn limit(&self) -> u32 {
+        let default = if self.when.is_some() { u32::MAX } else { 1 };
+        self.times.unwrap_or(default)
+    }
+}
+
+impl Speech {
+    /// Text without pauses.
+    pub fn new(words: Words) -> Self {
+        Self {
+            words,
+            chunk_wait_ms: 0,
+            new_block: false,
+        }
+    }
+}
+
+impl ToolStep {
+    /// A call with an id that is made up. `arguments` that are no object are sent as they are.
+    pub fn new(name: impl Into<String>, arguments: Value) -> Self {
+        let arguments = match arguments {
+            Value::Object(object) => Arguments::Object {
+                object,
+                chars: None,
+            },
+            Value::String(text) => Arguments::Raw(Words::Whole(text)),
+            other => Arguments::Raw(Words::Whole(other.to_string())),
+        };
+        Self {
+            id: None,
+            name: name.into(),
+            arguments,
+            chunk_wait_ms: 0,
+        }
+    }
+}
+
+impl ErrorStep {
+    /// An error with the usual message and status of its kind.
+    pub fn new(kind: ModelErrorKind) -> Self {
+        Self {
+            kind,
+            message: None,
+            status: None,
+            retry_after_ms: None,
+        }
+    }
+}
+
+impl Default for ModelFacts {
+    fn default() -> Self {
+        Self {
+            id: None,
+            name: None,
+            context_window: 200_000,
+            max_tokens: 32_000,
+            reasoning: true,
+            input: vec![InputKind::Text, InputKind::Image],
+            prices: Prices::default(),
+            thinking_levels: Vec::new(),
+        }
+    }
+}
+
+impl Default for UsageRule {
+    fn default() -> Self {
+        Self::Fixed(Usage::default())
+    }
+}
+
+impl Default for Exhausted {
+    fn default() -> Self {
+        Self::Text("The scenario has no more turns.".to_owned())
+    }
+}
