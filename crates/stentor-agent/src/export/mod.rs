@@ -8,12 +8,15 @@ mod block;
 mod escape;
 mod markdown;
 mod message;
+mod session;
 mod summary;
 mod tool;
 
 use std::sync::Arc;
 
 use crate::message::Message;
+
+pub use session::session_page;
 
 use escape::Html;
 use message::Conversation;
