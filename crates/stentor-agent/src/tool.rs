@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
-use crate::message::ContentBlock;
+use crate::message::{ContentBlock, ToolCall};
+use crate::model::ModelInfo;
+use crate::usage::Usage;
 
 /// Something a model can have done.
 pub trait Tool: Send + Sync {
@@ -230,7 +232,20 @@ pub trait ToolHost: Send + Sync {
 
     /// Tells everybody something.
     fn publish(&self, event: EventKind);
+
+    /// The model the session uses now.
+    fn model(&self) -> Option<Arc<ModelInfo>>;
+
+    /// Asks the session's permission policy, and through it perhaps a person, whether a call may
+    /// run that a tool makes on its own account. The error is text for the model.
+    fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture;
+
+    /// Counts what a tool consumed of a model into the session.
+    fn consumed(&self, usage: Usage);
 }
+
+/// A permission that is being decided.
+pub type PermitFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// A question that is being asked. Dropping it withdraws the question.
 pub type DialogFuture = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;

@@ -73,7 +73,10 @@ fn code_and_words(error: &io::Error) -> Option<(&'static str, &'static str)> {
         (Errno::NOTDIR, ("ENOTDIR", "not a directory")),
         (Errno::ISDIR, ("EISDIR", "illegal operation on a directory")),
         (Errno::EXIST, ("EEXIST", "file already exists")),
-        (Errno::LOOP, ("ELOOP", "too many symbolic links encountered")),
+        (
+            Errno::LOOP,
+            ("ELOOP", "too many symbolic links encountered"),
+        ),
         (Errno::NAMETOOLONG, ("ENAMETOOLONG", "name too long")),
         (Errno::NOSPC, ("ENOSPC", "no space left on device")),
         (Errno::DQUOT, ("EDQUOT", "disk quota exceeded")),

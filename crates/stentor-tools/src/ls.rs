@@ -119,7 +119,10 @@ fn list(folder: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOut
     let mut listing = Listing::new(lines);
     if more {
         listing.note(
-            format!("{limit} entries limit reached. Use limit={} for more", limit.saturating_mul(2)),
+            format!(
+                "{limit} entries limit reached. Use limit={} for more",
+                limit.saturating_mul(2)
+            ),
             "entryLimitReached",
             json!(limit),
         );

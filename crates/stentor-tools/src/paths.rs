@@ -42,7 +42,10 @@ fn absolute_from(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
 
 /// Spaces that word processors and some file names have where people see a plain one.
 fn is_odd_space(c: char) -> bool {
-    matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+    matches!(
+        c,
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
 }
 
 /// The path without `.`. A `..` stays: what it leads to depends on links.

@@ -72,7 +72,11 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use tokio_util::sync::CancellationToken;
 
-    async fn runs(folder: &Path, command: &str, cancel: CancellationToken) -> (ShellResult, String) {
+    async fn runs(
+        folder: &Path,
+        command: &str,
+        cancel: CancellationToken,
+    ) -> (ShellResult, String) {
         let heard = Arc::new(Mutex::new(String::new()));
         let listener = Arc::clone(&heard);
         let job = ShellJob {

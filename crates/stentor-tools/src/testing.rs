@@ -70,9 +70,7 @@ impl Workshop {
     }
 
     pub(crate) async fn run(&self, tool: impl Tool + 'static, arguments: Value) -> ToolOutput {
-        Arc::new(tool)
-            .run(object(arguments), self.context())
-            .await
+        Arc::new(tool).run(object(arguments), self.context()).await
     }
 
     /// The result with the folder's name replaced by `FOLDER`.

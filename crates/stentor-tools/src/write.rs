@@ -123,10 +123,7 @@ mod tests {
         workshop.write("file", "old");
         workshop.write("dir/x", "");
         for (path, expected) in [
-            (
-                "file/x",
-                "EEXIST: file already exists, mkdir 'FOLDER/file'",
-            ),
+            ("file/x", "EEXIST: file already exists, mkdir 'FOLDER/file'"),
             (
                 "dir",
                 "EISDIR: FOLDER/dir is a directory. List it with ls, or name a file in it.",

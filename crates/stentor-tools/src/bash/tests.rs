@@ -34,7 +34,10 @@ async fn output_and_exit_code_are_told_as_clients_know_them() {
             r"printf '\033[1mbold\033[0m\r\n'",
             ToolOutput::text("bold\n"),
         ),
-        ("cat; echo nothing to read", ToolOutput::text("nothing to read\n")),
+        (
+            "cat; echo nothing to read",
+            ToolOutput::text("nothing to read\n"),
+        ),
         ("printf 'a\\377b'", ToolOutput::text("a\u{fffd}b")),
     ] {
         assert_eq!(runs(&workshop, json!({"command": command})).await, expected);
@@ -45,7 +48,11 @@ async fn output_and_exit_code_are_told_as_clients_know_them() {
 async fn a_command_runs_in_the_folder_and_in_a_group_of_its_own() {
     let workshop = Workshop::new();
     workshop.write("here.txt", "");
-    let output = runs(&workshop, json!({"command": "ls; test $$ = $(ps -o pgid= $$)"})).await;
+    let output = runs(
+        &workshop,
+        json!({"command": "ls; test $$ = $(ps -o pgid= $$)"}),
+    )
+    .await;
     assert_eq!(output, ToolOutput::text("here.txt\n"));
 }
 
@@ -79,7 +86,9 @@ async fn wide_lines_are_cut_by_size() {
     let workshop = Workshop::new();
     let command = "for i in $(seq 100); do printf '%01000d\\n' $i; done";
     let output = runs(&workshop, json!({"command": command})).await;
-    assert!(text(&output).contains("\n\n[Showing lines 50-100 of 100 (50.0KB limit). Full output: "));
+    assert!(
+        text(&output).contains("\n\n[Showing lines 50-100 of 100 (50.0KB limit). Full output: ")
+    );
     let command = "head -c 100000 /dev/zero | tr '\\0' x";
     let output = runs(&workshop, json!({"command": command})).await;
     assert!(
@@ -91,7 +100,11 @@ async fn wide_lines_are_cut_by_size() {
 #[tokio::test]
 async fn reports_start_empty_and_end_with_the_last_state() {
     let workshop = Workshop::new();
-    let output = runs(&workshop, json!({"command": "echo one; sleep 0.2; echo two"})).await;
+    let output = runs(
+        &workshop,
+        json!({"command": "echo one; sleep 0.2; echo two"}),
+    )
+    .await;
     assert_eq!(output, ToolOutput::text("one\ntwo\n"));
     let reports = workshop.reports.lock().unwrap().clone();
     assert_eq!(
@@ -113,7 +126,10 @@ async fn a_flood_of_output_makes_few_reports_and_a_bounded_result() {
     let workshop = Workshop::new();
     let started = std::time::Instant::now();
     let output = runs(&workshop, json!({"command": "yes | head -c 100000000"})).await;
-    assert_eq!(output.details.unwrap()["truncation"]["totalBytes"], 100_000_000);
+    assert_eq!(
+        output.details.unwrap()["truncation"]["totalBytes"],
+        100_000_000
+    );
     let reports = workshop.reports.lock().unwrap().len() as u128;
     let allowed = started.elapsed().as_millis() / 50 + 3;
     assert!(reports <= allowed, "{reports} reports, {allowed} allowed");
@@ -313,5 +329,8 @@ async fn the_place_runs_the_command_if_it_can() {
     let [asked] = asked.as_slice() else {
         panic!("asked once")
     };
-    assert_eq!((asked.command.as_str(), asked.timeout_ms), ("make", Some(2000)));
+    assert_eq!(
+        (asked.command.as_str(), asked.timeout_ms),
+        ("make", Some(2000))
+    );
 }

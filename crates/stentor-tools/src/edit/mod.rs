@@ -130,7 +130,11 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         })
         .await?
     };
-    let Edited { text, before, after } = edited;
+    let Edited {
+        text,
+        before,
+        after,
+    } = edited;
     let written_in_place = is_in_place
         && context
             .place
@@ -141,13 +145,13 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         save(path, shown.clone(), original, text).await?;
     }
     let diff = diff::between(&before, &after);
-    Ok(
-        ToolOutput::text(format!("Successfully replaced {count} block(s) in {shown}."))
-            .with_details(json!({
-                "diff": diff.text,
-                "firstChangedLine": diff.first_changed_line,
-            })),
-    )
+    Ok(ToolOutput::text(format!(
+        "Successfully replaced {count} block(s) in {shown}."
+    ))
+    .with_details(json!({
+        "diff": diff.text,
+        "firstChangedLine": diff.first_changed_line,
+    })))
 }
 
 /// The edits in any of the forms models give them in.
@@ -174,9 +178,9 @@ fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, Fault> {
                     .map_err(|error| wrong(&format!("edits[{index}]: {error}.")))
             })
             .collect::<Result<_, _>>()?,
-        one @ Value::Object(_) => vec![
-            serde_json::from_value(one).map_err(|error| wrong(&format!("edits: {error}.")))?,
-        ],
+        one @ Value::Object(_) => {
+            vec![serde_json::from_value(one).map_err(|error| wrong(&format!("edits: {error}.")))?]
+        }
         _ => return Err(wrong("edits must be a list.")),
     };
     match (arguments.old_text, arguments.new_text) {

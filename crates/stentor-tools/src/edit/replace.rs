@@ -65,7 +65,9 @@ pub(super) fn apply(
             )));
         }
     }
-    let after = splice(&plain.text, &spans, |span| (span.at.clone(), span.new.clone()));
+    let after = splice(&plain.text, &spans, |span| {
+        (span.at.clone(), span.new.clone())
+    });
     if after == plain.text {
         return Err(Fault::refused(format!(
             "No changes made to {path}. The replacement produced identical content."
@@ -125,8 +127,9 @@ impl Plain {
             rest = after.get(2..).unwrap_or_default();
         }
         text.push_str(rest);
-        let ends_lines_with_crlf =
-            dropped.first().is_some_and(|first| text.find('\n') == Some(*first));
+        let ends_lines_with_crlf = dropped
+            .first()
+            .is_some_and(|first| text.find('\n') == Some(*first));
         Self {
             text,
             dropped,
@@ -254,7 +257,11 @@ mod tests {
     #[test]
     fn line_ends_and_the_mark_stay_as_they_were() {
         for (original, pairs, expected) in [
-            ("a\r\nb\r\nc\r\n", &[("a\nb", "x\ny")][..], "x\r\ny\r\nc\r\n"),
+            (
+                "a\r\nb\r\nc\r\n",
+                &[("a\nb", "x\ny")][..],
+                "x\r\ny\r\nc\r\n",
+            ),
             ("a\r\nb\nc\r\n", &[("c", "d\ne")], "a\r\nb\nd\r\ne\r\n"),
             ("a\nb\r\nc", &[("b\nc", "x\ny")], "a\nx\ny"),
             ("a\r\nb", &[("\n", " ")], "a b"),

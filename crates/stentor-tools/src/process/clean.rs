@@ -133,7 +133,10 @@ mod tests {
             (b"nul\0bell\x07back\x08", "nulbellback"),
             (b"\x1b[2K\x1b[1;1Hx", "x"),
             (b"cut \x1b[31\nnext", "cut \nnext"),
-            (b"caf\xc3\xa9 \xff bad \xc3", "caf\u{e9} \u{fffd} bad \u{fffd}"),
+            (
+                b"caf\xc3\xa9 \xff bad \xc3",
+                "caf\u{e9} \u{fffd} bad \u{fffd}",
+            ),
         ] {
             assert_eq!(cleaned(&[bytes]), expected, "{bytes:?}");
         }

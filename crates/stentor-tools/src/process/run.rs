@@ -66,10 +66,7 @@ const PATIENCE_AFTER_KILL: Duration = Duration::from_millis(60);
 const MOST_LAST_READS: usize = 32;
 
 /// Runs the command. It ends soon after it is cancelled or its time is up, with what it wrote.
-pub(crate) async fn run(
-    command: Command<'_>,
-    watch: &mut dyn Watch,
-) -> Result<Finished, Fault> {
+pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<Finished, Fault> {
     let mut capture = Capture::new(command.spill_dir);
     if command.cancel.is_cancelled() {
         let ending = Ending::Aborted;
@@ -87,14 +84,16 @@ pub(crate) async fn run(
             command.program.path().display()
         ))
     };
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|errno| cannot_start(errno.into()))?;
+    let (reader, writer) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|errno| cannot_start(errno.into()))?;
     let output = pipe::Receiver::from_owned_fd(reader).map_err(cannot_start)?;
     let (mut child, group) =
         Group::start(command.program, command.text, command.cwd, writer).map_err(cannot_start)?;
 
     let mut flow = Flow::new(output, &mut capture, watch);
-    let time_is_up = command.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+    let time_is_up = command
+        .time_limit
+        .and_then(|limit| Instant::now().checked_add(limit));
     let mut status: Option<ExitStatus> = None;
     let mut wait_until: Option<Instant> = None;
     let mut stopped: Option<Ending> = None;

@@ -147,8 +147,5 @@ impl Supervisor {
 }
 
 fn is_alive(group: Pid) -> bool {
-    !matches!(
-        test_kill_process_group(group),
-        Err(rustix::io::Errno::SRCH)
-    )
+    !matches!(test_kill_process_group(group), Err(rustix::io::Errno::SRCH))
 }

@@ -93,9 +93,7 @@ async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
     } = call::arguments("read", arguments)?;
     let range = Range {
         // Nothing and the first line are the same to the models that say 0.
-        first: call::whole_number("offset", offset, 0)?
-            .unwrap_or(1)
-            .max(1),
+        first: call::whole_number("offset", offset, 0)?.unwrap_or(1).max(1),
         limit: call::whole_number("limit", limit, 1)?,
     };
     let path = paths::absolute(&shown, &context.cwd);

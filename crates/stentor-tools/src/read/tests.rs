@@ -13,7 +13,13 @@ async fn reads(workshop: &Workshop, arguments: Value) -> ToolOutput {
 #[tokio::test]
 async fn a_text_is_shown_as_it_is() {
     let workshop = Workshop::new();
-    for content in ["hello\nworld\n", "no newline", "\n", "a\r\nb\r\n", "\u{feff}bom\n"] {
+    for content in [
+        "hello\nworld\n",
+        "no newline",
+        "\n",
+        "a\r\nb\r\n",
+        "\u{feff}bom\n",
+    ] {
         workshop.write("a.txt", content);
         let output = reads(&workshop, json!({"path": "a.txt"})).await;
         assert_eq!(output, ToolOutput::text(content));
@@ -143,9 +149,11 @@ async fn long_lines_are_cut_at_50_kib() {
     let line = "x".repeat(999);
     workshop.write("a.txt", vec![line.as_str(); 100].join("\n"));
     let output = reads(&workshop, json!({"path": "a.txt", "offset": 10})).await;
-    assert!(text(&output).ends_with(
-        "\n\n[Showing lines 10-60 of 100 (50.0KB limit). Use offset=61 to continue.]"
-    ));
+    assert!(
+        text(&output).ends_with(
+            "\n\n[Showing lines 10-60 of 100 (50.0KB limit). Use offset=61 to continue.]"
+        )
+    );
     workshop.write("b.txt", "y".repeat(60_000));
     let output = reads(&workshop, json!({"path": "b.txt"})).await;
     assert_eq!(
@@ -200,12 +208,15 @@ async fn a_picture_is_a_block_whatever_its_name_and_binary_is_a_note() {
             })),
         ]
     );
-    workshop.write("b.bin", b"\x7fELF\x02\x01\x01\0\0\0\0\0");
+    workshop.write(
+        "b.bin",
+        [b"\x7fELF\x02\x01\x01".as_slice(), &[0; 57]].concat(),
+    );
     let output = reads(&workshop, json!({"path": "b.bin"})).await;
     assert!(!output.is_error);
     assert_eq!(
         text(&output),
-        "[Binary file (application/x-executable), 12B, not shown. Use bash to look into it, for \
+        "[Binary file (application/x-executable), 64B, not shown. Use bash to look into it, for \
          example with file, xxd or strings.]"
     );
 }
@@ -253,10 +264,7 @@ async fn the_place_is_asked_before_the_disk() {
     workshop.write("locked.txt", "saved\n");
     for (path, expected) in [
         ("saved.txt", ToolOutput::text("saved\n")),
-        (
-            "open.txt",
-            ToolOutput::text("unsaved 2\n"),
-        ),
+        ("open.txt", ToolOutput::text("unsaved 2\n")),
         ("locked.txt", ToolOutput::error("the client says no")),
     ] {
         let offset = if path == "open.txt" { 2 } else { 1 };

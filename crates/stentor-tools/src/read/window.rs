@@ -40,7 +40,7 @@ pub(super) struct Window {
 }
 
 /// How far past the shown lines the rest is counted. Beyond, the total is not worth the wait.
-const COUNTED_BYTES: u64 = 1 << 30;
+const COUNTED_BYTES: u64 = 256 << 20;
 
 /// Reads the window. Memory stays flat however long the text or one of its lines is.
 pub(super) fn read(
@@ -103,7 +103,7 @@ impl Scan {
     }
 
     fn take(&mut self, mut bytes: &[u8]) {
-        if self.full {
+        if self.full || self.current.len() as u64 > MAX_BYTES {
             self.counted_bytes += bytes.len() as u64;
         }
         while let Some(end) = memchr::memchr(b'\n', bytes) {

@@ -121,7 +121,10 @@ impl Pattern {
             .case_insensitive(!pattern.chars().any(char::is_uppercase))
             .build()
             .map_err(|error| {
-                Fault::refused(format!("Invalid glob pattern '{pattern}': {}", error.kind()))
+                Fault::refused(format!(
+                    "Invalid glob pattern '{pattern}': {}",
+                    error.kind()
+                ))
             })?;
         Ok(Self {
             glob: glob.compile_matcher(),
@@ -228,7 +231,10 @@ mod tests {
                 json!({"pattern": "*.rs", "path": "src/deep"}),
                 "Upper.RS\nlib.rs",
             ),
-            (json!({"pattern": "*.py"}), "No files found matching pattern"),
+            (
+                json!({"pattern": "*.py"}),
+                "No files found matching pattern",
+            ),
             (
                 json!({"pattern": "*", "path": "nowhere"}),
                 "Path not found: FOLDER/nowhere",
@@ -268,7 +274,10 @@ mod tests {
         }
         let output = workshop.run(Find::default(), json!({"pattern": "*"})).await;
         assert!(text(&output).ends_with("\n\n[50.0KB limit reached]"));
-        assert_eq!(output.details.unwrap()["truncation"]["truncatedBy"], "bytes");
+        assert_eq!(
+            output.details.unwrap()["truncation"]["truncatedBy"],
+            "bytes"
+        );
     }
 
     #[tokio::test]

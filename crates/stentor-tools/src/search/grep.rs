@@ -4,11 +4,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grep_matcher::Matcher;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{
-    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
-};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use ignore::overrides::{Override, OverrideBuilder};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -117,10 +115,7 @@ impl Tool for Grep {
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(async move {
             let arguments: Arguments = call::arguments("grep", arguments)?;
-            let root = paths::absolute(
-                arguments.path.as_deref().unwrap_or_default(),
-                &context.cwd,
-            );
+            let root = paths::absolute(arguments.path.as_deref().unwrap_or_default(), &context.cwd);
             let token = context.cancel.clone();
             call::blocking(&context.cancel, move || grep(&arguments, root, &token)).await
         })
@@ -147,6 +142,7 @@ fn grep(
         .transpose()?;
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
+        .line_terminator(LineTerminator::crlf())
         .before_context(context)
         .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
@@ -184,7 +180,8 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, Fault> {
     builder
         .case_insensitive(arguments.ignore_case)
         .fixed_strings(arguments.literal)
-        .line_terminator(Some(b'\n'))
+        .multi_line(true)
+        // With CR before LF belonging to the line's end, `$` works in files of either kind.
         .crlf(true);
     builder
         .build(&arguments.pattern)

@@ -53,9 +53,10 @@ pub(super) fn shown(path: &Path, root: &Path) -> String {
 pub(super) fn root(path: PathBuf) -> Result<PathBuf, Fault> {
     match path.metadata() {
         Ok(_) => Ok(path),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::refused(
-            format!("Path not found: {}", path.display()),
-        )),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::refused(format!(
+            "Path not found: {}",
+            path.display()
+        ))),
         Err(error) => Err(Fault::system("stat", &path)(error)),
     }
 }

@@ -37,7 +37,7 @@ use crate::hub::Hub;
 use crate::message::{ContentBlock, Message};
 use crate::policy::Policy;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
-use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
+use crate::tool::{Place, Tool, ToolHost, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
 use crate::usage::Usage;
 
@@ -162,10 +162,12 @@ impl Actor {
         let id: Arc<str> = Arc::from(record.header().id.as_str());
         let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
         let dialogs = Arc::new(Dialogs::new(hub.clone()));
+        let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
+        let host = SessionToolHost::new(hub.clone(), Arc::clone(&dialogs), requests.0.clone());
         let mut actor = Self {
-            hub: hub.clone(),
+            hub,
             commands,
-            requests: mpsc::channel(crate::turn::LINK_REQUESTS),
+            requests,
             news: mpsc::channel(NEWS),
             signals: Arc::default(),
             record,
@@ -180,11 +182,7 @@ impl Actor {
             tools: Arc::new([]),
             specs: Arc::new([]),
             place: Arc::clone(&options.place),
-            host: Arc::new(SessionToolHost::new(
-                hub,
-                Arc::clone(&dialogs),
-                Plan::default(),
-            )),
+            host: Arc::new(host),
             retry: options.retry,
             activity: None,
             afterwards: Vec::new(),
@@ -206,6 +204,7 @@ impl Actor {
             Some(stored) => actor.restore(stored, &options)?,
             None => actor.note_beginning()?,
         }
+        actor.host.set_model(actor.settings.info().cloned());
         if matches!(options.storage, Storage::FolderAtOnce(_)) {
             actor.record.keep(&*actor.environment.clock)?;
         }

@@ -15,7 +15,6 @@ use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
 use crate::session::settings::ChosenModel;
-use crate::session::tool_host::SessionToolHost;
 use crate::store::{Compaction, Entry, EntryKind};
 use crate::tool::Plan;
 use crate::turn::INTERRUPTED;
@@ -126,8 +125,7 @@ impl Actor {
             serde_json::from_value::<Plan>(result.details.clone()?).ok()
         });
         if let Some(plan) = plan {
-            let (hub, dialogs) = (self.hub.clone(), Arc::clone(&self.dialogs));
-            self.host = Arc::new(SessionToolHost::new(hub, dialogs, plan));
+            self.host.restore_plan(plan);
         }
     }
 

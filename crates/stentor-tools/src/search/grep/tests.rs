@@ -120,7 +120,11 @@ async fn a_wrong_pattern_is_explained() {
         .run(Grep::default(), json!({"pattern": "a("}))
         .await;
     assert!(output.is_error);
-    assert!(text(&output).contains("unclosed group"), "{}", text(&output));
+    assert!(
+        text(&output).contains("unclosed group"),
+        "{}",
+        text(&output)
+    );
 }
 
 #[tokio::test]
