@@ -34,7 +34,11 @@ fn write_subcommand(subcommand: &clap::Command, out: &mut impl Write) -> io::Res
     for line in text.lines() {
         // A line that begins with a dot or a quote would be a request, a backslash an escape.
         let line = line.replace('\\', "\\e").replace('-', "\\-");
-        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        let guard = if line.starts_with(['.', '\'']) {
+            "\\&"
+        } else {
+            ""
+        };
         writeln!(out, "{guard}{line}\n.br")?;
     }
     Ok(())

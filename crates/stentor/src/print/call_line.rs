@@ -47,7 +47,7 @@ pub fn seconds(ms: u64) -> String {
 }
 
 /// The first line, without control characters, cut where it gets too long.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let first = text.trim().lines().next().unwrap_or_default();
     let more = text.trim().lines().nth(1).is_some();
     let clean: String = first

@@ -9,6 +9,8 @@ use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::tool::ToolOutput;
 
+use super::json_beside as beside;
+
 /// One event as JSON: its `type` and what belongs to it, then session, number and time.
 pub fn event_json(event: &Event) -> Value {
     let mut object = kind_json(&event.kind);
@@ -117,6 +119,45 @@ fn kind_json(kind: &EventKind) -> Value {
             };
             json!({ "type": "notice", "level": level, "message": message })
         }
+        EventKind::DialogAsked { id, dialog } => beside::dialog_asked(*id, dialog),
+        EventKind::DialogClosed { id, close } => beside::dialog_closed(*id, close),
+        EventKind::Status { key, text } => json!({ "type": "status", "key": key, "text": text }),
+        EventKind::Widget {
+            key,
+            lines,
+            placement,
+        } => json!({ "type": "widget", "key": key, "lines": lines, "placement": placement }),
+        EventKind::Title(title) => json!({ "type": "title", "title": title }),
+        EventKind::EditorText(text) => json!({ "type": "editor_text", "text": text }),
+        EventKind::CommandsChanged(commands) => beside::commands_changed(commands),
+        EventKind::SubagentStarted(agent) => beside::subagent("subagent_started", agent),
+        EventKind::SubagentProgress { agent, status } => {
+            let mut object = beside::subagent("subagent_progress", agent);
+            object["status"] = json!(status);
+            object
+        }
+        EventKind::SubagentEnded { agent, end } => beside::subagent_ended(agent, end),
+        EventKind::RulesTriggered(rules) => beside::rules_triggered(rules),
+        EventKind::PlanReminder {
+            plan,
+            attempt,
+            max_attempts,
+        } => json!({
+            "type": "plan_reminder",
+            "plan": plan,
+            "attempt": attempt,
+            "maxAttempts": max_attempts,
+        }),
+        EventKind::ExtensionFailed {
+            extension,
+            event,
+            error,
+        } => json!({
+            "type": "extension_failed",
+            "extension": extension,
+            "event": event,
+            "error": error,
+        }),
     }
 }
 

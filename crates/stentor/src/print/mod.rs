@@ -2,6 +2,7 @@
 
 pub mod call_line;
 pub mod json;
+mod json_beside;
 pub mod style;
 
 use std::io::{self, Write};
@@ -11,7 +12,7 @@ use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::ToolCall;
 use stentor_agent::tool::ToolOutput;
 
-use call_line::{call_summary, failure_summary, seconds};
+use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::{Style, printable};
 
 /// Prints the events of a run as they come.
@@ -141,6 +142,23 @@ impl Printer {
             }
             EventKind::Notice { level, message } => self.notice(*level, message, err),
             EventKind::RunEnded(end) => self.run_ended(end, err),
+            EventKind::ExtensionFailed {
+                extension,
+                event,
+                error,
+            } => {
+                let what = format!("extension {extension} failed at {event}: {error}");
+                self.notice(NoticeLevel::Warning, &what, err)
+            }
+            EventKind::SubagentStarted(agent) => {
+                let what = format!("{}: {}", agent.name, one_line(&agent.task));
+                self.line(self.options.style.waiting(), &what, err)
+            }
+            EventKind::SubagentEnded { agent, end } => {
+                let how = if end.failed { "failed" } else { "done" };
+                let what = format!("{}: {how} after {}", agent.name, seconds(end.duration_ms));
+                self.line(self.options.style.waiting(), &what, err)
+            }
             // What these say is either said by others or of no interest to a reader.
             EventKind::RunStarted
             | EventKind::TurnStarted
@@ -156,7 +174,17 @@ impl Printer {
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }
-            | EventKind::PermissionAnswered { .. } => Ok(()),
+            | EventKind::PermissionAnswered { .. }
+            | EventKind::DialogAsked { .. }
+            | EventKind::DialogClosed { .. }
+            | EventKind::Status { .. }
+            | EventKind::Widget { .. }
+            | EventKind::Title(_)
+            | EventKind::EditorText(_)
+            | EventKind::CommandsChanged(_)
+            | EventKind::SubagentProgress { .. }
+            | EventKind::RulesTriggered(_)
+            | EventKind::PlanReminder { .. } => Ok(()),
         }
     }
 

@@ -3,8 +3,12 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use serde_json::json;
+use stentor_agent::dialog::{
+    Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, WidgetPlacement,
+};
 use stentor_agent::event::{
-    BudgetLimit, CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues, StateChange,
+    BudgetLimit, CommandInfo, CommandSource, CompactionReason, CompactionResult, InterruptMode,
+    QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd,
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::{ContentBlock, Message};
@@ -409,7 +413,117 @@ fn one_of_each() -> Vec<EventKind> {
         StateChange::Leaf(Some("e1".into())),
     ];
     events.extend(changes.map(EventKind::StateChanged));
+    events.extend(one_of_each_beside());
     events
+}
+
+/// One event of every kind that goes on beside the conversation.
+fn one_of_each_beside() -> Vec<EventKind> {
+    let ask = |id, kind| EventKind::DialogAsked {
+        id,
+        dialog: Arc::new(Dialog {
+            title: "t".into(),
+            kind,
+            timeout_ms: Some(9),
+        }),
+    };
+    let close = |close| EventKind::DialogClosed { id: 1, close };
+    let agent = Arc::new(Subagent {
+        id: 1,
+        name: "scout".into(),
+        task: "look".into(),
+        call_id: "c1".into(),
+    });
+    vec![
+        ask(
+            1,
+            DialogKind::Select {
+                options: vec![DialogOption {
+                    value: "v".into(),
+                    label: "l".into(),
+                    description: None,
+                }],
+            },
+        ),
+        ask(
+            2,
+            DialogKind::Confirm {
+                message: "m".into(),
+            },
+        ),
+        ask(3, DialogKind::Input { placeholder: None }),
+        ask(
+            4,
+            DialogKind::Editor {
+                prefill: Some("p".into()),
+            },
+        ),
+        close(DialogClose::Answered(DialogAnswer::Value("v".into()))),
+        close(DialogClose::Answered(DialogAnswer::Confirmed(true))),
+        close(DialogClose::Answered(DialogAnswer::Nothing)),
+        close(DialogClose::TimedOut),
+        close(DialogClose::Withdrawn),
+        EventKind::Status {
+            key: "k".into(),
+            text: Some("t".into()),
+        },
+        EventKind::Widget {
+            key: "k".into(),
+            lines: None,
+            placement: WidgetPlacement::BelowEditor,
+        },
+        EventKind::Title("t".into()),
+        EventKind::EditorText("t".into()),
+        EventKind::CommandsChanged(Arc::from([CommandInfo {
+            name: "n".into(),
+            description: None,
+            hint: Some("h".into()),
+            source: CommandSource::Skill,
+            path: Some("/p".into()),
+        }])),
+        EventKind::SubagentStarted(Arc::clone(&agent)),
+        EventKind::SubagentProgress {
+            agent: Arc::clone(&agent),
+            status: "reading".into(),
+        },
+        EventKind::SubagentEnded {
+            agent,
+            end: Arc::new(SubagentEnd {
+                result: "r".into(),
+                failed: false,
+                duration_ms: 1500,
+                usage: Usage::default(),
+            }),
+        },
+        EventKind::RulesTriggered(Arc::from([Rule {
+            name: "n".into(),
+            path: "/r".into(),
+            content: "c".into(),
+            description: None,
+            condition: vec!["x".into()],
+        }])),
+        EventKind::PlanReminder {
+            plan: Arc::new(Plan::default()),
+            attempt: 1,
+            max_attempts: 3,
+        },
+        EventKind::ExtensionFailed {
+            extension: "x".into(),
+            event: "start".into(),
+            error: "boom".into(),
+        },
+    ]
+}
+
+#[test]
+fn subagents_and_failed_extensions_show_as_lines() {
+    check(TEXT, &one_of_each_beside(), &expect![[r#"
+        --- stderr
+        ... scout: look
+        ... scout: done after 1.5 s
+        warning: extension x failed at start: boom
+        --- exit 1
+    "#]]);
 }
 
 #[test]
@@ -467,6 +581,26 @@ fn json_has_one_object_a_line_for_every_kind_of_event() {
         {"type":"state_changed","what":"auto_retry","value":false,"session":"s1","seq":43,"time":1043}
         {"type":"state_changed","what":"permission_mode","value":"read-only","session":"s1","seq":44,"time":1044}
         {"type":"state_changed","what":"leaf","value":"e1","session":"s1","seq":45,"time":1045}
+        {"type":"dialog_asked","id":1,"kind":"select","title":"t","timeoutMs":9,"options":[{"value":"v","label":"l","description":null}],"session":"s1","seq":46,"time":1046}
+        {"type":"dialog_asked","id":2,"kind":"confirm","title":"t","timeoutMs":9,"message":"m","session":"s1","seq":47,"time":1047}
+        {"type":"dialog_asked","id":3,"kind":"input","title":"t","timeoutMs":9,"placeholder":null,"session":"s1","seq":48,"time":1048}
+        {"type":"dialog_asked","id":4,"kind":"editor","title":"t","timeoutMs":9,"prefill":"p","session":"s1","seq":49,"time":1049}
+        {"type":"dialog_closed","id":1,"how":"answered","answer":"v","session":"s1","seq":50,"time":1050}
+        {"type":"dialog_closed","id":1,"how":"answered","answer":true,"session":"s1","seq":51,"time":1051}
+        {"type":"dialog_closed","id":1,"how":"answered","answer":null,"session":"s1","seq":52,"time":1052}
+        {"type":"dialog_closed","id":1,"how":"timed_out","answer":null,"session":"s1","seq":53,"time":1053}
+        {"type":"dialog_closed","id":1,"how":"withdrawn","answer":null,"session":"s1","seq":54,"time":1054}
+        {"type":"status","key":"k","text":"t","session":"s1","seq":55,"time":1055}
+        {"type":"widget","key":"k","lines":null,"placement":"belowEditor","session":"s1","seq":56,"time":1056}
+        {"type":"title","title":"t","session":"s1","seq":57,"time":1057}
+        {"type":"editor_text","text":"t","session":"s1","seq":58,"time":1058}
+        {"type":"commands_changed","commands":[{"name":"n","description":null,"hint":"h","source":"skill","path":"/p"}],"session":"s1","seq":59,"time":1059}
+        {"type":"subagent_started","id":1,"name":"scout","task":"look","callId":"c1","session":"s1","seq":60,"time":1060}
+        {"type":"subagent_progress","id":1,"name":"scout","task":"look","callId":"c1","status":"reading","session":"s1","seq":61,"time":1061}
+        {"type":"subagent_ended","id":1,"name":"scout","task":"look","callId":"c1","result":"r","failed":false,"durationMs":1500,"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"session":"s1","seq":62,"time":1062}
+        {"type":"rules_triggered","rules":[{"name":"n","path":"/r","content":"c","description":null,"condition":["x"]}],"session":"s1","seq":63,"time":1063}
+        {"type":"plan_reminder","plan":{"phases":[]},"attempt":1,"maxAttempts":3,"session":"s1","seq":64,"time":1064}
+        {"type":"extension_failed","extension":"x","event":"start","error":"boom","session":"s1","seq":65,"time":1065}
     "#]].assert_eq(&out);
 }
 
