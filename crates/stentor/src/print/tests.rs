@@ -517,13 +517,17 @@ fn one_of_each_beside() -> Vec<EventKind> {
 
 #[test]
 fn subagents_and_failed_extensions_show_as_lines() {
-    check(TEXT, &one_of_each_beside(), &expect![[r#"
+    check(
+        TEXT,
+        &one_of_each_beside(),
+        &expect![[r#"
         --- stderr
         ... scout: look
         ... scout: done after 1.5 s
         warning: extension x failed at start: boom
         --- exit 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
