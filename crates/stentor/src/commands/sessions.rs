@@ -112,7 +112,20 @@ mod tests {
                 ..listed("d")
             },
         ];
-        expect![[""]].assert_eq(&text(&sessions, true));
+        expect![[r#"
+            a  2026-11-15 07:45  1 message
+                in /work
+                fix it
+            b  2026-11-15 07:45  many messages
+                in /work
+                Na�me
+            c  2026-11-15 07:45  1 message
+                in /work
+                cannot be opened: it is empty
+            d  2026-11-15 07:45  2 messages
+                in /work
+                éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…
+        "#]].assert_eq(&text(&sessions, true));
         assert_eq!(text(&[], false), "no sessions of this folder\n");
     }
 }
