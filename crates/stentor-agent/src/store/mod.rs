@@ -5,7 +5,7 @@
 //! the root is the active path. The same files are read and written by pi and omp.
 //!
 //! Read in this order: [`entry`] is a line, [`journal`] is the seam behind which a session keeps
-//! its entries, [`files`] makes, opens and forks session files, [`list`] finds them again. Behind
+//! its entries, [`files`] makes, opens and forks session files, [`mod@list`] finds them again. Behind
 //! those: `bytes` reads lines in both directions, `walk` follows the parent links backwards,
 //! `restore` rebuilds what is in context, `tail` judges a torn end, `scan` answers questions about
 //! the whole file, `migrate` lifts older versions, `lock` keeps a second writer out, `blobs` keeps
@@ -36,6 +36,11 @@ mod restore;
 mod scan;
 mod tail;
 mod walk;
+
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
 
 pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
 pub use error::{Holder, StoreError};

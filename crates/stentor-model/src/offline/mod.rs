@@ -1,8 +1,8 @@
 //! The guide: a model that needs no network and no key, because it is none.
 //!
 //! It works by rule, in three parts that know nothing of each other's business: [`understand`]
-//! turns what a person wrote into [`Intent`]s, [`act`] turns an intent into tool calls, [`report`]
-//! turns what came back into Markdown. [`answer`] puts them together from the conversation alone,
+//! turns what a person wrote into [`Intent`]s, `act` turns an intent into tool calls, `report`
+//! turns what came back into Markdown. `answer` puts them together from the conversation alone,
 //! so the guide has no state to lose.
 
 mod act;

@@ -68,6 +68,16 @@ impl Exchange<'_> {
         }
     }
 
+    /// True when a file was to be read and turned out to be a folder.
+    pub fn is_about_a_folder(&self) -> bool {
+        let text = self.text().to_lowercase();
+        let other = ["no such", "not found", "outside"];
+        self.result.is_error
+            && self.call.name == "read"
+            && (text.contains("directory") || text.contains("folder"))
+            && !other.iter().any(|words| text.contains(words))
+    }
+
     /// True when the call looked into a README.
     pub fn is_about_readme(&self) -> bool {
         ["path", "command"].iter().any(|name| {
@@ -96,11 +106,30 @@ pub fn next(intent: &Intent, had: &[Exchange], tools: &[ToolSpec]) -> Next {
             }
         },
         // It was a folder after all.
-        (Intent::Read { path, .. }, [read]) if is_about_a_folder(read) => {
-            match tools.list(Some(path)) {
-                Some(call) => Next::Calls(vec![call]),
-                None => Next::Done,
-            }
+        (Intent::Read { path, .. }, [read]) if read.is_about_a_folder() => {
+            perhaps(tools.list(Some(path)))
+        }
+        // People say README when the file is README.md.
+        (Intent::Read { path, .. } | Intent::SummariseFile { path }, [read])
+            if read.result.is_error && !read.is_about_a_folder() && has_no_ending(path) =>
+        {
+            perhaps(tools.list(parent(path)))
+        }
+        (Intent::Read { path, lines }, [read, list])
+            if read.result.is_error && !read.is_about_a_folder() && !list.result.is_error =>
+        {
+            let (first, count) = match lines {
+                Lines::From { first, count } => (Some(*first), *count),
+                Lines::All | Lines::Last { .. } => (None, None),
+            };
+            let named = with_ending(path, &list.text());
+            perhaps(named.and_then(|path| tools.read(&path, first, count)))
+        }
+        (Intent::SummariseFile { path }, [read, list])
+            if read.result.is_error && !list.result.is_error =>
+        {
+            let named = with_ending(path, &list.text());
+            perhaps(named.and_then(|path| tools.read(&path, None, None)))
         }
         (Intent::FindFiles { pattern, path }, []) => {
             one(tools.find(pattern, path.as_deref(), None), "find")
@@ -150,9 +179,18 @@ pub fn next(intent: &Intent, had: &[Exchange], tools: &[ToolSpec]) -> Next {
 /// True when one of the exchanges that count failed, so that what was to come after makes no sense.
 pub fn failed(intent: &Intent, had: &[Exchange]) -> bool {
     match intent {
+        Intent::Read { .. } | Intent::SummariseFile { .. } => match had {
+            [first, _] => first.result.is_error && !first.is_about_a_folder(),
+            _ => had.last().is_some_and(|last| last.result.is_error),
+        },
         Intent::SummariseFolder { .. } => had.first().is_some_and(|first| first.result.is_error),
         _ => had.last().is_some_and(|last| last.result.is_error),
     }
+}
+
+/// A call that may help; without it the report has to do.
+fn perhaps(call: Option<Call>) -> Next {
+    call.map_or(Next::Done, |call| Next::Calls(vec![call]))
 }
 
 fn one(call: Option<Call>, needs: &'static str) -> Next {
@@ -191,10 +229,7 @@ fn replace(path: &str, old: &str, new: &str, had: &[Exchange], tools: &Toolbox) 
         },
         // The edit tool wants a text that occurs once; a person who says `replace` means all.
         [edit] if is_about_several_matches(edit) && tools.has("write") => {
-            match tools.read(path, None, None) {
-                Some(call) => Next::Calls(vec![call]),
-                None => Next::Done,
-            }
+            perhaps(tools.read(path, None, None))
         }
         [.., read] if read.call.name == "read" && !read.result.is_error && read.is_complete() => {
             let text = read.text();
@@ -208,14 +243,24 @@ fn replace(path: &str, old: &str, new: &str, had: &[Exchange], tools: &Toolbox) 
     }
 }
 
-fn is_about_a_folder(exchange: &Exchange) -> bool {
-    let text = exchange.text().to_lowercase();
-    exchange.result.is_error
-        && exchange.call.name == "read"
-        && (text.contains("directory") || text.contains("folder"))
-        && !text.contains("no such")
-        && !text.contains("not found")
-        && !text.contains("outside")
+fn has_no_ending(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    !name.is_empty() && !name.contains('.')
+}
+
+fn parent(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(parent, _)| parent)
+}
+
+/// The entry of `listing` that has the name of `path`, another case or an ending apart.
+fn with_ending(path: &str, listing: &str) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let entry = listing.lines().map(str::trim).find(|entry| {
+        let entry = entry.to_lowercase();
+        let rest = entry.strip_prefix(&name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) && !entry.ends_with('/')
+    })?;
+    Some(inside(parent(path), entry))
 }
 
 fn is_about_several_matches(exchange: &Exchange) -> bool {

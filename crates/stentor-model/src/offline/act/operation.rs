@@ -34,7 +34,7 @@ impl<'a> Toolbox<'a> {
         let mut arguments = json!({});
         set(&mut arguments, "path", path);
         self.call("ls", arguments)
-            .or_else(|| self.run(&format!("ls -1Ap -- {}", quoted(path.unwrap_or(".")))))
+            .or_else(|| self.run(&format!("ls -1Ap -- {}", quoted_path(path.unwrap_or(".")))))
     }
 
     pub fn read(&self, path: &str, offset: Option<u64>, limit: Option<u64>) -> Option<Call> {
@@ -47,12 +47,15 @@ impl<'a> Toolbox<'a> {
                 || "$".to_owned(),
                 |limit| (first + limit).saturating_sub(1).to_string(),
             );
-            self.run(&format!("sed -n '{first},{last}p' -- {}", quoted(path)))
+            self.run(&format!(
+                "sed -n '{first},{last}p' -- {}",
+                quoted_path(path)
+            ))
         })
     }
 
     pub fn tail(&self, path: &str, count: u64) -> Option<Call> {
-        self.run(&format!("tail -n {count} -- {}", quoted(path)))
+        self.run(&format!("tail -n {count} -- {}", quoted_path(path)))
     }
 
     /// Lower-case words are looked for in any case, as people expect.
@@ -72,7 +75,7 @@ impl<'a> Toolbox<'a> {
             self.run(&format!(
                 "grep -rnIF{any_case} --exclude-dir=.git --exclude-dir=target --exclude-dir=node_modules -e {} -- {} || [ $? -eq 1 ]",
                 quoted(text),
-                quoted(path.unwrap_or("."))
+                quoted_path(path.unwrap_or("."))
             ))
         })
     }
@@ -89,7 +92,7 @@ impl<'a> Toolbox<'a> {
             let limit = limit.unwrap_or(MAX_MATCHES);
             self.run(&format!(
                 "find {} -type f \\( {} \\) {SKIPPED} | head -n {limit}",
-                quoted(path.unwrap_or(".")),
+                quoted_path(path.unwrap_or(".")),
                 names.join(" -o "),
             ))
         })
@@ -105,14 +108,14 @@ impl<'a> Toolbox<'a> {
                 self.run(&format!(
                     "printf '%s' {} > {}",
                     quoted(content),
-                    quoted(path)
+                    quoted_path(path)
                 ))
             })
     }
 
     /// Adds whole lines, whatever the file ends with.
     pub fn append(&self, path: &str, content: &str) -> Option<Call> {
-        let path = quoted(path);
+        let path = quoted_path(path);
         self.run(&format!(
             "if [ -s {path} ] && [ -n \"$(tail -c 1 -- {path})\" ]; then echo >> {path}; fi; printf '%s' {} >> {path}",
             quoted(content)
@@ -127,7 +130,7 @@ impl<'a> Toolbox<'a> {
     pub fn count_lines(&self, path: Option<&str>) -> Option<Call> {
         match path {
             Some(path) => {
-                let path = quoted(path);
+                let path = quoted_path(path);
                 self.run(&format!(
                     "if [ -d {path} ]; then find {path} -type f {SKIPPED} -exec cat {{}} + | wc -l; else wc -l < {path}; fi"
                 ))
@@ -174,17 +177,42 @@ fn alternatives(pattern: &str) -> Vec<String> {
     }
 }
 
-/// A word for the shell that means exactly `text`.
-pub fn quoted(text: &str) -> String {
-    let plain = |char: char| char.is_ascii_alphanumeric() || "_-./:@%+=".contains(char);
-    if !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
-        return text.to_owned();
-    }
-    // A name that begins with a dash must not become an option.
-    let dash = if text.starts_with('-') && !text.contains(char::is_whitespace) {
-        "./"
+/// A path for the shell. A name that begins with a dash must not become an option.
+fn quoted_path(path: &str) -> String {
+    if path.starts_with('-') {
+        quoted(&format!("./{path}"))
     } else {
-        ""
-    };
-    format!("'{dash}{}'", text.replace('\'', "'\\''"))
+        quoted(path)
+    }
+}
+
+/// A word for the shell that means exactly `text`.
+fn quoted(text: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "_-./:@%+=".contains(char);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_means_itself_to_the_shell() {
+        for (text, word) in [
+            ("a.txt", "a.txt"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", "'it'\\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("~", "'~'"),
+            ("-x", "-x"),
+        ] {
+            assert_eq!(quoted(text), word);
+        }
+        assert_eq!(quoted_path("-x"), "./-x");
+    }
 }

@@ -135,10 +135,10 @@ fn every_intent_has_its_call_and_a_way_with_only_a_shell() {
         (
             Intent::CountLines { path: path("-x") },
             bash(
-                "if [ -d './-x' ]; then find './-x' -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < './-x'; fi",
+                "if [ -d ./-x ]; then find ./-x -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < ./-x; fi",
             ),
             bash(
-                "if [ -d './-x' ]; then find './-x' -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < './-x'; fi",
+                "if [ -d ./-x ]; then find ./-x -type f -not -path '*/.git/*' -not -path '*/node_modules/*' -not -path '*/target/*' -exec cat {} + | wc -l; else wc -l < ./-x; fi",
             ),
         ),
         (
@@ -203,7 +203,11 @@ fn a_folder_that_was_to_be_read_is_listed() {
         call("ls", json!({"path": "src"}))
     );
     let missing = had("read", "No such file or directory", true);
-    assert_eq!(next_after(&intent, &[missing], ALL), Next::Done);
+    let file = Intent::Read {
+        path: "a.txt".into(),
+        lines: Lines::All,
+    };
+    assert_eq!(next_after(&file, &[missing], ALL), Next::Done);
 }
 
 #[test]
@@ -280,4 +284,23 @@ fn a_folder_is_summed_up_from_its_entries_its_files_and_its_readme() {
         .clone();
     let all = [list, find, readme];
     assert_eq!(next_after(&intent, &all, ALL), Next::Done);
+}
+
+#[test]
+fn a_name_without_its_ending_is_looked_up() {
+    let intent = Intent::Read {
+        path: "docs/readme".into(),
+        lines: Lines::All,
+    };
+    let missing = || had("read", "No such file or directory", true);
+    assert_eq!(
+        next_after(&intent, &[missing()], ALL),
+        call("ls", json!({"path": "docs"}))
+    );
+    let listing = |text| [missing(), had("ls", text, false)];
+    assert_eq!(
+        next_after(&intent, &listing("readme/\nREADME.md\n"), ALL),
+        call("read", json!({"path": "docs/README.md"}))
+    );
+    assert_eq!(next_after(&intent, &listing("other.md\n"), ALL), Next::Done);
 }

@@ -32,9 +32,14 @@ pub fn report(intent: &Intent, had: &[Exchange], prompt: &str) -> String {
         (Intent::SummariseFolder { path }, had) => files::folder_summary(path.as_deref(), had),
         (_, []) => "There is nothing to report.".to_owned(),
         (Intent::List { path }, [.., last]) => files::listing(path.as_deref(), &last.text()),
-        // The last of two calls listed what turned out to be a folder.
-        (Intent::Read { path, .. }, [_, last]) => files::listing(Some(path), &last.text()),
-        (Intent::Read { path, lines }, [.., last]) => read(path, *lines, last),
+        (Intent::Read { path, .. }, [first, last]) if first.is_about_a_folder() => {
+            files::listing(Some(path), &last.text())
+        }
+        // The second call only looked for another name, and found none.
+        (Intent::Read { .. } | Intent::SummariseFile { .. }, [first, _]) => {
+            failure::report(intent, first)
+        }
+        (Intent::Read { path, lines }, [.., last]) => read(path_read(last, path), *lines, last),
         (Intent::FindFiles { pattern, .. }, [.., last]) => files::found(pattern, last),
         (Intent::Search { text, path }, [.., last]) => files::matches(text, path.as_deref(), last),
         (Intent::Run { command }, [.., last]) => ran(command, last),
@@ -51,7 +56,9 @@ pub fn report(intent: &Intent, had: &[Exchange], prompt: &str) -> String {
             ),
         },
         (Intent::Replace { path, old, new }, [.., last]) => replaced(path, old, new, last),
-        (Intent::SummariseFile { path }, [.., last]) => files::file_summary(path, last),
+        (Intent::SummariseFile { path }, [.., last]) => {
+            files::file_summary(path_read(last, path), last)
+        }
         (Intent::CountLines { path }, [.., last]) => count_lines(path.as_deref(), last),
         (Intent::CountFiles { path }, [.., last]) => {
             files::file_count(path.as_deref(), &last.text())
@@ -63,7 +70,9 @@ pub fn report(intent: &Intent, had: &[Exchange], prompt: &str) -> String {
 pub fn announcement(intent: &Intent, again: bool) -> String {
     match intent {
         Intent::List { path } => format!("I list {}.", here_or(path.as_deref())),
-        Intent::Read { path, .. } if again => format!("{} is a folder, so I list it.", code(path)),
+        Intent::Read { path, .. } | Intent::SummariseFile { path } if again => {
+            format!("I look again for {}.", code(path))
+        }
         Intent::Read { path, .. } => format!("I read {}.", code(path)),
         Intent::FindFiles { pattern, path } => format!(
             "I look for files named {} in {}.",
@@ -170,6 +179,12 @@ fn read(path: &str, lines: Lines, exchange: &Exchange) -> String {
         "{what}{size}:\n\n{}",
         fenced(&text, language_of(path), MAX_SHOWN_LINES)
     )
+}
+
+/// The file that was really read, which may have another ending than the one that was named.
+fn path_read<'a>(exchange: &Exchange<'a>, named: &'a str) -> &'a str {
+    let path = exchange.call.arguments.get("path");
+    path.and_then(|path| path.as_str()).unwrap_or(named)
 }
 
 fn ran(command: &str, exchange: &Exchange) -> String {

@@ -62,6 +62,38 @@ const DESCRIBES: &[&str] = &[
     "example",
 ];
 
+/// Words between the verb and the colon in `create a file F with the following content: …`.
+const LEADS_TO_TEXT: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "new",
+    "file",
+    "called",
+    "named",
+    "to",
+    "into",
+    "in",
+    "with",
+    "as",
+    "content",
+    "contents",
+    "containing",
+    "text",
+    "following",
+    "saying",
+    "this",
+    "line",
+    "lines",
+    "and",
+    "end",
+    "of",
+    "that",
+    "says",
+    "contains",
+    "it",
+];
+
 /// `write`, `create`, `append`, `replace` and their relatives.
 pub fn change(clause: Clause) -> Option<Intent> {
     match clause.key(0).as_str() {
@@ -103,20 +135,12 @@ pub fn with_text_after_colon(clause: Clause) -> Option<Intent> {
     if paths.next().is_some() {
         return None;
     }
-    let says_where = head.contains(&[
-        "file",
-        "to",
-        "into",
-        "in",
-        "with",
-        "content",
-        "contents",
-        "containing",
-        "text",
-        "following",
-        "saying",
-    ]) || head.tokens.len() == 1;
-    if !says_where {
+    // Any other word makes it a description: `add tests to a.rs: …`
+    let only_leads_up = head
+        .tokens
+        .iter()
+        .all(|token| is_path(token) || LEADS_TO_TEXT.contains(&token.key().as_str()));
+    if !only_leads_up {
         return None;
     }
     let after = clause.after(colon + 1);
@@ -208,6 +232,12 @@ fn create(clause: Clause) -> Option<Intent> {
             .contains(&token.key().as_str())
         })
         .count();
+    // `that says x` introduces a text, `that sorts a list` a wish for one.
+    let that = after.position(&["that"]).filter(|at| *at < introduction);
+    let says = ["says", "contains"];
+    if that.is_some_and(|at| !says.contains(&after.key(at + 1).as_str())) {
+        return None;
+    }
     if introduction == 0 {
         return None;
     }

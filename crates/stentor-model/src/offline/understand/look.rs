@@ -1,12 +1,12 @@
-//! Rules for looking: list, read, find, search, count, summarise.
+//! Rules for looking: list, read, count, summarise; and which of the rules for finding applies.
 
 use super::Clause;
+use super::find::{
+    find, find_files, is_containing, pattern_before, search, search_inside, where_used,
+};
 use super::places::{file, is_file_name, is_here, is_path, place};
-use super::tokens::{Kind, Token};
+use super::tokens::Token;
 use crate::offline::intent::{Intent, Lines};
-
-/// Longer searches without quotes are sentences, not search terms.
-const MAX_SEARCH_WORDS: usize = 4;
 
 /// Requests that change nothing.
 pub fn look(clause: Clause) -> Option<Intent> {
@@ -17,9 +17,16 @@ pub fn look(clause: Clause) -> Option<Intent> {
             "summarise" | "summarize" | "describe" | "explain" | "overview" | "sum" | "analyse"
             | "analyze",
             ..,
-        ] => summarise(clause.after(1)),
-        ["tell", "me", "about", ..] => summarise(clause.after(3)),
-        ["give", "me", "an" | "a", "overview" | "summary", "of", ..] => summarise(clause.after(5)),
+        ] => summarise(
+            clause.after(1),
+            words
+                .first()
+                .is_some_and(|word| word.starts_with("summari")),
+        ),
+        ["tell", "me", "about", ..] => summarise(clause.after(3), false),
+        ["give", "me", "an" | "a", "overview" | "summary", "of", ..] => {
+            summarise(clause.after(5), false)
+        }
         ["give", "me", "an" | "a", "overview" | "summary"] => {
             Some(Intent::SummariseFolder { path: None })
         }
@@ -74,25 +81,12 @@ pub fn look(clause: Clause) -> Option<Intent> {
     }
 }
 
-fn is_containing(word: &str) -> bool {
-    matches!(
-        word,
-        "contain"
-            | "contains"
-            | "mention"
-            | "mentions"
-            | "use"
-            | "uses"
-            | "have"
-            | "has"
-            | "include"
-            | "includes"
-    )
-}
-
 /// `show the files in src`, `show a.txt`.
 fn show(clause: Clause) -> Option<Intent> {
     let clause = clause.without(&["me", "us"]);
+    if clause.key(0) == "what's" && clause.key(1) == "in" {
+        return look_at(clause.after(2));
+    }
     if let Some(what) = clause.position(&[
         "files",
         "folders",
@@ -179,6 +173,8 @@ fn listed_place(clause: Clause) -> Option<Intent> {
         "listing",
         "a",
         "what",
+        "this",
+        "current",
         "exist",
         "at",
         "",
@@ -191,6 +187,11 @@ fn listed_place(clause: Clause) -> Option<Intent> {
         .collect();
     if rest.is_empty() {
         return Some(Intent::List { path: None });
+    }
+    // `list my problems` names no folder.
+    let owned = clause.contains(&["my", "your", "our", "some"]);
+    if owned && !is_here(&rest) && !rest.iter().any(is_path) {
+        return None;
     }
     let path = place(&rest)?;
     Some(Intent::List { path })
@@ -268,6 +269,8 @@ fn take_lines(clause: Clause) -> (Lines, Vec<Token>) {
                 let count = number(at + 1);
                 (Lines::From { first: 1, count }, 3)
             }
+            ("first", "line", _) => (from_to(1, 1), 2),
+            ("last", "line", _) => (Lines::Last { count: 1 }, 2),
             ("last" | "bottom", _, "lines" | "line") => match number(at + 1) {
                 Some(count) => (Lines::Last { count }, 3),
                 None => continue,
@@ -306,273 +309,6 @@ fn from_to(first: u64, last: u64) -> Lines {
     }
 }
 
-/// `find X`: files by name, or text in files.
-fn find(clause: Clause) -> Option<Intent> {
-    let files = clause.position(&["files", "file"]);
-    let within = clause.position(&["in", "inside", "within", "under"]);
-    let about_files = files.is_some_and(|files| within.is_none_or(|within| files < within));
-    if let Some(at) = files
-        && about_files
-        && let Some(contains) =
-            clause.position(&["contain", "containing", "contains", "with", "mentioning"])
-        && contains > at
-        && !clause.contains(&["name", "ending", "extension"])
-    {
-        return search(clause.after(contains + 1));
-    }
-    if about_files {
-        return find_files(clause);
-    }
-    let target = clause.part(0, within.unwrap_or(clause.tokens.len()));
-    let by_name = match target.tokens {
-        [only] => !only.is_quoted() && (is_glob(only.name()) || is_file_name(only)),
-        _ => false,
-    };
-    if by_name {
-        find_files(clause)
-    } else {
-        search(clause)
-    }
-}
-
-fn find_files(clause: Clause) -> Option<Intent> {
-    let (what, path) = split_place(clause)?;
-    let pattern = pattern_before(what)?;
-    Some(Intent::FindFiles { pattern, path })
-}
-
-/// The glob that words before (or around) `files` stand for.
-fn pattern_before(clause: Clause) -> Option<String> {
-    const ABOUT: &[&str] = &[
-        "all",
-        "the",
-        "every",
-        "any",
-        "files",
-        "file",
-        "named",
-        "called",
-        "with",
-        "name",
-        "ending",
-        "in",
-        "extension",
-        "me",
-        "a",
-        "an",
-        "of",
-        "type",
-        "matching",
-        "whose",
-        "that",
-        "end",
-        "source",
-        "",
-    ];
-    let mut names = clause
-        .tokens
-        .iter()
-        .filter(|token| token.is_quoted() || !ABOUT.contains(&token.key().as_str()));
-    let name = names.next()?;
-    if names.next().is_some() {
-        return None;
-    }
-    let text = name.name();
-    // The word after `ending in` keeps its dot.
-    let ending = clause.contains(&["ending", "end", "extension"]);
-    if ending {
-        return Some(format!("*.{}", text.trim_start_matches(['*', '.'])));
-    }
-    if let Some(ending) = language_ending(&name.key()) {
-        return Some(format!("*.{ending}"));
-    }
-    if is_glob(text) || is_file_name(name) {
-        return Some(text.to_owned());
-    }
-    let named =
-        clause.contains(&["named", "called", "name", "matching", "file"]) || name.is_quoted();
-    named.then(|| format!("*{text}*"))
-}
-
-fn is_glob(text: &str) -> bool {
-    text.contains(['*', '?']) && !text.contains(char::is_whitespace) && !text.ends_with('?')
-}
-
-fn language_ending(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "rust" => "rs",
-        "python" => "py",
-        "javascript" | "js" => "js",
-        "typescript" | "ts" => "ts",
-        "markdown" => "md",
-        "text" => "txt",
-        "json" => "json",
-        "toml" => "toml",
-        "yaml" => "{yaml,yml}",
-        "html" => "html",
-        "css" => "css",
-        "shell" | "bash" => "sh",
-        "go" | "golang" => "go",
-        "java" => "java",
-        "c" => "c",
-        "c++" | "cpp" => "cpp",
-        "ruby" => "rb",
-        "sql" => "sql",
-        "clojure" => "clj",
-        "lisp" | "elisp" => "el",
-        _ => return None,
-    })
-}
-
-fn search(clause: Clause) -> Option<Intent> {
-    if clause.key(0) == "in" || clause.key(0) == "through" {
-        return search_inside(clause.after(1));
-    }
-    // `search src for x`
-    if clause.position(&["for"]) == Some(1) {
-        return search_inside(clause);
-    }
-    let flags = clause
-        .tokens
-        .iter()
-        .take_while(|token| token.text.starts_with('-'))
-        .count();
-    let from_shell = flags > 0;
-    let (what, path) = split_place(clause.after(flags))?;
-    let (what, path) = match (what.tokens, path) {
-        // `grep -r x src`
-        ([_, place], None) if from_shell => (what.part(0, 1), Some(place.name().to_owned())),
-        ([_, place], None) if is_path(place) => (what.part(0, 1), Some(place.name().to_owned())),
-        (_, path) => (what, path),
-    };
-    const ABOUT: &[&str] = &[
-        "for",
-        "all",
-        "the",
-        "every",
-        "any",
-        "each",
-        "word",
-        "text",
-        "string",
-        "pattern",
-        "occurrences",
-        "occurrence",
-        "usages",
-        "usage",
-        "uses",
-        "mentions",
-        "references",
-        "lines",
-        "of",
-        "to",
-        "me",
-        "phrase",
-        "comments",
-        "containing",
-        "where",
-        "it",
-        "says",
-    ];
-    let introduction = what
-        .tokens
-        .iter()
-        .take_while(|token| token.kind == Kind::Word && ABOUT.contains(&token.key().as_str()))
-        .count();
-    let mut what = what.after(introduction);
-    // `TODO comments`, `foo everywhere`
-    while what.tokens.len() > 1
-        && matches!(
-            what.key(what.tokens.len() - 1).as_str(),
-            "comments" | "everywhere" | "occurrences" | "here" | "statements" | ""
-        )
-    {
-        what = what.part(0, what.tokens.len() - 1);
-    }
-    let quoted = what.tokens.iter().any(Token::is_quoted);
-    let sentence = what.tokens.len() > MAX_SEARCH_WORDS
-        || matches!(
-            what.key(0).as_str(),
-            "a" | "an" | "some" | "out" | "my" | "your" | "me" | "how" | "why" | "what" | "ways"
-        );
-    if what.tokens.is_empty() || (sentence && !quoted) {
-        return None;
-    }
-    let text = match what.tokens {
-        [only] => only.name().to_owned(),
-        _ => what.text(),
-    };
-    (!text.is_empty()).then_some(Intent::Search { text, path })
-}
-
-/// `src for x`.
-fn search_inside(clause: Clause) -> Option<Intent> {
-    let separator = clause.position(&["for"])?;
-    let path = place(clause.part(0, separator).tokens)?;
-    match search(clause.after(separator + 1))? {
-        Intent::Search { text, .. } => Some(Intent::Search { text, path }),
-        _ => None,
-    }
-}
-
-/// `foo used`, `the function foo defined`.
-fn where_used(clause: Clause) -> Option<Intent> {
-    const ABOUT: &[&str] = &[
-        "the", "function", "method", "struct", "class", "type", "variable", "constant", "symbol",
-        "word", "string", "text", "we", "i", "they", "is", "are", "enum", "trait", "module", "it",
-    ];
-    let verb = clause.last_position(&[
-        "used",
-        "use",
-        "defined",
-        "called",
-        "call",
-        "mentioned",
-        "referenced",
-        "declared",
-        "set",
-        "implemented",
-        "imported",
-    ]);
-    let (words, path) = match verb {
-        Some(verb) => {
-            let before = clause.part(0, verb);
-            let after = clause.after(verb + 1);
-            let is_name = |token: &Token| !ABOUT.contains(&token.key().as_str());
-            if before.tokens.iter().any(is_name) {
-                let path = match after.tokens {
-                    [] => None,
-                    [_, rest @ ..] => place(rest)?,
-                };
-                (before, path)
-            } else {
-                // `where do we use foo`
-                (after, None)
-            }
-        }
-        None => (clause, None),
-    };
-    let mut names = words
-        .tokens
-        .iter()
-        .filter(|token| token.is_quoted() || !ABOUT.contains(&token.key().as_str()));
-    let name = names.next()?;
-    if names.next().is_some() {
-        return None;
-    }
-    if verb.is_none() {
-        // `where is main.rs`; without a verb anything else is a question about the world.
-        return is_file_name(name).then(|| Intent::FindFiles {
-            pattern: name.name().to_owned(),
-            path: None,
-        });
-    }
-    Some(Intent::Search {
-        text: name.name().trim_end_matches("()").to_owned(),
-        path,
-    })
-}
-
 fn count(clause: Clause) -> Option<Intent> {
     let within = clause.position(&["in", "of", "does", "has", "inside"]);
     let place_of = |clause: Clause| -> Option<Option<String>> {
@@ -604,7 +340,8 @@ fn count(clause: Clause) -> Option<Intent> {
     None
 }
 
-fn summarise(clause: Clause) -> Option<Intent> {
+/// `bare_folder` says that a word which is not clearly a path is a folder.
+fn summarise(clause: Clause, bare_folder: bool) -> Option<Intent> {
     let clause = clause.without(&["up", "me"]);
     if clause.tokens.is_empty() || is_here(clause.tokens) {
         return Some(Intent::SummariseFolder { path: None });
@@ -623,25 +360,11 @@ fn summarise(clause: Clause) -> Option<Intent> {
                     Some(Intent::SummariseFile { path })
                 }
                 Some(_) => Some(Intent::SummariseFolder { path: Some(path) }),
-                None => says_folder.then_some(Intent::SummariseFolder { path: Some(path) }),
+                None => (says_folder || bare_folder)
+                    .then_some(Intent::SummariseFolder { path: Some(path) }),
             }
         }
     }
-}
-
-/// What is looked for, and the place after the last `in`, if that is one.
-fn split_place(clause: Clause<'_>) -> Option<(Clause<'_>, Option<String>)> {
-    if let Some(at) = clause.last_position(&["in", "inside", "within", "under", "from"])
-        && at > 0
-        && !matches!(clause.key(at - 1).as_str(), "ending" | "end")
-        && let Some(path) = place(clause.after(at + 1).tokens)
-    {
-        return Some((clause.part(0, at), path));
-    }
-    if clause.key(clause.tokens.len().saturating_sub(1)) == "here" && clause.tokens.len() > 1 {
-        return Some((clause.part(0, clause.tokens.len() - 1), None));
-    }
-    Some((clause, None))
 }
 
 impl Clause<'_> {

@@ -5,6 +5,7 @@
 //! with an explanation, which is better than doing the wrong thing.
 
 mod change;
+mod find;
 mod look;
 mod places;
 mod run;
@@ -225,6 +226,19 @@ fn small_talk(clause: Clause) -> Option<Intent> {
 }
 
 fn refuse(clause: Clause) -> Option<Intent> {
+    const EVERYTHING: &[&str] = &[
+        "everything",
+        "disk",
+        "drive",
+        "all",
+        "folder",
+        "directory",
+        "files",
+        "table",
+        "database",
+        "repo",
+        "repository",
+    ];
     let keys = clause.keys();
     let words: Vec<&str> = keys.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -234,11 +248,14 @@ fn refuse(clause: Clause) -> Option<Intent> {
         ]
         | ["do", "not", ..] => Some(Intent::Refuse(Refusal::Negated)),
         [
-            "delete" | "remove" | "erase" | "wipe" | "destroy" | "purge" | "rm" | "unlink" | "drop"
-            | "format" | "clear" | "clean" | "nuke" | "trash",
+            "delete" | "remove" | "erase" | "wipe" | "destroy" | "purge" | "rm" | "unlink" | "nuke"
+            | "trash",
             ..,
         ]
         | ["get", "rid", "of", ..] => Some(Intent::Refuse(Refusal::Delete)),
+        ["drop" | "format" | "clear" | "clean" | "empty", ..] if clause.contains(EVERYTHING) => {
+            Some(Intent::Refuse(Refusal::Delete))
+        }
         _ => None,
     }
 }

@@ -66,14 +66,9 @@ const ARTICLES: &[&str] = &[
     "under",
 ];
 
-/// Words that together mean the working folder.
+/// Words for the working folder.
 const HERE: &[&str] = &[
     "here",
-    "this",
-    "the",
-    "current",
-    "my",
-    "our",
     "folder",
     "directory",
     "dir",
@@ -82,23 +77,21 @@ const HERE: &[&str] = &[
     "repository",
     "codebase",
     "code",
-    "working",
     "workspace",
     "everywhere",
-    "whole",
-    "entire",
-    "all",
     "files",
-    "file",
     "cwd",
-    "it",
-    "of",
     "source",
     "sources",
     "tree",
-    "place",
     ".",
     "./",
+];
+
+/// Words that may stand around those, and mean nothing alone.
+const AROUND_HERE: &[&str] = &[
+    "this", "the", "current", "my", "our", "working", "whole", "entire", "all", "it", "of", "file",
+    "place", "them", "there",
 ];
 
 /// True for a word that can only be the name of a file: it has a well-known ending or name.
@@ -130,10 +123,11 @@ pub fn is_path(token: &Token) -> bool {
 
 /// True when the words mean the working folder, as in `this folder`.
 pub fn is_here(tokens: &[Token]) -> bool {
-    !tokens.is_empty()
+    let is_one = |token: &Token, words: &[&str]| words.contains(&token.key().as_str());
+    tokens.iter().any(|token| is_one(token, HERE))
         && tokens
             .iter()
-            .all(|token| HERE.contains(&token.key().as_str()))
+            .all(|token| is_one(token, HERE) || is_one(token, AROUND_HERE))
 }
 
 /// The one place the words name: `Some(None)` is the working folder, `None` is not a place.
@@ -146,9 +140,11 @@ pub fn place(tokens: &[Token]) -> Option<Option<String>> {
         token.is_quoted() || !(key.is_empty() || ARTICLES.contains(&key.as_str()))
     });
     let name = names.next()?;
+    // `it` may be anything that was talked about; guessing is not for us.
+    let is_vague = !name.is_quoted() && AROUND_HERE.contains(&name.key().as_str());
     match names.next() {
-        None => Some(Some(tidy(name.name()))),
-        Some(_) => None,
+        None if !is_vague => Some(Some(tidy(name.name()))),
+        _ => None,
     }
 }
 

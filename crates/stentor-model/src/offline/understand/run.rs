@@ -16,6 +16,13 @@ const PROGRAMS: &[&str] = &[
     "uname", "uniq", "uptime", "uv", "wc", "wget", "which", "whoami", "xargs", "yarn", "zig",
 ];
 
+/// Programs whose name at the beginning of a sentence can only be meant as a command.
+const BARE: &[&str] = &[
+    "cargo", "curl", "df", "docker", "du", "echo", "gcc", "jq", "kubectl", "mkdir", "node", "npm",
+    "npx", "pnpm", "printenv", "ps", "pytest", "python", "python3", "rustc", "tree", "wget",
+    "yarn",
+];
+
 /// `run X`, `execute X`, git in plain words.
 pub fn run(clause: Clause) -> Option<Intent> {
     let keys = clause.keys();
@@ -25,7 +32,8 @@ pub fn run(clause: Clause) -> Option<Intent> {
         ["pwd" | "whoami" | "date" | "uname" | "hostname" | "uptime"] => command(clause.raw()),
         [
             "git",
-            "status" | "diff" | "log" | "branch" | "show" | "blame" | "stash" | "remote",
+            "add" | "commit" | "fetch" | "tag" | "ls-files" | "rev-parse" | "status" | "diff"
+            | "log" | "branch" | "show" | "blame" | "stash" | "remote",
             ..,
         ] => command(clause.raw()),
         ["wc", ..] if words.len() > 1 => command(clause.raw()),
@@ -37,7 +45,19 @@ pub fn run(clause: Clause) -> Option<Intent> {
             "the",
             "current" | "working",
             "folder" | "directory",
-        ] => command("pwd"),
+        ]
+        | [
+            "what's",
+            "the",
+            "current" | "working",
+            "folder" | "directory",
+        ]
+        | ["which" | "what", "folder" | "directory", "am", "i", "in"] => command("pwd"),
+        [program, rest @ ..] if BARE.contains(program) => typed(clause, rest),
+        [
+            "ls" | "cat" | "grep" | "find" | "head" | "tail" | "sort",
+            ..,
+        ] if is_pipeline(clause) => command(clause.raw()),
         _ => git_in_words(clause, &words),
     }
 }
@@ -113,6 +133,27 @@ fn item(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// A command that was typed as into a shell; not a sentence about a program.
+fn typed(clause: Clause, arguments: &[&str]) -> Option<Intent> {
+    const SENTENCE: &[&str] = &[
+        "is", "are", "was", "were", "does", "has", "can", "and", "or", "says", "said", "fails",
+        "failed", "seems", "looks", "gives", "keeps", "should", "will", "would", "takes", "code",
+        "files", "scripts",
+    ];
+    let about = arguments
+        .first()
+        .is_some_and(|word| SENTENCE.contains(word));
+    let asks = clause.raw().ends_with('?');
+    (!about && !asks).then(|| command(clause.raw())).flatten()
+}
+
+fn is_pipeline(clause: Clause) -> bool {
+    clause
+        .tokens
+        .iter()
+        .any(|token| matches!(token.text.as_str(), "|" | "&&" | "||" | ">" | ">>"))
+}
+
 fn run_what(clause: Clause) -> Option<Intent> {
     let clause = without_end(clause);
     let introduction = clause
@@ -124,10 +165,15 @@ fn run_what(clause: Clause) -> Option<Intent> {
         .count();
     let after = clause.after(introduction);
     let first = after.tokens.first()?;
-    if let [only] = after.tokens
-        && only.is_quoted()
-    {
-        return command(&only.text);
+    if first.is_quoted() {
+        // `run "x" and tell me what it says`: that is what happens anyway.
+        let keys = after.keys();
+        let words: Vec<&str> = keys.iter().skip(1).map(String::as_str).collect();
+        let only_that = matches!(
+            words.as_slice(),
+            [] | ["and", "tell" | "show" | "report" | "give" | "let", ..]
+        );
+        return only_that.then(|| command(&first.text)).flatten();
     }
     // `run the tests` runs no program called `tests`; only the word `command` makes it one.
     let said_command = clause.part(0, introduction).contains(&["command"]);

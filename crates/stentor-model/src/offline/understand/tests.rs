@@ -135,6 +135,15 @@ fn requests_to_read() {
         ("head -3 a.txt", lines("a.txt", from(1, Some(3)))),
         ("tail -n 4 a.txt", lines("a.txt", Lines::Last { count: 4 })),
         ("look at .gitignore", read(".gitignore")),
+        ("show me what's in the README", read("README")),
+        (
+            "print the first line of a.txt",
+            lines("a.txt", from(1, Some(1))),
+        ),
+        (
+            "print the last line of a.txt",
+            lines("a.txt", Lines::Last { count: 1 }),
+        ),
     ]);
 }
 
@@ -190,6 +199,10 @@ fn requests_to_search() {
         ),
         ("find TODO in my code", search("TODO", None)),
         ("search in src for panic", search("panic", Some("src"))),
+        (
+            "search the codebase for deadlocks",
+            search("deadlocks", None),
+        ),
     ]);
 }
 
@@ -219,6 +232,15 @@ fn requests_to_run_a_command() {
         ("where am I?", run("pwd")),
         ("run 'sleep 1' in this folder", run("sleep 1")),
         ("run `rm a.txt`", run("rm a.txt")),
+        (
+            "run `cargo test` and tell me what failed",
+            run("cargo test"),
+        ),
+        ("cat a.txt | grep foo", run("cat a.txt | grep foo")),
+        ("echo hello", run("echo hello")),
+        ("cargo build --release", run("cargo build --release")),
+        ("git commit -m \"x\"", run("git commit -m \"x\"")),
+        ("what's the current directory?", run("pwd")),
     ]);
 }
 
@@ -251,6 +273,8 @@ fn requests_to_write() {
             write("a.py", "print(1)\nprint(2)\n"),
         ),
         ("create an empty file b.txt", write("b.txt", "")),
+        ("save this as x.md: some text", write("x.md", "some text\n")),
+        ("create a file a.txt that says hi", write("a.txt", "hi\n")),
         ("append 'more' to a.txt", append("a.txt", "more\n")),
         (
             "add the line `x: 1` to conf.yaml",
@@ -277,6 +301,10 @@ fn requests_to_change() {
         ("change `a` to `b` in x.rs", replace("x.rs", "a", "b")),
         ("in a.txt, replace x with y", replace("a.txt", "x", "y")),
         (
+            "replace \"a\" with \"\" in b.txt",
+            replace("b.txt", "a", ""),
+        ),
+        (
             "replace all occurrences of foo with bar in a.txt",
             replace("a.txt", "foo", "bar"),
         ),
@@ -300,6 +328,7 @@ fn requests_to_sum_up() {
         ("summarise crates/", folder(Some("crates/"))),
         ("describe the folder src", folder(Some("src"))),
         ("tell me about this repo", folder(None)),
+        ("summarize src", folder(Some("src"))),
         (
             "summarise README.md",
             Intent::SummariseFile {
@@ -406,6 +435,18 @@ fn what_is_not_a_request_is_not_misread_as_one() {
         "replace the parser",
         "list files and make me happy",
         "count on me",
+        "open src/main.rs and explain it",
+        "create a new file called hello.py that prints hello",
+        "add tests to foo.rs: cover the error paths",
+        "list my problems",
+        "format the code",
+        "clean up the code",
+        "find where the config is loaded",
+        "search google for cats",
+        "cargo is slow today",
+        "python code is hard to read",
+        "explain this",
+        "what is in the box?",
     ] {
         assert_eq!(understand(prompt), [Intent::Unknown], "{prompt}");
     }

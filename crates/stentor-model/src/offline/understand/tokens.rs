@@ -114,7 +114,7 @@ fn quotation(rest: &str) -> Option<(&str, Kind, usize)> {
             .get(at + char.len_utf8()..)
             .and_then(|after| after.chars().next());
         *char == close
-            && *at > 0
+            && (*at > 0 || matches!(close, '"' | '\''))
             && (close == '`' || next.is_none_or(|next| !next.is_alphanumeric()))
     })?;
     let inside = body.get(..end.0)?;
@@ -159,6 +159,7 @@ mod tests {
                 vec![word("an"), word("unclosed"), word("`quote")],
             ),
             ("read a.txt.", vec![word("read"), word("a.txt")]),
+            ("x \"\" y", vec![word("x"), quoted(""), word("y")]),
             ("list ..", vec![word("list"), word("..")]),
             (
                 "x ```rs\nfn a() {}\n``` y",
