@@ -22,6 +22,7 @@ pub mod journal;
 pub mod list;
 pub mod names;
 pub mod reader;
+pub mod view;
 
 mod blobs;
 mod bytes;
@@ -47,3 +48,4 @@ pub use files::{create, create_at, fork, fork_in_memory, open};
 pub use journal::{Journal, Opened, Totals, memory};
 pub use list::{Listed, find, list, list_all};
 pub use names::{check_session_id, encoded_cwd, file_path, new_entry_id};
+pub use view::{View, view};
