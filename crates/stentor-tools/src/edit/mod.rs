@@ -115,7 +115,6 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         () = context.cancel.cancelled() => return Err(Fault::Aborted),
         text = context.place.read_text(&path) => text.map_err(Fault::Place)?,
     };
-    let is_in_place = in_place.is_some();
     let original = match in_place {
         Some(text) => text,
         None => {
@@ -135,12 +134,11 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         before,
         after,
     } = edited;
-    let written_in_place = is_in_place
-        && context
-            .place
-            .write_text(&path, &text)
-            .await
-            .map_err(Fault::Place)?;
+    let written_in_place = context
+        .place
+        .write_text(&path, &text)
+        .await
+        .map_err(Fault::Place)?;
     if !written_in_place {
         save(path, shown.clone(), original, text).await?;
     }
