@@ -122,18 +122,18 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
             call::blocking(&context.cancel, move || read(&path, &shown)).await?
         }
     };
-    let edited = {
+    let (text, diff) = {
         let (original, shown) = (original.clone(), shown.clone());
         call::blocking(&context.cancel, move || {
-            replace::apply(&original, &replacements, &shown)
+            let Edited {
+                text,
+                before,
+                after,
+            } = replace::apply(&original, &replacements, &shown)?;
+            Ok((text, diff::between(&before, &after)))
         })
         .await?
     };
-    let Edited {
-        text,
-        before,
-        after,
-    } = edited;
     let written_in_place = context
         .place
         .write_text(&path, &text)
@@ -142,7 +142,6 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
     if !written_in_place {
         save(path, shown.clone(), original, text).await?;
     }
-    let diff = diff::between(&before, &after);
     Ok(ToolOutput::text(format!(
         "Successfully replaced {count} block(s) in {shown}."
     ))
