@@ -148,8 +148,8 @@ async fn round(
         ran.failure = Some((error, entry_id));
         return Ok(Next::Over);
     }
-    if link.cancel.is_cancelled() || !calls.is_empty() {
-        // Stopped during the tools: the next round records it as an aborted answer.
+    if !calls.is_empty() {
+        // If it was stopped during the tools, the next round records it as an aborted answer.
         return Ok(Next::Again);
     }
     ran.outcome = Some(if refused {

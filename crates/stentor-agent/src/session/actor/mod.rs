@@ -109,6 +109,9 @@ enum Afterwards {
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     },
+    Abort {
+        reply: Reply<()>,
+    },
 }
 
 /// What the session consumed so far.

@@ -45,11 +45,11 @@ impl Actor {
                 }
             }
             Request::TakeSteering { reply } => {
-                let taken = self.deliver(QueueKind::Steering);
+                let taken = self.deliver_to_run(QueueKind::Steering);
                 self.answer_when_lasting(reply, taken);
             }
             Request::TakeFollowUp { reply } => {
-                let taken = self.deliver(QueueKind::FollowUp);
+                let taken = self.deliver_to_run(QueueKind::FollowUp);
                 self.answer_when_lasting(reply, taken);
             }
             Request::Permit {
