@@ -24,6 +24,9 @@ pub enum QueueKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Queued {
+    /// The session it waits in; a fork does not inherit it.
+    #[serde(default)]
+    pub session: String,
     pub queue: QueueKind,
     pub content: Vec<ContentBlock>,
     /// The id of the entry it becomes when it is delivered. An entry of that id on disk means

@@ -261,6 +261,7 @@ async fn record(
     link.ask(|reply| Request::Append {
         messages: stored,
         sync: true,
+        model_call: false,
         reply,
     })
     .await?

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Activity, Actor, Afterwards, News, Started, answer};
@@ -49,21 +49,25 @@ impl Actor {
         }
         self.tell_unheard_bash()?;
         let message = Arc::new(Message::user(content, self.environment.clock.now_ms()));
+        let before = self.leaf.clone();
         let id = self.new_entry_id();
-        self.append_message(id, Arc::clone(&message))?;
-        let mut messages = vec![message];
-        messages.extend(self.deliver(QueueKind::Steering)?);
-        self.record.sync().await?;
+        self.append_message(id.clone(), Arc::clone(&message))?;
+        if let Err(error) = self.record.sync().await {
+            // Refused, so it was never said: what comes next goes on from before it.
+            self.conversation.forget(&id);
+            self.leaf = before;
+            return Err(error.into());
+        }
         let (go, gone) = oneshot::channel();
-        self.start(Work::Answer(messages), Some(gone));
+        self.start(Work::Answer(message), Some(gone));
         Ok(Started { go })
     }
 
     /// Starts an activity. With a gate it begins when the gate opens or falls.
     pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) {
         let cancel = CancellationToken::new();
-        let cancel_retry = CancellationToken::new();
-        let link = self.link(cancel.clone(), cancel_retry.clone());
+        let cancel_retry = Arc::new(Notify::new());
+        let link = self.link(cancel.clone(), Arc::clone(&cancel_retry));
         self.activity = Some(Activity {
             cancel,
             cancel_retry,
@@ -196,6 +200,5 @@ impl Actor {
         if let Err(error) = self.record.sync().await {
             tracing::error!(%error, "the session could not be saved");
         }
-        self.hub.close();
     }
 }

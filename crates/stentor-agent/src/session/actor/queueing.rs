@@ -30,6 +30,7 @@ impl Actor {
             return Err(SessionError::QueueFull);
         }
         let queued = Queued {
+            session: self.id.to_string(),
             queue,
             content,
             deliver_as: self.new_entry_id(),
