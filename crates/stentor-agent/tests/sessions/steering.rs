@@ -303,8 +303,8 @@ async fn an_idle_session_keeps_steering_for_after_the_next_prompts_own_message()
     expect![[r#"
         queues: steering ["remember this"] follow-up []
         queues: steering ["remember this", "and this"] follow-up []
-        queues: steering ["and this"] follow-up []
         run
+        queues: steering ["and this"] follow-up []
           turn
             #1 started
             #1 ended: user "now"

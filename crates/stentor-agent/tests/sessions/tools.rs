@@ -108,6 +108,7 @@ async fn a_call_that_does_more_than_read_runs_alone() {
     let seen = stage.run("go").await;
     let lines: Vec<&str> = seen
         .lines()
+        .map(str::trim)
         .filter(|line| line.contains("starts") || line.contains("after"))
         .collect();
     expect![[r#"
@@ -202,16 +203,17 @@ async fn a_running_call_reports_how_far_it_is() {
     let seen = stage.run("go").await;
     let lines: Vec<&str> = seen
         .lines()
+        .map(str::trim)
         .filter(|line| line.contains("report call"))
         .collect();
     expect![[r#"
-              0 call report call_1_1
-            #2 ended: assistant [report call_1_1] toolUse
-            report call_1_1 starts
-            report call_1_1 reports "1 of 3"
-            report call_1_1 reports "2 of 3"
-            report call_1_1 reports "3 of 3"
-            report call_1_1 ended after 30 ms: "done""#]]
+        0 call report call_1_1
+        #2 ended: assistant [report call_1_1] toolUse
+        report call_1_1 starts
+        report call_1_1 reports "1 of 3"
+        report call_1_1 reports "2 of 3"
+        report call_1_1 reports "3 of 3"
+        report call_1_1 ended after 30 ms: "done""#]]
     .assert_eq(&lines.join("\n"));
 }
 
