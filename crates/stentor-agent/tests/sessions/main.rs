@@ -14,5 +14,9 @@ mod stage;
 
 mod aborting;
 mod answers;
+mod compacting;
+mod limits;
+mod retrying;
+mod settings;
 mod steering;
 mod tools;
