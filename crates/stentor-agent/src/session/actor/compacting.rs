@@ -103,7 +103,11 @@ impl Actor {
             "readFiles": result.read_files,
             "modifiedFiles": result.modified_files,
         });
-        let entry_id = self.append(
+        // A resumed session takes the summary's time from the entry, so they are the same here.
+        let now_ms = self.environment.clock.now_ms();
+        let entry_id = self.append_at(
+            self.new_entry_id(),
+            now_ms,
             EntryKind::Compaction(Compaction {
                 summary: result.summary.clone(),
                 first_kept_entry_id: result.first_kept_entry_id.clone(),
@@ -116,7 +120,7 @@ impl Actor {
         let message: Message = KnownMessage::CompactionSummary(CompactionSummary {
             summary: result.summary.clone(),
             tokens_before: result.tokens_before,
-            timestamp: self.environment.clock.now_ms(),
+            timestamp: now_ms,
         })
         .into();
         self.conversation.compact(

@@ -457,11 +457,21 @@ impl Actor {
         kind: EntryKind,
         must_last: bool,
     ) -> Result<String, StoreError> {
-        let timestamp = iso_time(self.environment.clock.now_ms());
+        let now_ms = self.environment.clock.now_ms();
+        self.append_at(id, now_ms, kind, must_last)
+    }
+
+    fn append_at(
+        &mut self,
+        id: String,
+        now_ms: u64,
+        kind: EntryKind,
+        must_last: bool,
+    ) -> Result<String, StoreError> {
         let entry = Entry {
             id: id.clone(),
             parent_id: self.leaf.clone(),
-            timestamp,
+            timestamp: iso_time(now_ms),
             kind,
         };
         self.record
