@@ -97,7 +97,10 @@ async fn an_unknown_model_or_none_is_a_clear_error() {
 async fn a_model_that_is_set_during_a_run_answers_from_the_next_turn_on() {
     let slow = Turn::new().text("one").wait(1000);
     let mut stage = with(Scenario::new().turn(slow))
-        .and_model(ScriptModel::new(Scenario::new().text("one").text("two"), "two"))
+        .and_model(ScriptModel::new(
+            Scenario::new().text("one").text("two"),
+            "two",
+        ))
         .start();
     stage.prompt("hi").await;
     stage.until_said("one").await;

@@ -1,6 +1,6 @@
 //! A session on a stage: scripted models, tools that do nothing real, and everything that is seen.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,7 +32,15 @@ pub struct Stage {
 
 /// What the models were asked.
 #[derive(Clone, Default)]
-pub struct Heard(Arc<Mutex<Vec<ModelRequest>>>);
+pub struct Heard(Arc<Mutex<Asked>>);
+
+#[derive(Default)]
+struct Asked {
+    requests: Vec<ModelRequest>,
+    /// The session file, and how many messages it had when each request was made.
+    file: Option<PathBuf>,
+    stored: Vec<usize>,
+}
 
 /// Sets a stage up.
 pub struct Setup {
@@ -194,8 +202,9 @@ impl Stage {
 impl Heard {
     /// The requests of that purpose, each as the lines of its messages.
     pub fn requests(&self, purpose: Purpose) -> Vec<Vec<String>> {
-        let requests = self.0.lock().unwrap();
-        requests
+        let asked = self.0.lock().unwrap();
+        asked
+            .requests
             .iter()
             .filter(|request| request.purpose == purpose)
             .map(|request| {
@@ -214,7 +223,29 @@ impl Heard {
     }
 
     pub fn last_request(&self) -> ModelRequest {
-        self.0.lock().unwrap().last().unwrap().clone()
+        self.0.lock().unwrap().requests.last().unwrap().clone()
+    }
+
+    /// Looks into that file at every request from now on.
+    pub fn watch(&self, file: PathBuf) {
+        self.0.lock().unwrap().file = Some(file);
+    }
+
+    /// How many messages each request told the model, and how many were in the file.
+    pub fn told_and_stored(&self) -> Vec<(usize, usize)> {
+        let asked = self.0.lock().unwrap();
+        let told = asked.requests.iter().map(|request| request.messages.len());
+        told.zip(asked.stored.iter().copied()).collect()
+    }
+
+    fn note(&self, request: &ModelRequest) {
+        let mut asked = self.0.lock().unwrap();
+        asked.requests.push(request.clone());
+        if let Some(file) = &asked.file {
+            let text = std::fs::read_to_string(file).unwrap();
+            let stored = text.matches("\"type\":\"message\"").count();
+            asked.stored.push(stored);
+        }
     }
 }
 
@@ -230,7 +261,7 @@ impl Model for Listening {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        self.heard.0.lock().unwrap().push(request.clone());
+        self.heard.note(&request);
         self.model.stream(request)
     }
 }
