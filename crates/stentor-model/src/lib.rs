@@ -6,13 +6,13 @@
 
 pub mod anthropic;
 pub mod answer;
-//pub mod catalogue;
-//pub mod configuration;
+pub mod catalogue;
+pub mod configuration;
 pub mod credential;
 pub mod failure;
 pub mod gemini;
 pub mod http;
-//pub mod login;
+pub mod login;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod pdf;
