@@ -161,7 +161,11 @@ mod tests {
         "#;
         let providers: ProvidersConfiguration = toml::from_str(text).unwrap();
         let acme = &providers["acme"];
-        let info = acme.models[0].to_info("acme", "openai-completions", "https://models.acme.example/v1");
+        let info = acme.models[0].to_info(
+            "acme",
+            "openai-completions",
+            "https://models.acme.example/v1",
+        );
         assert_eq!((info.context_window, info.max_tokens), (32_000, 16_000));
         assert_eq!(info.levels(), [ThinkingLevel::Off, ThinkingLevel::High]);
         assert!((info.cost.output - 2.5).abs() < 1e-9);
@@ -170,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_word_that_means_nothing_is_an_error_that_names_it() {
-        let error = toml::from_str::<ProvidersConfiguration>("[acme]\nbaseurl = \"x\"").unwrap_err();
+        let error =
+            toml::from_str::<ProvidersConfiguration>("[acme]\nbaseurl = \"x\"").unwrap_err();
         assert!(error.to_string().contains("baseurl"), "{error}");
     }
 }

@@ -160,7 +160,10 @@ mod tests {
             ("echo locked >&2; exit 3", "exit status: 3: locked"),
             ("true", "it printed nothing"),
         ] {
-            let error = FromCommand::new("acme", command).credential().await.unwrap_err();
+            let error = FromCommand::new("acme", command)
+                .credential()
+                .await
+                .unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!("the command for the key of acme failed: {reason}")

@@ -9,7 +9,7 @@ use crate::http::{Limits, deepest};
 use crate::secret::{Secret, redact};
 
 /// The most text of a provider that goes into an error.
-const MESSAGE_BYTES: usize = 1500;
+const MESSAGE_CHARS: usize = 1500;
 
 /// Who was asked, for the words of an error.
 #[derive(Debug, Clone)]
@@ -24,7 +24,13 @@ pub struct Asked {
 
 impl Asked {
     /// The error for a response whose status says failure.
-    pub fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8], now_ms: u64) -> ModelError {
+    pub fn refused(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        body: &[u8],
+        now_ms: u64,
+    ) -> ModelError {
         if (300..400).contains(&status) {
             return self.redirected(status, headers);
         }
@@ -56,7 +62,10 @@ impl Asked {
     /// The error for a request that got no response.
     pub fn unreachable(&self, error: &reqwest::Error) -> ModelError {
         let url = error.url().map(|url| {
-            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            let port = url
+                .port()
+                .map(|port| format!(":{port}"))
+                .unwrap_or_default();
             format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or("?"))
         });
         let cause = deepest(error);
@@ -75,7 +84,10 @@ impl Asked {
     pub fn lost(&self, error: &reqwest::Error) -> ModelError {
         self.plain(
             Kind::BrokenStream,
-            &format!("the connection broke in the middle of the answer: {}", deepest(error)),
+            &format!(
+                "the connection broke in the middle of the answer: {}",
+                deepest(error)
+            ),
         )
     }
 
@@ -151,7 +163,9 @@ impl Asked {
     fn advice(&self, kind: Kind) -> String {
         let advice = match kind {
             Kind::Auth => self.login_hint.as_str(),
-            Kind::Quota => "the quota or the balance is used up: top it up, or choose another model",
+            Kind::Quota => {
+                "the quota or the balance is used up: top it up, or choose another model"
+            }
             Kind::RateLimited => "too many requests: it is tried again when the provider allows",
             Kind::Overloaded => "the provider is overloaded: try again later",
             Kind::ContextOverflow => {
@@ -191,7 +205,10 @@ pub fn fault_in(value: &Value) -> ProviderFault {
     if let Value::Array(list) = value {
         return list.first().map(fault_in).unwrap_or_default();
     }
-    let inner = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+    let inner = value
+        .get("error")
+        .filter(|error| !error.is_null())
+        .unwrap_or(value);
     if let Value::String(message) = inner {
         return ProviderFault {
             message: message.clone(),
@@ -232,8 +249,12 @@ fn kind_of(status: Option<u16>, fault: &ProviderFault) -> Kind {
     if coded(&["context_length", "context_window"]) || says(OVERFLOW_WORDS) {
         return Kind::ContextOverflow;
     }
-    if coded(&["insufficient_quota", "billing", "credit", "usage_limit_reached"])
-        || says(QUOTA_WORDS)
+    if coded(&[
+        "insufficient_quota",
+        "billing",
+        "credit",
+        "usage_limit_reached",
+    ]) || says(QUOTA_WORDS)
     {
         return Kind::Quota;
     }
@@ -246,8 +267,12 @@ fn kind_of(status: Option<u16>, fault: &ProviderFault) -> Kind {
     if coded(&["model_not_found", "unknown_model"]) || says(UNKNOWN_MODEL_WORDS) {
         return Kind::UnknownModel;
     }
-    if coded(&["authentication", "invalid_api_key", "unauthenticated", "permission"])
-        || says(&["api key not valid", "invalid api key", "incorrect api key"])
+    if coded(&[
+        "authentication",
+        "invalid_api_key",
+        "unauthenticated",
+        "permission",
+    ]) || says(&["api key not valid", "invalid api key", "incorrect api key"])
     {
         return Kind::Auth;
     }
@@ -363,10 +388,10 @@ fn without_markup(text: &str) -> String {
 
 fn shortened(text: &str) -> String {
     let text = text.trim();
-    if text.len() <= MESSAGE_BYTES {
-        return text.to_owned();
+    match text.char_indices().nth(MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
-    format!("{}…", text.get(..text.floor_char_boundary(MESSAGE_BYTES)).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -391,21 +416,77 @@ mod tests {
         for (status, body, kind) in [
             (401, r#"{"error":{"message":"nope"}}"#, Kind::Auth),
             (403, "", Kind::Auth),
-            (400, r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#, Kind::Auth),
-            (404, r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#, Kind::UnknownModel),
-            (429, r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#, Kind::RateLimited),
-            (429, r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#, Kind::Quota),
-            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, Kind::Quota),
-            (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}"#, Kind::Quota),
-            (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}"#, Kind::ContextOverflow),
-            (400, r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#, Kind::ContextOverflow),
-            (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens"}}"#, Kind::ContextOverflow),
-            (400, r#"{"error":{"code":400,"message":"The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).","status":"INVALID_ARGUMENT"}}"#, Kind::ContextOverflow),
-            (400, r#"{"error":{"message":"the request exceeds the available context size"}}"#, Kind::ContextOverflow),
-            (400, r#"{"error":{"message":"bad temperature"}}"#, Kind::InvalidRequest),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+                Kind::Auth,
+            ),
+            (
+                404,
+                r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#,
+                Kind::UnknownModel,
+            ),
+            (
+                429,
+                r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#,
+                Kind::RateLimited,
+            ),
+            (
+                429,
+                r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#,
+                Kind::Quota,
+            ),
+            (
+                402,
+                r#"{"error":{"message":"Insufficient Balance"}}"#,
+                Kind::Quota,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}"#,
+                Kind::Quota,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}"#,
+                Kind::ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
+                Kind::ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 8192 tokens"}}"#,
+                Kind::ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).","status":"INVALID_ARGUMENT"}}"#,
+                Kind::ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"the request exceeds the available context size"}}"#,
+                Kind::ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"bad temperature"}}"#,
+                Kind::InvalidRequest,
+            ),
             (500, "<html><body>oops</body></html>", Kind::Server),
-            (503, r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#, Kind::Overloaded),
-            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Kind::Overloaded),
+            (
+                503,
+                r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#,
+                Kind::Overloaded,
+            ),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Kind::Overloaded,
+            ),
         ] {
             assert_eq!(refused(status, body).kind, kind, "{status} {body}");
         }
@@ -413,7 +494,10 @@ mod tests {
 
     #[test]
     fn the_message_names_everything_a_person_needs_and_no_key() {
-        let error = refused(401, r#"{"error":{"code":"invalid_api_key","message":"Wrong key hush-hush or sk-abcdef123"}}"#);
+        let error = refused(
+            401,
+            r#"{"error":{"code":"invalid_api_key","message":"Wrong key hush-hush or sk-abcdef123"}}"#,
+        );
         assert_eq!(
             error.message,
             "acme/m1: 401 Unauthorized: invalid_api_key: Wrong key [key] or [key] (check ACME_API_KEY)"
@@ -426,7 +510,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(LOCATION, "https://elsewhere.example/".parse().unwrap());
         let error = asked().refused(302, &headers, b"", 0);
-        assert!(error.message.contains("https://elsewhere.example/"), "{error}");
+        assert!(
+            error.message.contains("https://elsewhere.example/"),
+            "{error}"
+        );
         assert!(error.message.contains("base_url"), "{error}");
     }
 
@@ -451,6 +538,6 @@ mod tests {
     #[test]
     fn a_long_message_is_cut_and_not_copied_whole() {
         let error = refused(400, &"ü".repeat(10_000));
-        assert!(error.message.len() < 2 * MESSAGE_BYTES);
+        assert!(error.message.chars().count() < 2 * MESSAGE_CHARS);
     }
 }

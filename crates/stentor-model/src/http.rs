@@ -20,7 +20,9 @@ const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 /// Why there is no HTTP client.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    #[error("cannot read the certificates in {path}: {reason}; check `ca_file` in the configuration")]
+    #[error(
+        "cannot read the certificates in {path}: {reason}; check `ca_file` in the configuration"
+    )]
     Certificates { path: PathBuf, reason: String },
     #[error("the proxy `{url}` from the environment is not usable: {reason}")]
     Proxy { url: String, reason: String },
@@ -272,6 +274,9 @@ mod tests {
         let path = folder.path().join("ca.pem");
         std::fs::write(&path, "nothing").unwrap();
         let error = Http::default().client(Some(&path)).unwrap_err().to_string();
-        assert!(error.contains("ca.pem") && error.contains("ca_file"), "{error}");
+        assert!(
+            error.contains("ca.pem") && error.contains("ca_file"),
+            "{error}"
+        );
     }
 }

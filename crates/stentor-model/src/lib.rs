@@ -4,8 +4,8 @@
 //! one does; [`transcript`] puts a conversation of any origin into an order every wire accepts;
 //! [`registry`] knows which models there are and which of them can be used.
 
-pub mod anthropic;
 pub mod answer;
+pub mod anthropic;
 pub mod catalogue;
 pub mod configuration;
 pub mod credential;
@@ -16,7 +16,7 @@ pub mod login;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod pdf;
-//pub mod registry;
+pub mod registry;
 pub mod remote;
 pub mod secret;
 pub mod sse;

@@ -37,7 +37,11 @@ pub fn extract(pdf: &[u8]) -> Option<String> {
             shown_text(&content, &mut text);
         }
         if text.len() > TEXT_BYTES {
-            text.truncate(text.floor_char_boundary(TEXT_BYTES));
+            let mut end = TEXT_BYTES;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
             text.push_str("\n(the document goes on)");
             break;
         }
@@ -56,7 +60,10 @@ fn next_stream(pdf: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
         None => before,
     };
     let body = from.get(b"stream".len()..)?;
-    let body = body.strip_prefix(b"\r\n").or_else(|| body.strip_prefix(b"\n")).unwrap_or(body);
+    let body = body
+        .strip_prefix(b"\r\n")
+        .or_else(|| body.strip_prefix(b"\n"))
+        .unwrap_or(body);
     let end = memchr::memmem::find(body, b"endstream")?;
     let (stream, after) = body.split_at(end);
     Some((dictionary, stream, after.get(b"endstream".len()..)?))
@@ -162,7 +169,11 @@ fn hexadecimal<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     let (digits, after) = rest.split_at(end);
     let digits: Vec<u8> = digits
         .iter()
-        .filter_map(|c| char::from(*c).to_digit(16).and_then(|d| u8::try_from(d).ok()))
+        .filter_map(|c| {
+            char::from(*c)
+                .to_digit(16)
+                .and_then(|d| u8::try_from(d).ok())
+        })
         .collect();
     out.extend(digits.chunks(2).map(|pair| match pair {
         [high, low] => high * 16 + low,
@@ -177,15 +188,23 @@ fn push_latin(bytes: &[u8], out: &mut String) {
 }
 
 fn tidy(text: &str) -> String {
-    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let lines = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Text in the file's own codes is full of control characters.
 fn is_readable(text: &str) -> bool {
     let all = text.chars().count();
-    let words = text.chars().filter(|c| c.is_alphanumeric() || c.is_ascii_punctuation() || c.is_whitespace());
-    let controls = text.chars().filter(|c| c.is_control() && *c != '\n' && *c != '\t').count();
+    let words = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || c.is_ascii_punctuation() || c.is_whitespace());
+    let controls = text
+        .chars()
+        .filter(|c| c.is_control() && *c != '\n' && *c != '\t')
+        .count();
     all > 0 && controls * 20 < all && words.count() * 10 >= all * 8
 }
 
@@ -195,13 +214,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn pdf(filter: &str, content: &[u8]) -> Vec<u8> {
-        let mut bytes = format!("%PDF-1.4\n4 0 obj\n<< {filter} /Length {} >>\nstream\n", content.len()).into_bytes();
+        let mut bytes = format!(
+            "%PDF-1.4\n4 0 obj\n<< {filter} /Length {} >>\nstream\n",
+            content.len()
+        )
+        .into_bytes();
         bytes.extend_from_slice(content);
         bytes.extend_from_slice(b"\nendstream\nendobj\n%%EOF");
         bytes
     }
 
-    const PAGE: &[u8] = b"BT /F1 12 Tf 72 700 Td (Hello \\(there\\)) Tj 0 -14 Td [(Wor) -20 (ld) 3 <21>] TJ ET";
+    const PAGE: &[u8] =
+        b"BT /F1 12 Tf 72 700 Td (Hello \\(there\\)) Tj 0 -14 Td [(Wor) -20 (ld) 3 <21>] TJ ET";
 
     #[test]
     fn the_shown_strings_of_plain_and_deflated_pages_are_found() {

@@ -131,11 +131,18 @@ impl Shared {
             .post(&call.url)
             .header(CONTENT_TYPE, "application/json");
         let mut headers = reqwest::header::HeaderMap::new();
-        let own = call.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let own = call
+            .headers
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
         let configured = self.endpoint.headers.iter();
         let configured = configured.map(|(name, value)| (name.clone(), value.expose().to_owned()));
         for (name, value) in own.chain(configured) {
-            let wrong = || invalid(format!("`{name}` is not a usable header; check the key and the configured headers"));
+            let wrong = || {
+                invalid(format!(
+                    "`{name}` is not a usable header; check the key and the configured headers"
+                ))
+            };
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
             let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
             value.set_sensitive(true);
@@ -184,7 +191,11 @@ impl Shared {
             provider: endpoint.info.provider.clone(),
             model: endpoint.info.id.clone(),
             login_hint: endpoint.credentials.hint(),
-            secrets: endpoint.headers.iter().map(|(_, value)| value.clone()).collect(),
+            secrets: endpoint
+                .headers
+                .iter()
+                .map(|(_, value)| value.clone())
+                .collect(),
         }
     }
 
@@ -208,10 +219,7 @@ fn no_credential(asked: &Asked, error: &CredentialError) -> ModelError {
         | CredentialError::Missing { .. }
         | CredentialError::Expired { .. } => ModelErrorKind::Auth,
     };
-    ModelError::new(
-        kind,
-        format!("{}/{}: {error}", asked.provider, asked.model),
-    )
+    ModelError::new(kind, format!("{}/{}: {error}", asked.provider, asked.model))
 }
 
 /// The body of an error response, as far as it comes and is worth reading.
@@ -292,10 +300,10 @@ impl Reading {
     }
 
     fn decode_one(&mut self) -> Result<bool, ModelError> {
-        let event = self.events.next_event().map_err(|error| {
-            self.asked
-                .broken(StreamFault::Malformed(error.to_string()))
-        })?;
+        let event = self
+            .events
+            .next_event()
+            .map_err(|error| self.asked.broken(StreamFault::Malformed(error.to_string())))?;
         let Some(event) = event else {
             return Ok(false);
         };

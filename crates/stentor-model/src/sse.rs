@@ -186,9 +186,8 @@ impl SseDecoder {
         self.event_start = 0;
         self.line_start -= gone;
         self.scanned -= gone;
-        let shift = |range: &Range<usize>| {
-            range.start.saturating_sub(gone)..range.end.saturating_sub(gone)
-        };
+        let shift =
+            |range: &Range<usize>| range.start.saturating_sub(gone)..range.end.saturating_sub(gone);
         self.name = shift(&self.name);
         if let Data::Line(range) = &self.data {
             self.data = Data::Line(shift(range));
@@ -240,13 +239,19 @@ mod tests {
             ("event: only-a-name\n\ndata: a\n\n", vec![("", "a")]),
             ("id: 7\nretry: 3\nfoo\ndata: a\n\n", vec![("", "a")]),
             ("\u{feff}data: a\n\n", vec![("", "a")]),
-            ("data: a\n\ndata: without an end", vec![("", "a"), ("", "without an end")]),
+            (
+                "data: a\n\ndata: without an end",
+                vec![("", "a"), ("", "without an end")],
+            ),
             ("data\n\n", vec![("", "")]),
             ("\n\n\n", vec![]),
             ("", vec![]),
         ] {
             let events = decode(&[bytes.as_bytes()]).unwrap();
-            let events: Vec<_> = events.iter().map(|(n, d)| (n.as_str(), d.as_str())).collect();
+            let events: Vec<_> = events
+                .iter()
+                .map(|(n, d)| (n.as_str(), d.as_str()))
+                .collect();
             assert_eq!(events, expected, "{bytes:?}");
         }
     }

@@ -85,11 +85,7 @@ pub const BEGINS_EARLIER: &str = "(the conversation began earlier)";
 pub const GO_ON: &str = "Go on.";
 
 /// Puts `messages` in order for `model`.
-pub fn prepare<'a>(
-    messages: &'a [Arc<Message>],
-    model: &ModelInfo,
-    ids: IdRule,
-) -> Vec<Turn<'a>> {
+pub fn prepare<'a>(messages: &'a [Arc<Message>], model: &ModelInfo, ids: IdRule) -> Vec<Turn<'a>> {
     let mut transcript = Builder {
         model,
         ids,
@@ -160,7 +156,10 @@ pub fn wire_id(id: &str, rule: IdRule) -> String {
             if !id.is_empty() && id.len() <= max_len && id.chars().all(allowed) {
                 return id.to_owned();
             }
-            let kept = id.chars().filter(|c| allowed(*c)).take(max_len.saturating_sub(17));
+            let kept = id
+                .chars()
+                .filter(|c| allowed(*c))
+                .take(max_len.saturating_sub(17));
             let kept: String = kept.collect();
             format!("{kept}_{hash:016x}")
         }
@@ -308,7 +307,10 @@ impl<'a> Builder<'a, '_> {
                 Some(Part::Text("(content that only a model may send)".into()))
             }
             ContentBlock::Other(map) => {
-                let kind = map.get("type").and_then(|kind| kind.as_str()).unwrap_or("?");
+                let kind = map
+                    .get("type")
+                    .and_then(|kind| kind.as_str())
+                    .unwrap_or("?");
                 Some(Part::Text(Cow::Owned(format!(
                     "(content of the unknown type `{kind}`)"
                 ))))

@@ -84,7 +84,11 @@ fn results_stand_behind_their_calls_in_the_order_of_the_calls() {
 #[test]
 fn a_call_without_a_result_gets_one_that_says_so() {
     assert_eq!(
-        short(json!([user("go"), assistant("m", json!([call("1")])), user("and?")])),
+        short(json!([
+            user("go"),
+            assistant("m", json!([call("1")])),
+            user("and?")
+        ])),
         ["u:go", "c:1", &format!("r:1={INTERRUPTED}"), "u:and?"]
     );
 }
@@ -93,8 +97,10 @@ fn a_call_without_a_result_gets_one_that_says_so() {
 fn a_result_without_its_call_is_kept_as_text() {
     assert_eq!(
         short(json!([result("9", "nine"), result("9", "again")])),
-        ["u:(result of a call of `ls` that is no longer part of the conversation)\nnine\n\
-          (result of a call of `ls` that is no longer part of the conversation)\nagain"]
+        [
+            "u:(result of a call of `ls` that is no longer part of the conversation)\nnine\n\
+          (result of a call of `ls` that is no longer part of the conversation)\nagain"
+        ]
     );
 }
 
@@ -108,7 +114,13 @@ fn the_same_id_in_two_answers_belongs_to_the_nearer_one() {
             assistant("m", json!([call("call_0")])),
             result("call_0", "second"),
         ])),
-        ["u:go", "c:call_0", "r:call_0=first", "c:call_0", "r:call_0=second"]
+        [
+            "u:go",
+            "c:call_0",
+            "r:call_0=first",
+            "c:call_0",
+            "r:call_0=second"
+        ]
     );
 }
 
@@ -120,7 +132,11 @@ fn thinking_goes_back_as_such_only_to_the_model_that_thought_it() {
         {"type": "text", "text": "so"},
     ]);
     assert_eq!(
-        short(json!([user("go"), assistant("m", thought.clone()), user("x")])),
+        short(json!([
+            user("go"),
+            assistant("m", thought.clone()),
+            user("x")
+        ])),
         ["u:go", "t:hm/Some(\"s\")", "x:d", "a:so", "u:x"]
     );
     assert_eq!(
@@ -132,15 +148,27 @@ fn thinking_goes_back_as_such_only_to_the_model_that_thought_it() {
 #[test]
 fn a_conversation_begins_and_ends_with_a_user() {
     assert_eq!(
-        short(json!([assistant("m", json!([{"type": "text", "text": "hi"}]))])),
-        [&format!("u:{BEGINS_EARLIER}"), "a:hi", &format!("u:{GO_ON}")]
+        short(json!([assistant(
+            "m",
+            json!([{"type": "text", "text": "hi"}])
+        )])),
+        [
+            &format!("u:{BEGINS_EARLIER}"),
+            "a:hi",
+            &format!("u:{GO_ON}")
+        ]
     );
 }
 
 #[test]
 fn empty_messages_vanish_and_adjacent_ones_merge() {
     assert_eq!(
-        short(json!([user("a"), user(" \n"), assistant("m", json!([])), user("b")])),
+        short(json!([
+            user("a"),
+            user(" \n"),
+            assistant("m", json!([])),
+            user("b")
+        ])),
         ["u:a\nb"]
     );
 }
@@ -168,7 +196,10 @@ fn ids_are_kept_where_the_wire_allows_them_and_told_apart_where_not() {
     let other = long.clone() + "y";
     for id in [&long, &other] {
         let made = wire_id(id, rule);
-        assert!(made.len() <= 40 && made.starts_with("call_abcfc_"), "{made}");
+        assert!(
+            made.len() <= 40 && made.starts_with("call_abcfc_"),
+            "{made}"
+        );
         assert_eq!(made, wire_id(id, rule));
     }
     assert_ne!(wire_id(&long, rule), wire_id(&other, rule));

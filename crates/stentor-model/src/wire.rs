@@ -91,8 +91,14 @@ impl Wire {
 
 /// How many tokens the answer may have.
 pub(crate) fn output_limit(info: &ModelInfo, request: &ModelRequest) -> u64 {
-    let own = if info.max_tokens == 0 { 8192 } else { info.max_tokens };
-    request.max_output_tokens.map_or(own, |limit| limit.clamp(1, own))
+    let own = if info.max_tokens == 0 {
+        8192
+    } else {
+        info.max_tokens
+    };
+    request
+        .max_output_tokens
+        .map_or(own, |limit| limit.clamp(1, own))
 }
 
 /// The headers that carry an OpenAI-style credential.

@@ -81,16 +81,15 @@ fn body(target: Target<'_>, request: &ModelRequest) -> Value {
 
 /// Older models refuse to go on thinking in a round of tool calls that began without: such a round
 /// begun by another model is finished without thinking.
-fn thinking_level(
-    target: Target<'_>,
-    request: &ModelRequest,
-    turns: &[Turn<'_>],
-) -> ThinkingLevel {
+fn thinking_level(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>]) -> ThinkingLevel {
     let level = target.info.clamp(request.thinking);
     if level == ThinkingLevel::Off || !thinking::demands_thinking_first(&target.info.id) {
         return level;
     }
-    let round = turns.iter().rev().take_while(|turn| !matches!(turn, Turn::User(_)));
+    let round = turns
+        .iter()
+        .rev()
+        .take_while(|turn| !matches!(turn, Turn::User(_)));
     let unthought = |turn: &Turn<'_>| match turn {
         Turn::Assistant(parts) => !matches!(
             parts.first(),
@@ -162,7 +161,10 @@ fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
             _ => messages.push((role, content)),
         }
     }
-    let users = messages.iter_mut().rev().filter(|(role, _)| *role == "user");
+    let users = messages
+        .iter_mut()
+        .rev()
+        .filter(|(role, _)| *role == "user");
     for (_, content) in users.take(CACHED_USER_TURNS) {
         if let Some(last) = content.last_mut() {
             cache_from_here(last);

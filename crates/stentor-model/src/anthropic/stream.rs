@@ -167,7 +167,8 @@ impl MessagesDecoder {
             "thinking" => {
                 answer.open(LiveBlockKind::Thinking);
                 answer.delta(block.thinking.unwrap_or_default());
-                self.signature.push_str(&block.signature.unwrap_or_default());
+                self.signature
+                    .push_str(&block.signature.unwrap_or_default());
             }
             "redacted_thinking" => {
                 answer.open(LiveBlockKind::Redacted);

@@ -118,14 +118,32 @@ mod tests {
         };
         for (id, level, expected) in [
             ("claude-3-7-sonnet-20250219", Off, (None, None)),
-            ("claude-haiku-4-5", High, (Some(json!({"type": "enabled", "budget_tokens": 20480})), None)),
-            ("claude-opus-4-5-20251101", Xhigh, (Some(json!({"type": "enabled", "budget_tokens": 32768})), None)),
+            (
+                "claude-haiku-4-5",
+                High,
+                (
+                    Some(json!({"type": "enabled", "budget_tokens": 20480})),
+                    None,
+                ),
+            ),
+            (
+                "claude-opus-4-5-20251101",
+                Xhigh,
+                (
+                    Some(json!({"type": "enabled", "budget_tokens": 32768})),
+                    None,
+                ),
+            ),
             ("claude-sonnet-4-20250514", Off, (None, None)),
             ("claude-opus-4-6", Off, (None, None)),
             ("claude-opus-4-6", Xhigh, adaptive("max")),
             ("claude-sonnet-4-6", Xhigh, adaptive("high")),
             ("claude-opus-4-8", Xhigh, adaptive("xhigh")),
-            ("claude-sonnet-5", Off, (Some(json!({"type": "disabled"})), None)),
+            (
+                "claude-sonnet-5",
+                Off,
+                (Some(json!({"type": "disabled"})), None),
+            ),
             ("claude-sonnet-5-5", High, adaptive("high")),
             ("claude-opus-5-5", Off, adaptive("low")),
             ("claude-fable-5-1", Off, adaptive("low")),

@@ -42,14 +42,16 @@ struct Catalogue {
 /// All providers, best first.
 pub fn providers() -> &'static [CatalogueProvider] {
     static PROVIDERS: OnceLock<Vec<CatalogueProvider>> = OnceLock::new();
-    PROVIDERS.get_or_init(|| match toml::from_str::<Catalogue>(include_str!("models.toml")) {
-        Ok(catalogue) => catalogue.provider,
-        // Cannot happen: a test reads the same text.
-        Err(error) => {
-            tracing::error!(%error, "the built-in catalogue cannot be read");
-            Vec::new()
-        }
-    })
+    PROVIDERS.get_or_init(
+        || match toml::from_str::<Catalogue>(include_str!("models.toml")) {
+            Ok(catalogue) => catalogue.provider,
+            // Cannot happen: a test reads the same text.
+            Err(error) => {
+                tracing::error!(%error, "the built-in catalogue cannot be read");
+                Vec::new()
+            }
+        },
+    )
 }
 
 /// The provider of this name.
@@ -80,7 +82,11 @@ mod tests {
             for model in &provider.models {
                 assert!(seen.insert((&provider.id, &model.id)), "{} twice", model.id);
                 let info = model.to_info(&provider.id, &provider.api, &provider.base_url);
-                assert!(model.context_window.is_some() && model.max_tokens.is_some(), "{}", model.id);
+                assert!(
+                    model.context_window.is_some() && model.max_tokens.is_some(),
+                    "{}",
+                    model.id
+                );
                 assert!(info.max_tokens < info.context_window, "{}", model.id);
                 assert!(info.cost.cache_read <= info.cost.input, "{}", model.id);
                 assert!(info.cost.input <= info.cost.output, "{}", model.id);
@@ -90,12 +96,24 @@ mod tests {
 
     #[test]
     fn every_provider_people_expect_is_there() {
-        let ids: Vec<&str> = providers().iter().map(|provider| provider.id.as_str()).collect();
+        let ids: Vec<&str> = providers()
+            .iter()
+            .map(|provider| provider.id.as_str())
+            .collect();
         assert_eq!(
             ids,
             [
-                "anthropic", "openai", "openai-codex", "google", "github-copilot", "xai", "deepseek",
-                "mistral", "openrouter", "groq", "together"
+                "anthropic",
+                "openai",
+                "openai-codex",
+                "google",
+                "github-copilot",
+                "xai",
+                "deepseek",
+                "mistral",
+                "openrouter",
+                "groq",
+                "together"
             ]
         );
     }

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
 use crate::credential::Credential;
-use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media};
+use crate::transcript::{
+    self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media,
+};
 use crate::wire::{Call, Target, output_limit, to_bytes};
 
 const IDS: IdRule = IdRule::Words { max_len: 64 };
@@ -34,7 +36,10 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
 fn body(info: &ModelInfo, request: &ModelRequest) -> Value {
     let mut body = Map::new();
     if !request.system.trim().is_empty() {
-        body.insert("systemInstruction".into(), json!({"parts": [{"text": &*request.system}]}));
+        body.insert(
+            "systemInstruction".into(),
+            json!({"parts": [{"text": &*request.system}]}),
+        );
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -98,7 +103,10 @@ fn thinking(info: &ModelInfo, level: ThinkingLevel) -> Value {
 }
 
 fn is_third_generation(info: &ModelInfo) -> bool {
-    let version = info.id.trim_start_matches("models/").strip_prefix("gemini-");
+    let version = info
+        .id
+        .trim_start_matches("models/")
+        .strip_prefix("gemini-");
     let major = version.and_then(|version| version.chars().next());
     major.is_some_and(|digit| ('3'..='9').contains(&digit))
 }

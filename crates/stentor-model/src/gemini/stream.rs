@@ -91,7 +91,10 @@ impl Decoder for GeminiDecoder {
         if let Some(usage) = chunk.usage_metadata {
             *answer.usage() = usage.to_usage();
         }
-        if let Some(reason) = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason) {
+        if let Some(reason) = chunk
+            .prompt_feedback
+            .and_then(|feedback| feedback.block_reason)
+        {
             tracing::debug!(reason, "the prompt was blocked");
             self.stop = Some((StopReason::Stop, true));
         }
@@ -117,11 +120,16 @@ impl Decoder for GeminiDecoder {
 
 impl GeminiDecoder {
     fn part(&mut self, part: Part, answer: &mut Answer) {
-        let signature = part.thought_signature.filter(|signature| !signature.is_empty());
+        let signature = part
+            .thought_signature
+            .filter(|signature| !signature.is_empty());
         if let Some(call) = part.function_call {
             self.close(answer);
             answer.open(LiveBlockKind::ToolCall {
-                id: call.id.filter(|id| !id.is_empty()).unwrap_or_else(made_up_id),
+                id: call
+                    .id
+                    .filter(|id| !id.is_empty())
+                    .unwrap_or_else(made_up_id),
                 name: call.name,
             });
             answer.delta(Value::Object(call.args.unwrap_or_default()).to_string());

@@ -39,7 +39,8 @@ impl CallbackServer {
         }
         let wanted = url.port().unwrap_or(0);
         let listener = TcpListener::bind(("127.0.0.1", wanted)).await.ok()?;
-        url.set_port(Some(listener.local_addr().ok()?.port())).ok()?;
+        url.set_port(Some(listener.local_addr().ok()?.port()))
+            .ok()?;
         let (tell, returned) = watch::channel(None);
         let (path, state) = (url.path().to_owned(), state.to_owned());
         let task = tokio::spawn(async move {
@@ -115,7 +116,11 @@ fn read_target(target: &str, path: &str, state: &str) -> Result<Returned, &'stat
     }
     if let Some(error) = get("error") {
         let description = get("error_description").unwrap_or_default();
-        return Ok(Returned::Refused(format!("{error} {description}").trim().to_owned()));
+        return Ok(Returned::Refused(
+            format!("{error} {description}").trim().to_owned(),
+        ));
     }
-    get("code").map(Returned::Code).ok_or("The code is missing.")
+    get("code")
+        .map(Returned::Code)
+        .ok_or("The code is missing.")
 }

@@ -39,7 +39,9 @@ pub enum LoginError {
     Unreachable { provider: String, reason: String },
     #[error("what was pasted belongs to another login; begin again")]
     WrongState,
-    #[error("there is no code in what was pasted; paste the code, or the whole address the browser was sent to")]
+    #[error(
+        "there is no code in what was pasted; paste the code, or the whole address the browser was sent to"
+    )]
     NoCode,
     #[error("nothing can be waited for: paste the code, or the address the browser was sent to")]
     NothingToWaitFor,
@@ -191,7 +193,9 @@ impl Logins {
                     LoginInput::Wait => wait_for_browser(server.as_ref(), &provider.id).await?,
                 };
                 let state = &pending.state;
-                endpoint.redeem(&code, state, &proof.verifier, redirect).await?
+                endpoint
+                    .redeem(&code, state, &proof.verifier, redirect)
+                    .await?
             }
             Way::Device(code) => wait_for_approval(&endpoint, code).await?,
         };
@@ -218,7 +222,10 @@ impl Logins {
     /// The credentials of the login at `provider`, whether or not there is one now.
     pub fn credentials(&self, provider: &str) -> Result<LoginCredentials, LoginError> {
         let provider = self.provider(provider)?;
-        Ok(LoginCredentials::new(self.endpoint(&provider), self.store.clone()))
+        Ok(LoginCredentials::new(
+            self.endpoint(&provider),
+            self.store.clone(),
+        ))
     }
 
     /// True when one is logged in at `provider`.
@@ -239,7 +246,11 @@ impl Logins {
         let find = |id: &str| self.providers.iter().find(|provider| provider.id == id);
         let alias = || self.aliases.get(id).and_then(|id| find(id));
         find(id).or_else(alias).cloned().ok_or_else(|| {
-            let known: Vec<&str> = self.providers.iter().map(|known| known.id.as_str()).collect();
+            let known: Vec<&str> = self
+                .providers
+                .iter()
+                .map(|known| known.id.as_str())
+                .collect();
             LoginError::UnknownProvider {
                 provider: id.to_owned(),
                 known: known.join(", "),
@@ -264,7 +275,10 @@ impl Logins {
         let proof = Proof::new()?;
         let wanted = oauth.redirect.as_deref().unwrap_or(USUAL_REDIRECT);
         let server = CallbackServer::listen(wanted, state).await;
-        let redirect = server.as_ref().map_or(wanted, |server| &server.redirect).to_owned();
+        let redirect = server
+            .as_ref()
+            .map_or(wanted, |server| &server.redirect)
+            .to_owned();
         let scopes = oauth.scopes.join(" ");
         let parameters = [
             ("response_type", "code"),
@@ -400,9 +414,22 @@ mod tests {
             ("abc#s1", Ok("abc")),
             ("http://localhost:1/callback?code=a%2Fb&state=s1", Ok("a/b")),
             ("http://localhost:1/callback?code=abc", Ok("abc")),
-            ("abc#s2", Err("what was pasted belongs to another login; begin again")),
-            ("http://localhost:1/callback?state=s1", Err("there is no code in what was pasted; paste the code, or the whole address the browser was sent to")),
-            ("", Err("there is no code in what was pasted; paste the code, or the whole address the browser was sent to")),
+            (
+                "abc#s2",
+                Err("what was pasted belongs to another login; begin again"),
+            ),
+            (
+                "http://localhost:1/callback?state=s1",
+                Err(
+                    "there is no code in what was pasted; paste the code, or the whole address the browser was sent to",
+                ),
+            ),
+            (
+                "",
+                Err(
+                    "there is no code in what was pasted; paste the code, or the whole address the browser was sent to",
+                ),
+            ),
         ] {
             let found = pasted_code(text, "s1").map_err(|error| error.to_string());
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text}");

@@ -45,7 +45,10 @@ mod tests {
     #[test]
     fn the_challenge_is_the_one_of_the_standard() {
         let proof = Proof::of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".into());
-        assert_eq!(proof.challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert_eq!(
+            proof.challenge,
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        );
         assert_ne!(random_text().unwrap(), random_text().unwrap());
     }
 }

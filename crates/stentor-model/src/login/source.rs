@@ -30,7 +30,11 @@ impl LoginCredentials {
         if self.lives_for(&login, MARGIN_MS) {
             return Ok(login);
         }
-        let lock = self.store.lock().await.map_err(|error| self.failed(&error))?;
+        let lock = self
+            .store
+            .lock()
+            .await
+            .map_err(|error| self.failed(&error))?;
         let login = self.stored()?;
         if self.lives_for(&login, MARGIN_MS) {
             return Ok(login);
@@ -54,7 +58,10 @@ impl LoginCredentials {
     }
 
     fn stored(&self) -> Result<StoredLogin, CredentialError> {
-        let login = self.store.get(self.id()).map_err(|error| self.failed(&error))?;
+        let login = self
+            .store
+            .get(self.id())
+            .map_err(|error| self.failed(&error))?;
         login.ok_or_else(|| CredentialError::Missing {
             provider: self.id().to_owned(),
             hint: self.hint(),
@@ -63,7 +70,9 @@ impl LoginCredentials {
 
     fn lives_for(&self, login: &StoredLogin, ms: u64) -> bool {
         let now_ms = self.endpoint.clock.now_ms();
-        login.expires_at_ms.is_none_or(|at_ms| at_ms > now_ms.saturating_add(ms))
+        login
+            .expires_at_ms
+            .is_none_or(|at_ms| at_ms > now_ms.saturating_add(ms))
     }
 
     fn failed(&self, error: &StoreError) -> CredentialError {

@@ -119,7 +119,12 @@ impl LoginStore {
     }
 
     /// Keeps a login, replacing the one before.
-    pub fn put(&self, _: &StoreLock, provider: &str, login: &StoredLogin) -> Result<(), StoreError> {
+    pub fn put(
+        &self,
+        _: &StoreLock,
+        provider: &str,
+        login: &StoredLogin,
+    ) -> Result<(), StoreError> {
         let mut content = self.read()?;
         content.logins.insert(provider.to_owned(), login.into());
         self.write(&content)
@@ -143,7 +148,8 @@ impl LoginStore {
         };
         self.keep_private(&file);
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| self.io(error))?;
+        file.read_to_string(&mut text)
+            .map_err(|error| self.io(error))?;
         serde_json::from_str(&text).map_err(|error| StoreError::Damaged {
             path: self.path.clone(),
             // Where, not what: the text around a mistake may be a token.
@@ -210,7 +216,10 @@ impl From<&StoredLogin> for Entry {
     fn from(login: &StoredLogin) -> Self {
         Self {
             access: login.access.expose().to_owned(),
-            refresh: login.refresh.as_ref().map(|token| token.expose().to_owned()),
+            refresh: login
+                .refresh
+                .as_ref()
+                .map(|token| token.expose().to_owned()),
             expires_at_ms: login.expires_at_ms,
             account: login.account.clone(),
             base_url: login.base_url.clone(),
@@ -257,8 +266,15 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         let store = LoginStore::new(&path);
         store.write(&store.read().unwrap()).unwrap();
-        assert!(std::fs::read_to_string(&path).unwrap().contains("\"future\": 1"));
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .contains("\"future\": 1")
+        );
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -267,6 +283,9 @@ mod tests {
         let path = folder.path().join("credentials.json");
         std::fs::write(&path, "{\"logins\": secret-token").unwrap();
         let error = LoginStore::new(&path).get("acme").unwrap_err().to_string();
-        assert!(error.contains("credentials.json") && !error.contains("secret-token"), "{error}");
+        assert!(
+            error.contains("credentials.json") && !error.contains("secret-token"),
+            "{error}"
+        );
     }
 }

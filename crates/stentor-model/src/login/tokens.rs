@@ -160,11 +160,14 @@ impl TokenEndpoint {
             return Err(self.refused(error));
         }
         let access = response.access_token.filter(|token| !token.is_empty());
-        let access = access.ok_or_else(|| self.refused("there is no access token in the answer"))?;
+        let access =
+            access.ok_or_else(|| self.refused("there is no access token in the answer"))?;
         if self.provider.oauth.exchange_url.is_some() {
             return self.exchange(Secret::new(access)).await;
         }
-        let lifetime_ms = response.expires_in.map(|seconds| seconds.saturating_mul(1000));
+        let lifetime_ms = response
+            .expires_in
+            .map(|seconds| seconds.saturating_mul(1000));
         Ok(StoredLogin {
             account: claim(&access, &self.provider.oauth.account_claim),
             access: Secret::new(access),
@@ -176,7 +179,12 @@ impl TokenEndpoint {
 
     /// A short-lived token for the one the login gave, which stays the way to get the next.
     async fn exchange(&self, lasting: Secret) -> Result<StoredLogin, LoginError> {
-        let url = self.provider.oauth.exchange_url.as_deref().unwrap_or_default();
+        let url = self
+            .provider
+            .oauth
+            .exchange_url
+            .as_deref()
+            .unwrap_or_default();
         let client = self.client()?;
         let request = client
             .get(url)
@@ -202,7 +210,10 @@ impl TokenEndpoint {
     async fn post(&self, url: &str, fields: &[(&str, &str)]) -> Result<Vec<u8>, LoginError> {
         let client_id = ("client_id", self.provider.oauth.client_id.as_str());
         let fields = || fields.iter().copied().chain([client_id]);
-        let request = self.client()?.post(url).header("accept", "application/json");
+        let request = self
+            .client()?
+            .post(url)
+            .header("accept", "application/json");
         let request = match self.provider.oauth.token_format {
             TokenFormat::Form => {
                 let encoded = Url::parse_with_params("http://localhost", fields());
@@ -268,7 +279,9 @@ impl TokenEndpoint {
     fn unexpected(&self, error: &serde_json::Error) -> LoginError {
         // Where, not what: the text may be a token.
         let (line, column) = (error.line(), error.column());
-        self.refused(&format!("the answer makes no sense at line {line}, column {column}"))
+        self.refused(&format!(
+            "the answer makes no sense at line {line}, column {column}"
+        ))
     }
 }
 

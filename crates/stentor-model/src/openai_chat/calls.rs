@@ -82,7 +82,11 @@ impl Calls {
     /// Moves on to the next call when the open one is complete.
     fn proceed(&mut self, answer: &mut Answer) {
         while self.can_pause() {
-            let next = if self.open.is_some() { self.done + 1 } else { self.done };
+            let next = if self.open.is_some() {
+                self.done + 1
+            } else {
+                self.done
+            };
             if self.calls.get(next).is_none_or(|call| call.name.is_empty()) {
                 return;
             }
@@ -120,11 +124,10 @@ impl Calls {
             let same_index = fragment.index.is_none() || call.index == fragment.index;
             same_id && same_index
         };
-        let starts = fragment.index.is_none() && fragment.id.is_empty() && !fragment.name.is_empty();
-        if !starts {
-            if let Some(position) = self.calls.iter().rposition(belongs) {
-                return position;
-            }
+        let starts =
+            fragment.index.is_none() && fragment.id.is_empty() && !fragment.name.is_empty();
+        if !starts && let Some(position) = self.calls.iter().rposition(belongs) {
+            return position;
         }
         self.calls.push(PendingCall {
             index: fragment.index,
@@ -140,7 +143,11 @@ impl Calls {
         let Some(call) = self.calls.get(position) else {
             return made_up_id();
         };
-        let taken = self.calls.iter().take(position).any(|other| other.id == call.id);
+        let taken = self
+            .calls
+            .iter()
+            .take(position)
+            .any(|other| other.id == call.id);
         if call.id.is_empty() || taken {
             made_up_id()
         } else {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Content of a delta: text, and reasoning where a server mixes it in.
@@ -111,13 +111,28 @@ mod tests {
         for (json, text, thinking) in [
             (r#""a""#, "a", ""),
             ("null", "", ""),
-            (r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#, "ab", ""),
-            (r#"[{"type":"thinking","thinking":[{"type":"text","text":"h"}]}]"#, "", "h"),
+            (
+                r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#,
+                "ab",
+                "",
+            ),
+            (
+                r#"[{"type":"thinking","thinking":[{"type":"text","text":"h"}]}]"#,
+                "",
+                "h",
+            ),
         ] {
             let content: Content = serde_json::from_str(json).unwrap();
-            assert_eq!((content.text.as_str(), content.thinking.as_str()), (text, thinking));
+            assert_eq!(
+                (content.text.as_str(), content.thinking.as_str()),
+                (text, thinking)
+            );
         }
-        for (json, text) in [(r#""{\"a\":1}""#, r#"{"a":1}"#), (r#"{"a":1}"#, r#"{"a":1}"#), ("null", "")] {
+        for (json, text) in [
+            (r#""{\"a\":1}""#, r#"{"a":1}"#),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            ("null", ""),
+        ] {
             assert_eq!(serde_json::from_str::<Arguments>(json).unwrap().0, text);
         }
     }

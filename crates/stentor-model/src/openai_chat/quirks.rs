@@ -88,14 +88,24 @@ impl Quirks {
     }
 
     /// Adds to `body` what makes the model think at this level.
-    pub(super) fn ask_to_think(self, info: &ModelInfo, level: ThinkingLevel, body: &mut Map<String, Value>) {
+    pub(super) fn ask_to_think(
+        self,
+        info: &ModelInfo,
+        level: ThinkingLevel,
+        body: &mut Map<String, Value>,
+    ) {
         if !info.reasoning {
             return;
         }
         let level = info.clamp(level);
         let thinks = level != ThinkingLevel::Off;
         // A model of one level only has nothing to be told, and may refuse to be.
-        let has_levels = info.levels().iter().filter(|level| **level != ThinkingLevel::Off).count() > 1;
+        let has_levels = info
+            .levels()
+            .iter()
+            .filter(|level| **level != ThinkingLevel::Off)
+            .count()
+            > 1;
         // Only a model that lists `off` is known to understand it.
         let can_be_off = info.thinking_levels.contains(&ThinkingLevel::Off);
         let effort = match level {

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use stentor_agent::model::ModelRequest;
 
 use super::quirks::Quirks;
-use crate::transcript::{self, AssistantPart, EARLIER_REASONING, Part, ToolAnswer, Turn, split_media};
+use crate::transcript::{
+    self, AssistantPart, EARLIER_REASONING, Part, ToolAnswer, Turn, split_media,
+};
 use crate::wire::{Call, Target, bearer_headers, output_limit, to_bytes};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
@@ -141,7 +143,12 @@ fn assistant(parts: &[AssistantPart<'_>]) -> Value {
 }
 
 /// Puts reasoning back into the field it came in, which its signature names.
-fn think(message: &mut Map<String, Value>, text: &mut String, thought: &str, signature: Option<&str>) {
+fn think(
+    message: &mut Map<String, Value>,
+    text: &mut String,
+    thought: &str,
+    signature: Option<&str>,
+) {
     match signature {
         Some(field @ ("reasoning_content" | "reasoning" | "reasoning_text")) => {
             match message.get_mut(field) {
@@ -204,7 +211,9 @@ fn copilot_headers(turns: &[Turn<'_>]) -> Vec<(&'static str, String)> {
     let is_image = |part: &Part<'_>| matches!(part, Part::Image(_));
     let sees = turns.iter().any(|turn| match turn {
         Turn::User(parts) => parts.iter().any(is_image),
-        Turn::Results(answers) => answers.iter().any(|answer| answer.parts.iter().any(is_image)),
+        Turn::Results(answers) => answers
+            .iter()
+            .any(|answer| answer.parts.iter().any(is_image)),
         Turn::Assistant(_) => false,
     });
     if sees {

@@ -238,16 +238,18 @@ impl WireUsage {
             .and_then(|details| details.cached_tokens)
             .or(self.prompt_cache_hit_tokens)
             .unwrap_or(0);
-        let written = details.and_then(|details| details.cache_write_tokens).unwrap_or(0);
+        let written = details
+            .and_then(|details| details.cache_write_tokens)
+            .unwrap_or(0);
         let reasoning = self
             .completion_tokens_details
             .as_ref()
             .and_then(|details| details.reasoning_tokens);
         // Some count reasoning beside the completion instead of in it; the total tells.
-        if let (Some(reasoning), Some(total)) = (reasoning, self.total_tokens) {
-            if total == prompt + output + reasoning {
-                output += reasoning;
-            }
+        if let (Some(reasoning), Some(total)) = (reasoning, self.total_tokens)
+            && total == prompt + output + reasoning
+        {
+            output += reasoning;
         }
         *usage = Usage {
             input: prompt.saturating_sub(cached + written),
@@ -262,7 +264,8 @@ impl WireUsage {
 
 /// Joins the pieces of one detail, which stream like text does.
 fn merge_detail(details: &mut Vec<Value>, piece: Value) {
-    let same = |a: &Value, b: &Value| a.get("type") == b.get("type") && a.get("index") == b.get("index");
+    let same =
+        |a: &Value, b: &Value| a.get("type") == b.get("type") && a.get("index") == b.get("index");
     match (details.last_mut(), piece) {
         (Some(last), piece) if same(last, &piece) => {
             let (Value::Object(last), Value::Object(piece)) = (last, piece) else {

@@ -46,7 +46,9 @@ impl Items {
 
     /// True when something of the item has come.
     pub(super) fn has_text(&self, index: u64) -> bool {
-        self.items.iter().any(|item| item.index == index && item.has_text)
+        self.items
+            .iter()
+            .any(|item| item.index == index && item.has_text)
     }
 
     /// More of an item.

@@ -15,7 +15,10 @@ const IDS: IdRule = IdRule::Words { max_len: 64 };
 /// The request for `request` at `target`.
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
     let mut body = body(target, request);
-    body.insert("max_output_tokens".into(), output_limit(target.info, request).max(16).into());
+    body.insert(
+        "max_output_tokens".into(),
+        output_limit(target.info, request).max(16).into(),
+    );
     Call {
         url: format!("{}/responses", target.base_url),
         headers: bearer_headers(target.credential),

@@ -81,11 +81,11 @@ impl Decoder for ResponsesDecoder {
         if data.trim() == "[DONE]" || data.trim().is_empty() {
             return Ok(());
         }
-        if name.ends_with(".delta") || name.is_empty() {
-            if let Ok(event) = serde_json::from_str::<DeltaEvent<'_>>(data) {
-                self.delta(&event.kind, event.output_index, event.delta, answer);
-                return Ok(());
-            }
+        if (name.ends_with(".delta") || name.is_empty())
+            && let Ok(event) = serde_json::from_str::<DeltaEvent<'_>>(data)
+        {
+            self.delta(&event.kind, event.output_index, event.delta, answer);
+            return Ok(());
         }
         let event: Event<'_> =
             serde_json::from_str(data).map_err(|error| StreamFault::unreadable(name, &error))?;
@@ -122,7 +122,8 @@ impl ResponsesDecoder {
             "response.created" => answer.start(event.response.and_then(|response| response.id)),
             "response.output_item.added" => {
                 if let Some(item) = event.item {
-                    self.items.add(event.output_index, block_kind(&item), answer);
+                    self.items
+                        .add(event.output_index, block_kind(&item), answer);
                 }
             }
             "response.output_item.done" => {
@@ -131,7 +132,8 @@ impl ResponsesDecoder {
                 }
             }
             "response.reasoning_summary_part.added" if event.summary_index > 0 => {
-                self.items.delta(event.output_index, "\n\n".to_owned(), answer);
+                self.items
+                    .delta(event.output_index, "\n\n".to_owned(), answer);
             }
             "response.completed" | "response.incomplete" | "response.done" => {
                 let reason = self.ended(event.response, answer);
@@ -175,7 +177,11 @@ impl ResponsesDecoder {
         if let Some(usage) = response.usage {
             *answer.usage() = usage.to_usage();
         }
-        match response.incomplete_details.and_then(|details| details.reason).as_deref() {
+        match response
+            .incomplete_details
+            .and_then(|details| details.reason)
+            .as_deref()
+        {
             Some("max_output_tokens") => StopReason::Length,
             Some("content_filter") => {
                 self.refused = true;
@@ -189,8 +195,12 @@ impl ResponsesDecoder {
 impl WireUsage {
     fn to_usage(&self) -> Usage {
         let details = self.input_tokens_details.as_ref();
-        let cached = details.and_then(|details| details.cached_tokens).unwrap_or(0);
-        let written = details.and_then(|details| details.cache_write_tokens).unwrap_or(0);
+        let cached = details
+            .and_then(|details| details.cached_tokens)
+            .unwrap_or(0);
+        let written = details
+            .and_then(|details| details.cache_write_tokens)
+            .unwrap_or(0);
         Usage {
             input: self.input_tokens.saturating_sub(cached + written),
             output: self.output_tokens,
@@ -238,7 +248,11 @@ fn block_kind(item: &Map<String, Value>) -> Option<LiveBlockKind> {
 /// The text of a complete item, for servers that send no deltas.
 fn whole_text(item: &Map<String, Value>) -> String {
     let texts = |name: &str, separator: &str| {
-        let parts = item.get(name).and_then(Value::as_array).into_iter().flatten();
+        let parts = item
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let texts = parts.filter_map(|part| {
             let text = part.get("text").or_else(|| part.get("refusal"));
             text.and_then(Value::as_str)

@@ -38,15 +38,26 @@ fn scripts() -> [Script; 3] {
 /// The conversation: a picture and a question, two tools of which one returns a picture, thanks.
 fn opening() -> Message {
     Message::user(
-        vec![ContentBlock::text("What is this?"), ContentBlock::image(PICTURE, "image/png")],
+        vec![
+            ContentBlock::text("What is this?"),
+            ContentBlock::image(PICTURE, "image/png"),
+        ],
         1,
     )
 }
 
 fn results() -> [Message; 2] {
     [
-        tool_result("call_1", "read", json!([{"type": "text", "text": "fn main() {}"}])),
-        tool_result("call_2", "list", json!([{"type": "text", "text": "a.rs"}, {"type": "image", "data": PICTURE, "mimeType": "image/png"}])),
+        tool_result(
+            "call_1",
+            "read",
+            json!([{"type": "text", "text": "fn main() {}"}]),
+        ),
+        tool_result(
+            "call_2",
+            "list",
+            json!([{"type": "text", "text": "a.rs"}, {"type": "image", "data": PICTURE, "mimeType": "image/png"}]),
+        ),
     ]
 }
 
@@ -100,7 +111,10 @@ fn expected_first() -> Vec<ModelEvent> {
 }
 
 async fn converse(wire: Wire, path: &str) -> (Vec<Vec<ModelEvent>>, Vec<Value>) {
-    let answers = scripts().iter().map(|script| script.in_words_of(wire)).collect();
+    let answers = scripts()
+        .iter()
+        .map(|script| script.in_words_of(wire))
+        .collect();
     let server = Server::with_events(answers).await;
     let model = model(wire, server.url(path));
     let mut messages = vec![opening()];
@@ -116,7 +130,14 @@ async fn converse(wire: Wire, path: &str) -> (Vec<Vec<ModelEvent>>, Vec<Value>) 
         messages.push(message_of(&events, model.info()));
         all.push(comparable(&events));
     }
-    (all, server.requests().iter().map(|request| request.json()).collect())
+    (
+        all,
+        server
+            .requests()
+            .iter()
+            .map(|request| request.json())
+            .collect(),
+    )
 }
 
 #[tokio::test]
@@ -203,11 +224,25 @@ async fn the_model_can_change_between_any_two_wires_in_the_middle_of_a_round_of_
             assert_eq!(error, None);
             assert_eq!(crate::setup::text_of(&events), "It is a bird.");
             let text = server.requests()[1].json().to_string();
-            for seal in ["signed-by-anthropic", "sealed-by-openai", "c2lnbmVk", "Y2FsbA=="] {
+            for seal in [
+                "signed-by-anthropic",
+                "sealed-by-openai",
+                "c2lnbmVk",
+                "Y2FsbA==",
+            ] {
                 assert!(!text.contains(seal), "{from:?} to {to:?}: {text}");
             }
-            for word in ["Let me look.", "I will check.", "a.rs", "fn main() {}", PICTURE] {
-                assert!(text.contains(word), "{from:?} to {to:?}: {word} is lost: {text}");
+            for word in [
+                "Let me look.",
+                "I will check.",
+                "a.rs",
+                "fn main() {}",
+                PICTURE,
+            ] {
+                assert!(
+                    text.contains(word),
+                    "{from:?} to {to:?}: {word} is lost: {text}"
+                );
             }
         }
     }

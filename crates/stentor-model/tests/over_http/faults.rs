@@ -33,7 +33,10 @@ async fn silence_before_and_in_an_answer_ends_in_an_error_and_keeps_what_came() 
         let model = model_with(endpoint(info(wire, server.url(path)), wire), impatient());
         let (events, error) = say(&model, "hi").await;
         let error = error.unwrap();
-        assert_eq!((error.kind, text_of(&events).as_str()), (Kind::Silence, "one two "));
+        assert_eq!(
+            (error.kind, text_of(&events).as_str()),
+            (Kind::Silence, "one two ")
+        );
         assert_eq!(error.message, "acme/claude-test-5: nothing came for 0.1 s");
         assert!(error.is_transient());
     }
@@ -43,9 +46,15 @@ async fn silence_before_and_in_an_answer_ends_in_an_error_and_keeps_what_came() 
 async fn a_server_that_never_answers_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let model = model_with(endpoint(info(Wire::OpenAiChat, url), Wire::OpenAiChat), impatient());
+    let model = model_with(
+        endpoint(info(Wire::OpenAiChat, url), Wire::OpenAiChat),
+        impatient(),
+    );
     let (_, error) = say(&model, "hi").await;
-    assert_eq!(error.unwrap().message, "acme/claude-test-5: no response within 0.1 s");
+    assert_eq!(
+        error.unwrap().message,
+        "acme/claude-test-5: no response within 0.1 s"
+    );
 }
 
 #[tokio::test]
@@ -56,7 +65,11 @@ async fn a_connection_cut_in_mid_event_is_a_broken_stream_and_keeps_what_came() 
             let half = before + &after[..after.len().min(25)];
             let server = Server::start(move |_| {
                 let sent = Step::Send(half.clone().into_bytes());
-                Reply::steps(if clean { vec![sent] } else { vec![sent, Step::Cut] })
+                Reply::steps(if clean {
+                    vec![sent]
+                } else {
+                    vec![sent, Step::Cut]
+                })
             })
             .await;
             let (events, error) = say(&model(wire, server.url(path)), "hi").await;
@@ -141,7 +154,9 @@ async fn a_delta_of_ten_megabytes_arrives_whole() {
 async fn an_event_above_the_limit_is_refused() {
     let mut settings = impatient();
     settings.limits.event_bytes = 1000;
-    let text = TEN.in_words_of(Wire::OpenAiChat).replace("two ", &"x".repeat(2000));
+    let text = TEN
+        .in_words_of(Wire::OpenAiChat)
+        .replace("two ", &"x".repeat(2000));
     let server = Server::with_events(vec![text]).await;
     let endpoint = endpoint(info(Wire::OpenAiChat, server.url("/v1")), Wire::OpenAiChat);
     let (events, error) = say(&model_with(endpoint, settings), "hi").await;
@@ -152,7 +167,11 @@ async fn an_event_above_the_limit_is_refused() {
 #[tokio::test]
 async fn events_of_unknown_types_and_comments_are_passed_over() {
     let unknown = ": comment\n\nevent: moon_phase\ndata: {\"type\":\"moon_phase\",\"delta\":7,\"item\":3,\"error\":null,\"usage\":null}\n\n";
-    for (wire, path) in [(Wire::AnthropicMessages, ""), (Wire::OpenAiChat, "/v1"), (Wire::Gemini, "")] {
+    for (wire, path) in [
+        (Wire::AnthropicMessages, ""),
+        (Wire::OpenAiChat, "/v1"),
+        (Wire::Gemini, ""),
+    ] {
         let (before, after) = cut_behind_two(wire);
         let server = Server::with_events(vec![before + unknown + &after]).await;
         let (events, error) = say(&model(wire, server.url(path)), "hi").await;
@@ -176,7 +195,9 @@ async fn an_answer_that_arrives_byte_by_byte_is_the_same() {
 
 #[tokio::test]
 async fn a_complete_answer_whose_connection_breaks_or_stays_open_is_complete() {
-    let text = TEN.in_words_of(Wire::OpenAiChat).replace("data: [DONE]\n\n", "");
+    let text = TEN
+        .in_words_of(Wire::OpenAiChat)
+        .replace("data: [DONE]\n\n", "");
     for end_badly in [|| Step::Cut, || Step::Hang] {
         let text = text.clone();
         let server = Server::start(move |_| {
@@ -205,7 +226,10 @@ async fn dropping_the_answer_closes_the_connection() {
         let _ = socket.read(&mut buffer).await.unwrap();
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
         let chunk = "data: {\"id\":\"r1\",\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
-        socket.write_all(format!("{head}{chunk}").as_bytes()).await.unwrap();
+        socket
+            .write_all(format!("{head}{chunk}").as_bytes())
+            .await
+            .unwrap();
         while matches!(socket.read(&mut buffer).await, Ok(count) if count > 0) {}
         closed.send(()).unwrap();
     });

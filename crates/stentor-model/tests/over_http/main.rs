@@ -5,6 +5,8 @@ mod conversation;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod login;
+#[cfg(test)]
 mod reach;
 #[cfg(test)]
 mod refusals;

@@ -47,7 +47,10 @@ async fn a_redirect_elsewhere_or_that_drops_the_question_is_an_error_and_no_key_
         .await;
         let (_, error) = say(&model(CHAT, server.url("/v1")), "hi").await;
         let error = error.unwrap();
-        assert_eq!((error.kind, error.status), (Kind::InvalidRequest, Some(status)));
+        assert_eq!(
+            (error.kind, error.status),
+            (Kind::InvalidRequest, Some(status))
+        );
         assert!(error.message.contains(&expected), "{error}");
     }
     assert_eq!(other.requests().len(), 0);
@@ -56,7 +59,8 @@ async fn a_redirect_elsewhere_or_that_drops_the_question_is_an_error_and_no_key_
 #[tokio::test]
 async fn a_redirect_that_goes_round_in_circles_ends() {
     let server =
-        Server::start(|_| Reply::json(307, "").with_header("location", "/v1/chat/completions")).await;
+        Server::start(|_| Reply::json(307, "").with_header("location", "/v1/chat/completions"))
+            .await;
     let (_, error) = say(&model(CHAT, server.url("/v1")), "hi").await;
     assert_eq!(error.unwrap().status, Some(307));
     assert!(server.requests().len() <= 7);
@@ -73,7 +77,10 @@ async fn the_proxy_of_the_environment_is_asked_and_loopback_is_not_sent_through_
     let far = endpoint(info(CHAT, "http://models.invalid/v1".into()), CHAT);
     let (events, error) = say(&model_with(far, settings.clone()), "hi").await;
     assert_eq!((error, text_of(&events).as_str()), (None, "hello"));
-    assert_eq!(proxy.requests()[0].target, "http://models.invalid/v1/chat/completions");
+    assert_eq!(
+        proxy.requests()[0].target,
+        "http://models.invalid/v1/chat/completions"
+    );
 
     let local = Server::start(|_| Reply::events(hello())).await;
     let near = endpoint(info(CHAT, local.url("/v1")), CHAT);
@@ -95,8 +102,10 @@ async fn a_certificate_of_ones_own_is_trusted_when_its_root_is_configured() {
         .with_no_client_auth()
         .with_single_cert(
             vec![certified.cert.der().clone()],
-            tokio_rustls::rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der())
-                .unwrap(),
+            tokio_rustls::rustls::pki_types::PrivateKeyDer::try_from(
+                certified.signing_key.serialize_der(),
+            )
+            .unwrap(),
         )
         .unwrap();
     let server = Server::start_tls(Arc::new(config).into(), |_| Reply::events(hello())).await;
@@ -122,6 +131,9 @@ async fn nobody_at_home_is_a_network_error_without_the_key() {
     let (_, error) = say(&model(CHAT, url.clone()), "hi").await;
     let error = error.unwrap();
     assert_eq!(error.kind, Kind::Network);
-    assert!(error.message.contains(url.trim_end_matches("/v1")), "{error}");
+    assert!(
+        error.message.contains(url.trim_end_matches("/v1")),
+        "{error}"
+    );
     assert!(!error.message.contains(KEY));
 }

@@ -10,12 +10,36 @@ use crate::setup::{KEY, WIRES, model, say, text_of};
 #[tokio::test]
 async fn each_status_becomes_an_error_that_says_what_to_do() {
     for (status, kind, words) in [
-        (401, Kind::Auth, "401 Unauthorized: authentication_error: nope (check ACME_API_KEY)"),
-        (403, Kind::Auth, "403 Forbidden: authentication_error: nope (check ACME_API_KEY)"),
-        (404, Kind::UnknownModel, "404 Not Found: not_found_error: nope (`stentor models` lists the models there are)"),
-        (429, Kind::RateLimited, "429 Too Many Requests: rate_limit_error: nope (too many requests: it is tried again when the provider allows)"),
-        (500, Kind::Server, "500 Internal Server Error: api_error: nope"),
-        (529, Kind::Overloaded, "529 Overloaded: overloaded_error: nope (the provider is overloaded: try again later)"),
+        (
+            401,
+            Kind::Auth,
+            "401 Unauthorized: authentication_error: nope (check ACME_API_KEY)",
+        ),
+        (
+            403,
+            Kind::Auth,
+            "403 Forbidden: authentication_error: nope (check ACME_API_KEY)",
+        ),
+        (
+            404,
+            Kind::UnknownModel,
+            "404 Not Found: not_found_error: nope (`stentor models` lists the models there are)",
+        ),
+        (
+            429,
+            Kind::RateLimited,
+            "429 Too Many Requests: rate_limit_error: nope (too many requests: it is tried again when the provider allows)",
+        ),
+        (
+            500,
+            Kind::Server,
+            "500 Internal Server Error: api_error: nope",
+        ),
+        (
+            529,
+            Kind::Overloaded,
+            "529 Overloaded: overloaded_error: nope (the provider is overloaded: try again later)",
+        ),
     ] {
         let code = match status {
             401 | 403 => "authentication_error",
@@ -40,7 +64,8 @@ async fn each_status_becomes_an_error_that_says_what_to_do() {
 async fn the_time_a_provider_asks_to_wait_is_passed_on() {
     for (value, ms) in [("3", 3000), ("Sun, 15 Nov 2026 12:00:30 GMT", 30_000)] {
         let server = Server::start(move |_| {
-            Reply::json(429, r#"{"error":{"message":"slow down"}}"#).with_header("retry-after", value)
+            Reply::json(429, r#"{"error":{"message":"slow down"}}"#)
+                .with_header("retry-after", value)
         })
         .await;
         let (_, error) = say(&model(Wire::OpenAiChat, server.url("/v1")), "hi").await;
@@ -51,8 +76,14 @@ async fn the_time_a_provider_asks_to_wait_is_passed_on() {
 #[tokio::test]
 async fn a_key_that_a_provider_repeats_is_not_shown() {
     let server = Server::start(|request| {
-        let said = request.header("authorization").unwrap_or_default().to_owned();
-        Reply::json(401, &format!("{{\"error\":{{\"message\":\"bad {said}\"}}}}"))
+        let said = request
+            .header("authorization")
+            .unwrap_or_default()
+            .to_owned();
+        Reply::json(
+            401,
+            &format!("{{\"error\":{{\"message\":\"bad {said}\"}}}}"),
+        )
     })
     .await;
     let (_, error) = say(&model(Wire::OpenAiChat, server.url("/v1")), "hi").await;
@@ -68,11 +99,36 @@ async fn an_error_in_the_middle_of_an_answer_comes_behind_its_text() {
         ..Script::default()
     };
     for (wire, path, fault, kind) in [
-        (Wire::AnthropicMessages, "", r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Kind::Overloaded),
-        (Wire::OpenAiChat, "/v1", r#"{"error":{"code":502,"message":"Upstream is gone"}}"#, Kind::Server),
-        (Wire::OpenAiResponses, "/v1", r#"{"type":"error","code":"rate_limit_exceeded","message":"Slow down"}"#, Kind::RateLimited),
-        (Wire::OpenAiResponses, "/v1", r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"Sorry"}}}"#, Kind::Server),
-        (Wire::Gemini, "", r#"{"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}"#, Kind::Overloaded),
+        (
+            Wire::AnthropicMessages,
+            "",
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Kind::Overloaded,
+        ),
+        (
+            Wire::OpenAiChat,
+            "/v1",
+            r#"{"error":{"code":502,"message":"Upstream is gone"}}"#,
+            Kind::Server,
+        ),
+        (
+            Wire::OpenAiResponses,
+            "/v1",
+            r#"{"type":"error","code":"rate_limit_exceeded","message":"Slow down"}"#,
+            Kind::RateLimited,
+        ),
+        (
+            Wire::OpenAiResponses,
+            "/v1",
+            r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"Sorry"}}}"#,
+            Kind::Server,
+        ),
+        (
+            Wire::Gemini,
+            "",
+            r#"{"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}"#,
+            Kind::Overloaded,
+        ),
     ] {
         let text = script.in_words_of(wire);
         let at = text.find("so far").unwrap();

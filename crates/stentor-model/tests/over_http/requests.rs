@@ -22,7 +22,11 @@ async fn sent(wire: Wire, change: impl FnOnce(&mut stentor_model::remote::Endpoi
     let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
     let mut endpoint = endpoint(info(wire, server.url("/x")), wire);
     change(&mut endpoint);
-    let (_, error) = ask(&model_with(endpoint, HttpSettings::default()), request(vec![user("hi")])).await;
+    let (_, error) = ask(
+        &model_with(endpoint, HttpSettings::default()),
+        request(vec![user("hi")]),
+    )
+    .await;
     assert_eq!(error, None);
     server.requests()[0].clone()
 }
@@ -32,10 +36,30 @@ async fn each_wire_has_its_address_and_its_place_for_the_key() {
     let bearer = format!("Bearer {KEY}");
     for (wire, target, header, value) in [
         (Wire::AnthropicMessages, "/x/v1/messages", "x-api-key", KEY),
-        (Wire::OpenAiChat, "/x/chat/completions", "authorization", bearer.as_str()),
-        (Wire::OpenAiResponses, "/x/responses", "authorization", bearer.as_str()),
-        (Wire::CodexResponses, "/x/codex/responses", "authorization", bearer.as_str()),
-        (Wire::Gemini, "/x/models/claude-test-5:streamGenerateContent?alt=sse", "x-goog-api-key", KEY),
+        (
+            Wire::OpenAiChat,
+            "/x/chat/completions",
+            "authorization",
+            bearer.as_str(),
+        ),
+        (
+            Wire::OpenAiResponses,
+            "/x/responses",
+            "authorization",
+            bearer.as_str(),
+        ),
+        (
+            Wire::CodexResponses,
+            "/x/codex/responses",
+            "authorization",
+            bearer.as_str(),
+        ),
+        (
+            Wire::Gemini,
+            "/x/models/claude-test-5:streamGenerateContent?alt=sse",
+            "x-goog-api-key",
+            KEY,
+        ),
     ] {
         let request = sent(wire, |_| {}).await;
         assert_eq!(request.target, target);
@@ -82,30 +106,49 @@ async fn configured_headers_go_out_and_replace_the_wires_own() {
 async fn the_messages_api_gets_cache_breakpoints_thinking_and_tools() {
     let body = sent(Wire::AnthropicMessages, |_| {}).await.json();
     let cached = json!({"type": "ephemeral"});
-    assert_eq!(body["system"], json!([{"type": "text", "text": "Be brief.", "cache_control": cached}]));
+    assert_eq!(
+        body["system"],
+        json!([{"type": "text", "text": "Be brief.", "cache_control": cached}])
+    );
     assert_eq!(body["tools"][1]["cache_control"], cached);
     assert_eq!(body["tools"][0].get("cache_control"), None);
     assert_eq!(
         body["messages"],
         json!([{"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": cached}]}])
     );
-    assert_eq!(body["thinking"], json!({"type": "adaptive", "display": "summarized"}));
+    assert_eq!(
+        body["thinking"],
+        json!({"type": "adaptive", "display": "summarized"})
+    );
     assert_eq!(body["output_config"], json!({"effort": "medium"}));
-    assert_eq!((&body["max_tokens"], &body["stream"]), (&json!(8000), &json!(true)));
+    assert_eq!(
+        (&body["max_tokens"], &body["stream"]),
+        (&json!(8000), &json!(true))
+    );
 }
 
 #[tokio::test]
 async fn no_conversation_has_more_than_four_cache_breakpoints() {
     let server = Server::with_events(vec![HELLO.in_words_of(Wire::AnthropicMessages)]).await;
-    let endpoint = endpoint(info(Wire::AnthropicMessages, server.url("")), Wire::AnthropicMessages);
+    let endpoint = endpoint(
+        info(Wire::AnthropicMessages, server.url("")),
+        Wire::AnthropicMessages,
+    );
     let mut messages = Vec::new();
     for n in 0..10 {
         messages.push(user(&format!("question {n}")));
-        messages.push(serde_json::from_value::<Message>(json!({
+        messages.push(
+            serde_json::from_value::<Message>(json!({
             "role": "assistant", "content": [{"type": "text", "text": "answer"}], "api": "x",
-            "provider": "y", "model": "z", "stopReason": "stop", "timestamp": 1})).unwrap());
+            "provider": "y", "model": "z", "stopReason": "stop", "timestamp": 1}))
+            .unwrap(),
+        );
     }
-    let (_, error) = ask(&model_with(endpoint, HttpSettings::default()), request(messages)).await;
+    let (_, error) = ask(
+        &model_with(endpoint, HttpSettings::default()),
+        request(messages),
+    )
+    .await;
     assert_eq!(error, None);
     let text = server.requests()[0].json().to_string();
     assert_eq!(text.matches("cache_control").count(), 4);
@@ -116,7 +159,10 @@ async fn the_responses_api_stores_nothing_and_asks_for_sealed_reasoning() {
     let body = sent(Wire::OpenAiResponses, |_| {}).await.json();
     assert_eq!(body["store"], json!(false));
     assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
-    assert_eq!(body["reasoning"], json!({"effort": "medium", "summary": "auto"}));
+    assert_eq!(
+        body["reasoning"],
+        json!({"effort": "medium", "summary": "auto"})
+    );
     assert_eq!(body["instructions"], json!("Be brief."));
     assert_eq!(body["prompt_cache_key"], json!("session-1"));
     assert_eq!(
@@ -136,10 +182,26 @@ async fn a_pdf_goes_as_a_document_where_it_can_and_as_words_where_not() {
         1,
     );
     for (wire, place, shape) in [
-        (Wire::AnthropicMessages, "/messages/0/content/0/source/data", "JVBERi0xLjQ="),
-        (Wire::OpenAiChat, "/messages/1/content/0/file/file_data", "data:application/pdf;base64,JVBERi0xLjQ="),
-        (Wire::OpenAiResponses, "/input/0/content/0/file_data", "data:application/pdf;base64,JVBERi0xLjQ="),
-        (Wire::Gemini, "/contents/0/parts/0/inlineData/data", "JVBERi0xLjQ="),
+        (
+            Wire::AnthropicMessages,
+            "/messages/0/content/0/source/data",
+            "JVBERi0xLjQ=",
+        ),
+        (
+            Wire::OpenAiChat,
+            "/messages/1/content/0/file/file_data",
+            "data:application/pdf;base64,JVBERi0xLjQ=",
+        ),
+        (
+            Wire::OpenAiResponses,
+            "/input/0/content/0/file_data",
+            "data:application/pdf;base64,JVBERi0xLjQ=",
+        ),
+        (
+            Wire::Gemini,
+            "/contents/0/parts/0/inlineData/data",
+            "JVBERi0xLjQ=",
+        ),
     ] {
         for reads_pdf in [true, false] {
             let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
@@ -155,7 +217,10 @@ async fn a_pdf_goes_as_a_document_where_it_can_and_as_words_where_not() {
                 assert_eq!(body.pointer(place), Some(&Value::from(shape)), "{body}");
             } else {
                 let text = body.to_string();
-                assert!(text.contains("a PDF document named `plan.pdf`, 8 bytes"), "{text}");
+                assert!(
+                    text.contains("a PDF document named `plan.pdf`, 8 bytes"),
+                    "{text}"
+                );
             }
         }
     }
@@ -164,7 +229,10 @@ async fn a_pdf_goes_as_a_document_where_it_can_and_as_words_where_not() {
 #[tokio::test]
 async fn a_conversation_with_calls_but_no_tools_still_declares_them_where_it_must() {
     let server = Server::with_events(vec![HELLO.in_words_of(Wire::AnthropicMessages)]).await;
-    let endpoint = endpoint(info(Wire::AnthropicMessages, server.url("")), Wire::AnthropicMessages);
+    let endpoint = endpoint(
+        info(Wire::AnthropicMessages, server.url("")),
+        Wire::AnthropicMessages,
+    );
     let called: Message = serde_json::from_value(json!({
         "role": "assistant", "content": [{"type": "toolCall", "id": "1", "name": "read", "arguments": {}}],
         "api": "x", "provider": "y", "model": "z", "stopReason": "toolUse", "timestamp": 1}))

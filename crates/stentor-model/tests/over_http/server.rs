@@ -144,7 +144,10 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     while let Some(request) = read_request(&mut socket, &mut received).await {
         let reply = handler(&request);
         log.lock().unwrap().push(request);
-        let mut head = format!("HTTP/1.1 {} X\r\ntransfer-encoding: chunked\r\n", reply.status);
+        let mut head = format!(
+            "HTTP/1.1 {} X\r\ntransfer-encoding: chunked\r\n",
+            reply.status
+        );
         for (name, value) in &reply.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -182,7 +185,10 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-async fn read_request<S: AsyncRead + Unpin>(socket: &mut S, received: &mut Vec<u8>) -> Option<Request> {
+async fn read_request<S: AsyncRead + Unpin>(
+    socket: &mut S,
+    received: &mut Vec<u8>,
+) -> Option<Request> {
     let head_end = loop {
         if let Some(at) = received.windows(4).position(|window| window == b"\r\n\r\n") {
             break at;

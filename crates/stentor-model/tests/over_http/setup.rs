@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use stentor_agent::clock::{CountingClock, SharedClock};
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::message::{
-    AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking, StopReason,
-    TextBlock, ThinkingBlock, ToolCall,
+    AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking,
+    StopReason, TextBlock, ThinkingBlock, ToolCall,
 };
 use stentor_agent::model::{
     InputKind, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, Purpose, ThinkingLevel,
@@ -71,7 +71,10 @@ pub fn model_with(endpoint: Endpoint, settings: HttpSettings) -> RemoteModel {
 }
 
 pub fn model(wire: Wire, base_url: String) -> RemoteModel {
-    model_with(endpoint(info(wire, base_url), wire), HttpSettings::default())
+    model_with(
+        endpoint(info(wire, base_url), wire),
+        HttpSettings::default(),
+    )
 }
 
 pub fn impatient() -> HttpSettings {
@@ -121,7 +124,10 @@ pub fn tool_result(id: &str, name: &str, content: Value) -> Message {
 }
 
 /// All events of an answer, and the error it ended with.
-pub async fn ask(model: &dyn Model, request: ModelRequest) -> (Vec<ModelEvent>, Option<ModelError>) {
+pub async fn ask(
+    model: &dyn Model,
+    request: ModelRequest,
+) -> (Vec<ModelEvent>, Option<ModelError>) {
     let mut events = Vec::new();
     let mut stream = model.stream(request);
     while let Some(event) = stream.next().await {
