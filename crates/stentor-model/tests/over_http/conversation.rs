@@ -216,10 +216,7 @@ async fn the_model_can_change_between_any_two_wires_in_the_middle_of_a_round_of_
             messages.extend(results());
             let mut other = info(to, server.url(to_path));
             other.provider = "other".into();
-            let second = crate::setup::model_with(
-                crate::setup::endpoint(other, to),
-                stentor_model::http::HttpSettings::default(),
-            );
+            let second = crate::setup::model_at(crate::setup::endpoint(other, to));
             let (events, error) = ask(&second, request(messages)).await;
             assert_eq!(error, None);
             assert_eq!(crate::setup::text_of(&events), "It is a bird.");

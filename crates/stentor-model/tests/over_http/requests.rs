@@ -4,13 +4,12 @@ use serde_json::{Value, json};
 use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock, Message};
 use stentor_agent::model::{InputKind, ThinkingLevel};
 use stentor_model::credential::{Credential, Fixed};
-use stentor_model::http::HttpSettings;
 use stentor_model::secret::Secret;
 use stentor_model::wire::Wire;
 
 use crate::scripts::Script;
 use crate::server::{Request, Server};
-use crate::setup::{KEY, ask, endpoint, info, model_with, request, user};
+use crate::setup::{KEY, ask, endpoint, info, model_at, request, user};
 
 const HELLO: Script = Script {
     thinking: &[],
@@ -22,11 +21,7 @@ async fn sent(wire: Wire, change: impl FnOnce(&mut stentor_model::remote::Endpoi
     let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
     let mut endpoint = endpoint(info(wire, server.url("/x")), wire);
     change(&mut endpoint);
-    let (_, error) = ask(
-        &model_with(endpoint, HttpSettings::default()),
-        request(vec![user("hi")]),
-    )
-    .await;
+    let (_, error) = ask(&model_at(endpoint), request(vec![user("hi")])).await;
     assert_eq!(error, None);
     server.requests()[0].clone()
 }
@@ -144,11 +139,7 @@ async fn no_conversation_has_more_than_four_cache_breakpoints() {
             .unwrap(),
         );
     }
-    let (_, error) = ask(
-        &model_with(endpoint, HttpSettings::default()),
-        request(messages),
-    )
-    .await;
+    let (_, error) = ask(&model_at(endpoint), request(messages)).await;
     assert_eq!(error, None);
     let text = server.requests()[0].json().to_string();
     assert_eq!(text.matches("cache_control").count(), 4);
@@ -209,7 +200,7 @@ async fn a_pdf_goes_as_a_document_where_it_can_and_as_words_where_not() {
             if !reads_pdf {
                 info.input = vec![InputKind::Text];
             }
-            let model = model_with(endpoint(info, wire), HttpSettings::default());
+            let model = model_at(endpoint(info, wire));
             let (_, error) = ask(&model, request(vec![document.clone()])).await;
             assert_eq!(error, None);
             let body = server.requests()[0].json();
@@ -240,7 +231,7 @@ async fn a_conversation_with_calls_but_no_tools_still_declares_them_where_it_mus
     let mut request = request(vec![user("hi"), called, user("sum up")]);
     request.tools = std::sync::Arc::new([]);
     request.thinking = ThinkingLevel::Off;
-    let (_, error) = ask(&model_with(endpoint, HttpSettings::default()), request).await;
+    let (_, error) = ask(&model_at(endpoint), request).await;
     assert_eq!(error, None);
     let body = server.requests()[0].json();
     assert_eq!(body["tools"][0]["name"], json!("read"));

@@ -70,11 +70,20 @@ pub fn model_with(endpoint: Endpoint, settings: HttpSettings) -> RemoteModel {
     RemoteModel::new(endpoint, Arc::new(Http::new(settings)), clock())
 }
 
+/// One client per test: building it costs more than everything else a test does.
+fn shared_http() -> Arc<Http> {
+    thread_local! {
+        static HTTP: Arc<Http> = Arc::new(Http::default());
+    }
+    HTTP.with(Arc::clone)
+}
+
+pub fn model_at(endpoint: Endpoint) -> RemoteModel {
+    RemoteModel::new(endpoint, shared_http(), clock())
+}
+
 pub fn model(wire: Wire, base_url: String) -> RemoteModel {
-    model_with(
-        endpoint(info(wire, base_url), wire),
-        HttpSettings::default(),
-    )
+    model_at(endpoint(info(wire, base_url), wire))
 }
 
 pub fn impatient() -> HttpSettings {
