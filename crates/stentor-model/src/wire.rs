@@ -115,3 +115,35 @@ pub(crate) fn bearer_headers(credential: &Credential) -> Vec<(&'static str, Stri
 pub(crate) fn to_bytes(body: &serde_json::Value) -> Vec<u8> {
     serde_json::to_vec(body).unwrap_or_default()
 }
+
+/// What a decoder makes of these events, for the tests of each wire.
+#[cfg(test)]
+pub(crate) fn decode(
+    wire: Wire,
+    events: &[&str],
+) -> (
+    Vec<stentor_agent::model::ModelEvent>,
+    Result<(), crate::answer::StreamFault>,
+) {
+    let mut decoder = wire.decoder();
+    let mut answer = crate::answer::Answer::new();
+    let mut result = Ok(());
+    for data in events {
+        result = result.and_then(|()| decoder.event("", data, &mut answer));
+    }
+    if !answer.is_finished() {
+        result = result.and_then(|()| decoder.closed(&mut answer));
+    }
+    (std::iter::from_fn(|| answer.pop()).collect(), result)
+}
+
+/// How an answer of these events ended.
+#[cfg(test)]
+pub(crate) fn finish_of(wire: Wire, events: &[&str]) -> stentor_agent::model::Finish {
+    let (events, result) = decode(wire, events);
+    assert_eq!(result, Ok(()));
+    match events.last() {
+        Some(stentor_agent::model::ModelEvent::Finished(finish)) => finish.clone(),
+        other => panic!("no end: {other:?}"),
+    }
+}

@@ -256,3 +256,88 @@ fn unless_unknown(data: &str, error: &serde_json::Error) -> Result<(), StreamFau
         Err(error) => Err(StreamFault::unreadable("", &error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stentor_agent::model::ModelEvent;
+
+    use super::*;
+    use crate::wire::{Wire, decode, finish_of};
+
+    const WIRE: Wire = Wire::AnthropicMessages;
+
+    #[test]
+    fn usage_has_cache_reads_and_the_shares_of_cache_writes() {
+        let finish = finish_of(
+            WIRE,
+            &[
+                r#"{"type":"message_start","message":{"id":"m","usage":{"input_tokens":10,"cache_read_input_tokens":20,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":12,"ephemeral_1h_input_tokens":18},"output_tokens":1}}}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":40}}"#,
+                r#"{"type":"message_stop"}"#,
+            ],
+        );
+        assert_eq!(
+            finish.usage,
+            Usage {
+                input: 10,
+                output: 40,
+                cache_read: 20,
+                cache_write: 30,
+                cache_write_5m: Some(12),
+                cache_write_1h: Some(18),
+                ..Usage::default()
+            }
+        );
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_meaning() {
+        for (word, reason, refused) in [
+            ("end_turn", StopReason::Stop, false),
+            ("stop_sequence", StopReason::Stop, false),
+            ("pause_turn", StopReason::Stop, false),
+            ("max_tokens", StopReason::Length, false),
+            ("model_context_window_exceeded", StopReason::Length, false),
+            ("refusal", StopReason::Stop, true),
+        ] {
+            let delta = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{word}"}}}}"#);
+            let finish = finish_of(WIRE, &[&delta, r#"{"type":"message_stop"}"#]);
+            assert_eq!(
+                (finish.stop_reason, finish.refused),
+                (reason, refused),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn redacted_thinking_is_kept_as_it_is() {
+        let (events, _) = decode(
+            WIRE,
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"opaque"}}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+            ],
+        );
+        assert_eq!(
+            events[1..],
+            [
+                ModelEvent::BlockStarted(LiveBlockKind::Redacted),
+                ModelEvent::Delta("opaque".into()),
+                ModelEvent::BlockEnded { signature: None },
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_that_come_whole_with_the_start_of_a_call_are_taken() {
+        let (events, _) = decode(
+            WIRE,
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"ls","input":{"a":1}}}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+            ],
+        );
+        assert_eq!(events[2], ModelEvent::Delta("{\"a\":1}".into()));
+    }
+}

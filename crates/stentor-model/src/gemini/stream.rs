@@ -188,3 +188,70 @@ fn stop_reason(word: &str, message: Option<String>) -> Result<(StopReason, bool)
         _ => (StopReason::Stop, false),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use stentor_agent::model::ModelEvent;
+
+    use super::*;
+    use crate::wire::{Wire, decode, finish_of};
+
+    const WIRE: Wire = Wire::Gemini;
+
+    #[test]
+    fn usage_counts_thoughts_as_output_and_takes_the_cache_out_of_the_input() {
+        let finish = finish_of(
+            WIRE,
+            &[
+                r#"{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":30,"thoughtsTokenCount":7,"cachedContentTokenCount":20}}"#,
+            ],
+        );
+        let expected = Usage {
+            input: 80,
+            output: 37,
+            cache_read: 20,
+            reasoning: Some(7),
+            ..Usage::default()
+        };
+        assert_eq!(finish.usage, expected);
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_meaning() {
+        for (word, reason, refused) in [
+            ("STOP", StopReason::Stop, false),
+            ("MAX_TOKENS", StopReason::Length, false),
+            ("SAFETY", StopReason::Stop, true),
+        ] {
+            let last = format!(r#"{{"candidates":[{{"finishReason":"{word}"}}]}}"#);
+            let finish = finish_of(WIRE, &[&last]);
+            assert_eq!((finish.stop_reason, finish.refused), (reason, refused));
+        }
+        let blocked = r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#;
+        assert!(finish_of(WIRE, &[blocked]).refused);
+        let malformed = r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#;
+        assert!(matches!(
+            decode(WIRE, &[malformed]).1,
+            Err(StreamFault::Provider(_))
+        ));
+    }
+
+    #[test]
+    fn a_signature_belongs_to_the_block_it_came_with_or_behind() {
+        let (events, _) = decode(
+            WIRE,
+            &[
+                r#"{"candidates":[{"content":{"parts":[{"text":"so"},{"text":"","thoughtSignature":"t"}]}}]}"#,
+                r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"ls"},"thoughtSignature":"c"}]},"finishReason":"STOP"}]}"#,
+            ],
+        );
+        let signatures: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                ModelEvent::BlockEnded { signature } => Some(signature.as_deref()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(signatures, [Some("t"), Some("c")]);
+    }
+}

@@ -9,10 +9,13 @@ use crate::transcript::IdRule;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quirks {
     pub ids: IdRule,
-    /// OpenAI's newer models refuse the older name of the field.
-    pub output_limit_field: &'static str,
+    /// OpenAI's newer models refuse the older name of the field. `None` for servers on one's own
+    /// machine: they know their window better than anybody and refuse what does not fit in it.
+    pub output_limit_field: Option<&'static str>,
     /// Does not take a user message right behind tool results.
     pub wants_assistant_after_results: bool,
+    /// Wants results to name their tool; others may refuse the field.
+    pub names_tool_results: bool,
     /// Caches by a key the client names.
     pub takes_cache_key: bool,
     pub is_copilot: bool,
@@ -30,8 +33,6 @@ enum ThinkingWords {
     Switch,
     /// `chat_template_kwargs: {"enable_thinking": true}`.
     Template,
-    /// Always or never, whatever it is told.
-    Nothing,
 }
 
 impl Quirks {
@@ -39,15 +40,16 @@ impl Quirks {
         let is = |name: &str, host: &str| info.provider == name || info.base_url.contains(host);
         let usual = Self {
             ids: IdRule::Words { max_len: 40 },
-            output_limit_field: "max_tokens",
+            output_limit_field: Some("max_tokens"),
             wants_assistant_after_results: false,
+            names_tool_results: false,
             takes_cache_key: false,
             is_copilot: false,
             thinking: ThinkingWords::Effort,
         };
         if is("openai", "api.openai.com") {
             Self {
-                output_limit_field: "max_completion_tokens",
+                output_limit_field: Some("max_completion_tokens"),
                 takes_cache_key: true,
                 ..usual
             }
@@ -55,6 +57,7 @@ impl Quirks {
             Self {
                 ids: IdRule::Nine,
                 wants_assistant_after_results: true,
+                names_tool_results: true,
                 ..usual
             }
         } else if is("github-copilot", "githubcopilot.com") {
@@ -72,14 +75,15 @@ impl Quirks {
                 thinking: ThinkingWords::Switch,
                 ..usual
             }
-        } else if is("llamacpp", ":8080") || is("vllm", ":8000") {
+        } else if matches!(info.provider.as_str(), "llamacpp" | "vllm") {
             Self {
+                output_limit_field: None,
                 thinking: ThinkingWords::Template,
                 ..usual
             }
-        } else if is("lmstudio", ":1234") {
+        } else if matches!(info.provider.as_str(), "ollama" | "lmstudio") {
             Self {
-                thinking: ThinkingWords::Nothing,
+                output_limit_field: None,
                 ..usual
             }
         } else {
@@ -129,7 +133,7 @@ impl Quirks {
                 let switch = json!({ "enable_thinking": thinks });
                 body.insert("chat_template_kwargs".into(), switch);
             }
-            ThinkingWords::Effort | ThinkingWords::Nothing => {}
+            ThinkingWords::Effort => {}
         }
     }
 }

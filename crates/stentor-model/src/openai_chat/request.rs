@@ -37,8 +37,10 @@ fn body(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>], quirks: 
     body.insert("model".into(), info.id.clone().into());
     body.insert("stream".into(), true.into());
     body.insert("stream_options".into(), json!({"include_usage": true}));
-    let limit = output_limit(info, request);
-    body.insert(quirks.output_limit_field.into(), limit.into());
+    let asked_for = request.max_output_tokens.map(|_| "max_tokens");
+    if let Some(field) = quirks.output_limit_field.or(asked_for) {
+        body.insert(field.into(), output_limit(info, request).into());
+    }
     quirks.ask_to_think(info, request.thinking, &mut body);
     if quirks.takes_cache_key && !request.session_id.is_empty() {
         body.insert("prompt_cache_key".into(), (*request.session_id).into());
@@ -178,12 +180,11 @@ fn results(answers: &[ToolAnswer<'_>], then_user: bool, quirks: Quirks, messages
         } else {
             Cow::Borrowed(text.as_str())
         };
-        messages.push(json!({
-            "role": "tool",
-            "tool_call_id": answer.id,
-            "name": answer.name,
-            "content": text,
-        }));
+        let mut message = json!({"role": "tool", "tool_call_id": answer.id, "content": text});
+        if let (true, Value::Object(message)) = (quirks.names_tool_results, &mut message) {
+            message.insert("name".into(), answer.name.into());
+        }
+        messages.push(message);
     }
     if quirks.wants_assistant_after_results && (then_user || !media.is_empty()) {
         messages.push(json!({"role": "assistant", "content": RESULTS_SEEN}));
@@ -220,4 +221,115 @@ fn copilot_headers(turns: &[Turn<'_>]) -> Vec<(&'static str, String)> {
         headers.push(("copilot-vision-request", "true".to_owned()));
     }
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stentor_agent::message::{ContentBlock, Message};
+    use stentor_agent::model::{InputKind, ModelInfo, Purpose, ThinkingLevel};
+    use stentor_agent::usage::Prices;
+
+    use super::*;
+    use crate::credential::Credential;
+
+    fn body_at(provider: &str, levels: &[ThinkingLevel], level: ThinkingLevel) -> Value {
+        let info = ModelInfo {
+            id: "m".into(),
+            name: "M".into(),
+            api: "openai-completions".into(),
+            provider: provider.into(),
+            base_url: "http://localhost/v1".into(),
+            reasoning: true,
+            input: vec![InputKind::Text],
+            cost: Prices::default(),
+            context_window: 1000,
+            max_tokens: 100,
+            thinking_levels: levels.to_vec(),
+        };
+        let request = ModelRequest {
+            system: "".into(),
+            messages: vec![Arc::new(Message::user(vec![ContentBlock::text("hi")], 1))],
+            tools: Arc::new([]),
+            thinking: level,
+            max_output_tokens: None,
+            session_id: "s".into(),
+            purpose: Purpose::Turn,
+        };
+        let target = Target {
+            info: &info,
+            credential: &Credential::None,
+            base_url: "http://localhost/v1",
+        };
+        let mut body: Value = serde_json::from_slice(&encode(target, &request).body).unwrap();
+        let map = body.as_object_mut().unwrap();
+        for same in ["model", "stream", "stream_options", "messages"] {
+            map.remove(same);
+        }
+        body
+    }
+
+    #[test]
+    fn each_server_is_told_to_think_and_to_stop_in_its_own_words() {
+        use ThinkingLevel::{High, Low, Medium, Off, Xhigh};
+        for (provider, levels, level, expected) in [
+            (
+                "groq",
+                vec![Low, Medium, High],
+                Xhigh,
+                json!({"max_tokens": 100, "reasoning_effort": "high"}),
+            ),
+            (
+                "groq",
+                vec![],
+                Xhigh,
+                json!({"max_tokens": 100, "reasoning_effort": "high"}),
+            ),
+            (
+                "xai",
+                vec![Low, High, Xhigh],
+                Xhigh,
+                json!({"max_tokens": 100, "reasoning_effort": "xhigh"}),
+            ),
+            ("together", vec![High], High, json!({"max_tokens": 100})),
+            ("mistral", vec![], Off, json!({"max_tokens": 100})),
+            (
+                "openai",
+                vec![Off, Low],
+                Off,
+                json!({"max_completion_tokens": 100, "reasoning_effort": "none", "prompt_cache_key": "s"}),
+            ),
+            (
+                "openrouter",
+                vec![],
+                Low,
+                json!({"max_tokens": 100, "reasoning": {"effort": "low"}}),
+            ),
+            (
+                "deepseek",
+                vec![Off, High],
+                Off,
+                json!({"max_tokens": 100, "thinking": {"type": "disabled"}}),
+            ),
+            (
+                "llamacpp",
+                vec![],
+                Medium,
+                json!({"chat_template_kwargs": {"enable_thinking": true}}),
+            ),
+            (
+                "ollama",
+                vec![],
+                Medium,
+                json!({"reasoning_effort": "medium"}),
+            ),
+        ] {
+            assert_eq!(
+                body_at(provider, &levels, level),
+                expected,
+                "{provider} {level}"
+            );
+        }
+    }
 }

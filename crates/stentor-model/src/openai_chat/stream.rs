@@ -306,3 +306,7 @@ fn stop_reason(word: &str) -> Result<(StopReason, bool), StreamFault> {
         _ => (StopReason::Stop, false),
     })
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

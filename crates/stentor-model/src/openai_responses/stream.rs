@@ -285,3 +285,72 @@ fn signature(mut item: Map<String, Value>) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stentor_agent::model::ModelEvent;
+
+    use super::*;
+    use crate::wire::{Wire, decode, finish_of};
+
+    const WIRE: Wire = Wire::OpenAiResponses;
+
+    #[test]
+    fn usage_and_the_end_are_read_from_the_last_event() {
+        let finish = finish_of(
+            WIRE,
+            &[
+                r#"{"type":"response.completed","response":{"usage":{"input_tokens":100,"output_tokens":30,"input_tokens_details":{"cached_tokens":20},"output_tokens_details":{"reasoning_tokens":7}}}}"#,
+            ],
+        );
+        let expected = Usage {
+            input: 80,
+            output: 30,
+            cache_read: 20,
+            reasoning: Some(7),
+            ..Usage::default()
+        };
+        assert_eq!(
+            (finish.stop_reason, finish.usage),
+            (StopReason::Stop, expected)
+        );
+        for (word, reason, refused) in [
+            ("max_output_tokens", StopReason::Length, false),
+            ("content_filter", StopReason::Stop, true),
+        ] {
+            let last = format!(
+                r#"{{"type":"response.incomplete","response":{{"incomplete_details":{{"reason":"{word}"}}}}}}"#
+            );
+            let finish = finish_of(WIRE, &[&last]);
+            assert_eq!((finish.stop_reason, finish.refused), (reason, refused));
+        }
+    }
+
+    #[test]
+    fn items_that_come_whole_and_phases_of_messages_are_kept() {
+        let (events, result) = decode(
+            WIRE,
+            &[
+                r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs","status":null,"encrypted_content":"e","summary":[{"text":"a"},{"text":"b"}]}}"#,
+                r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","phase":"commentary","content":[{"type":"output_text","text":"hi"}]}}"#,
+                r#"{"type":"response.completed","response":{}}"#,
+            ],
+        );
+        assert_eq!(result, Ok(()));
+        assert_eq!(
+            events[1..7],
+            [
+                ModelEvent::BlockStarted(LiveBlockKind::Thinking),
+                ModelEvent::Delta("a\n\nb".into()),
+                ModelEvent::BlockEnded {
+                    signature: Some(r#"{"type":"reasoning","id":"rs","encrypted_content":"e","summary":[{"text":"a"},{"text":"b"}]}"#.into())
+                },
+                ModelEvent::BlockStarted(LiveBlockKind::Text),
+                ModelEvent::Delta("hi".into()),
+                ModelEvent::BlockEnded {
+                    signature: Some(r#"{"v":1,"id":"m","phase":"commentary"}"#.into())
+                },
+            ]
+        );
+    }
+}

@@ -166,34 +166,19 @@ impl Registry {
 
     /// Every model there is, usable or not, in the order of [`ModelRegistry::available`].
     pub fn list(&self) -> Vec<ListedModel> {
-        let mut listed = Vec::new();
-        let local = self.local.providers();
-        for provider in self.providers().iter().chain(&local) {
-            let usable = self.usable(provider);
-            for info in &provider.models {
-                listed.push(ListedModel {
-                    info: Arc::clone(info),
-                    usable: usable.clone(),
-                    hint: provider.hint.clone(),
-                });
-            }
-        }
-        for plugged in &self.sources.plugged {
-            listed.extend(plugged.models().into_iter().map(|info| ListedModel {
-                info,
-                usable: Some("part of this program".to_owned()),
-                hint: String::new(),
-            }));
-        }
-        listed
+        self.list_with(&self.local.providers())
     }
 
     /// The model a person means by `name`: `provider/id`, an id, or an unmistakable part of one,
     /// with `:level` behind it if they want a thinking level.
+    ///
+    /// Servers on this machine are looked for only if the name is no model known without them.
     pub fn resolve(&self, name: &str) -> Result<Named, NameError> {
-        names::resolve(name, &self.list(), |provider, id| {
-            self.optimistic(provider, id)
-        })
+        if let Some(named) = names::exactly(name, &self.list_with(&[])) {
+            return Ok(named);
+        }
+        let optimistic = |provider: &str, id: &str| self.optimistic(provider, id);
+        names::resolve(name, &self.list(), optimistic)
     }
 
     /// What to do about models of other programs' files that could not be read.
@@ -213,6 +198,28 @@ impl Registry {
     /// True once a request has been made; start-up must not have made one.
     pub fn has_used_http(&self) -> bool {
         self.http.is_in_use()
+    }
+
+    fn list_with(&self, local: &[Provider]) -> Vec<ListedModel> {
+        let mut listed = Vec::new();
+        for provider in self.providers().iter().chain(local) {
+            let usable = self.usable(provider);
+            for info in &provider.models {
+                listed.push(ListedModel {
+                    info: Arc::clone(info),
+                    usable: usable.clone(),
+                    hint: provider.hint.clone(),
+                });
+            }
+        }
+        for plugged in &self.sources.plugged {
+            listed.extend(plugged.models().into_iter().map(|info| ListedModel {
+                info,
+                usable: Some("part of this program".to_owned()),
+                hint: String::new(),
+            }));
+        }
+        listed
     }
 
     fn providers(&self) -> &[Provider] {

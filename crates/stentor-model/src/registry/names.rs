@@ -25,31 +25,41 @@ pub enum NameError {
 /// How many names an error lists.
 const NAMES_LISTED: usize = 5;
 
+/// Finds the model whose whole name this is, with or without a level behind it.
+pub(super) fn exactly(name: &str, models: &[ListedModel]) -> Option<Named> {
+    let name = name.trim();
+    if let Some(info) = exact(name, models) {
+        return Some(Named {
+            info,
+            thinking: None,
+        });
+    }
+    let (name, thinking) = split_level(name);
+    exact(name, models).map(|info| Named { info, thinking })
+}
+
 /// Finds the model. `optimistic` makes one up for a provider that is known.
 pub(super) fn resolve(
     name: &str,
     models: &[ListedModel],
     optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
 ) -> Result<Named, NameError> {
-    let name = name.trim();
-    if let Some(info) = exact(name, models) {
-        return Ok(Named {
-            info,
-            thinking: None,
-        });
+    if let Some(named) = exactly(name, models) {
+        return Ok(named);
     }
-    let (name, thinking) = match name.rsplit_once(':') {
+    let (name, thinking) = split_level(name.trim());
+    let info = resembling(name, models, optimistic)?;
+    Ok(Named { info, thinking })
+}
+
+fn split_level(name: &str) -> (&str, Option<ThinkingLevel>) {
+    match name.rsplit_once(':') {
         Some((before, level)) => match level.parse() {
             Ok(level) => (before, Some(level)),
             Err(_) => (name, None),
         },
         None => (name, None),
-    };
-    let found = match exact(name, models) {
-        Some(info) => Ok(info),
-        None => resembling(name, models, optimistic),
-    };
-    found.map(|info| Named { info, thinking })
+    }
 }
 
 /// `provider/id`, or an id; among equal ids the first that can be used.

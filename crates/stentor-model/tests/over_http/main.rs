@@ -7,7 +7,11 @@ mod faults;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod reach;
+#[cfg(test)]
+mod real;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
