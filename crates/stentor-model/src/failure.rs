@@ -37,7 +37,8 @@ impl Asked {
         let fault = read_fault(body);
         let kind = kind_of(Some(status), &fault);
         let mut error = self.error(kind, Some(status), &fault);
-        error.retry_after_ms = retry_after_ms(headers, now_ms);
+        error.retry_after_ms =
+            retry_after_ms(headers, now_ms).or_else(|| waiting_time_in_words(&fault.message));
         error
     }
 
@@ -249,6 +250,10 @@ fn kind_of(status: Option<u16>, fault: &ProviderFault) -> Kind {
     if coded(&["context_length", "context_window"]) || says(OVERFLOW_WORDS) {
         return Kind::ContextOverflow;
     }
+    // Google words a limit per minute like a used-up quota, but says when to come back.
+    if says(&["please retry in", "try again in"]) && matches!(status, None | Some(429)) {
+        return Kind::RateLimited;
+    }
     if coded(&[
         "insufficient_quota",
         "billing",
@@ -310,7 +315,7 @@ const OVERFLOW_WORDS: &[&str] = &[
     "input is too long",
     "request_too_large",
     "exceed the model's maximum context",
-    "exceeds the limit of",
+    "prompt token count of",
     "exceed context window",
     "input token count",
 ];
@@ -352,6 +357,28 @@ fn retry_after_ms(headers: &HeaderMap, now_ms: u64) -> Option<u64> {
     let date = jiff::fmt::rfc2822::parse(value).ok()?;
     let at_ms = u64::try_from(date.timestamp().as_millisecond()).ok()?;
     Some(at_ms.saturating_sub(now_ms))
+}
+
+/// The waiting time in `Please retry in 34.07s` or `try again in 20ms`.
+fn waiting_time_in_words(message: &str) -> Option<u64> {
+    const LONGEST_MS: f64 = 86_400_000.0;
+    let behind = |words: &str| {
+        let at = message.find(words)?;
+        message.get(at + words.len()..)
+    };
+    let rest = behind("retry in ").or_else(|| behind("try again in "))?;
+    let digits = rest
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(rest.len());
+    let (number, unit) = rest.split_at(digits);
+    let number: f64 = number.trim_end_matches('.').parse().ok()?;
+    let ms = match unit {
+        unit if unit.starts_with("ms") => number,
+        unit if unit.starts_with('s') => number * 1000.0,
+        unit if unit.starts_with('m') => number * 60_000.0,
+        _ => return None,
+    };
+    Some(whole_ms(ms.min(LONGEST_MS)))
 }
 
 fn whole_ms(ms: f64) -> u64 {
@@ -533,6 +560,32 @@ mod tests {
             headers.insert(name, value.parse().unwrap());
             assert_eq!(retry_after_ms(&headers, 1_794_744_000_000), ms, "{value}");
         }
+    }
+
+    #[test]
+    fn a_waiting_time_in_words_is_a_limit_and_not_a_used_up_quota() {
+        for (message, ms) in [
+            (
+                "You exceeded your current quota. Please retry in 34.07s.",
+                34_070,
+            ),
+            ("Rate limit reached for m. Please try again in 20ms.", 20),
+            ("Please try again in 1m30s.", 60_000),
+        ] {
+            let body = format!(
+                r#"{{"error":{{"code":429,"message":"{message}","status":"RESOURCE_EXHAUSTED"}}}}"#
+            );
+            let error = refused(429, &body);
+            assert_eq!(
+                (error.kind, error.retry_after_ms),
+                (Kind::RateLimited, Some(ms))
+            );
+        }
+        let error = refused(
+            429,
+            r#"{"error":{"message":"You exceeded your current quota"}}"#,
+        );
+        assert_eq!((error.kind, error.retry_after_ms), (Kind::Quota, None));
     }
 
     #[test]

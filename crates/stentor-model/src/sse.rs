@@ -119,11 +119,6 @@ impl SseDecoder {
         self.push(b"\n\n");
     }
 
-    /// True when bytes of an event have come that is not complete.
-    pub fn is_inside_an_event(&self) -> bool {
-        self.buffer.len() > self.event_start
-    }
-
     fn take_line(&mut self, line: Range<usize>) {
         let Some(bytes) = self.buffer.get(line.clone()) else {
             return;

@@ -38,7 +38,7 @@ impl CallbackServer {
             return None;
         }
         let wanted = url.port().unwrap_or(0);
-        let listener = TcpListener::bind(("127.0.0.1", wanted)).await.ok()?;
+        let listener = bind(wanted).await?;
         url.set_port(Some(listener.local_addr().ok()?.port()))
             .ok()?;
         let (tell, returned) = watch::channel(None);
@@ -70,6 +70,22 @@ impl Drop for CallbackServer {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// Takes the port; a login that was given up a moment ago may still hold it.
+async fn bind(port: u16) -> Option<TcpListener> {
+    const TRIES: u32 = 5;
+    const BETWEEN: Duration = Duration::from_millis(20);
+    for _ in 0..TRIES {
+        match TcpListener::bind(("127.0.0.1", port)).await {
+            Ok(listener) => return Some(listener),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                tokio::time::sleep(BETWEEN).await;
+            }
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 async fn receive(mut socket: TcpStream, path: &str, state: &str) -> Option<Returned> {

@@ -164,6 +164,8 @@ impl Logins {
     /// Begins a login.
     pub async fn begin(&self, provider: &str) -> Result<LoginStep, LoginError> {
         let provider = self.provider(provider)?;
+        // A login begun before gives up its port.
+        self.lock_pending().remove(&provider.id);
         let state = random_text()?;
         let (step, way) = match &provider.oauth.device_url {
             Some(url) => self.begin_device(&provider, url, &state).await?,
@@ -175,6 +177,9 @@ impl Logins {
     }
 
     /// Completes the login that was begun at `provider`.
+    ///
+    /// Waiting has no end of its own: drop it to give up, or call this again with what was pasted
+    /// while it waits.
     pub async fn complete(&self, provider: &str, input: LoginInput) -> Result<(), LoginError> {
         let provider = self.provider(provider)?;
         let pending = self.lock_pending().get(&provider.id).cloned();

@@ -107,6 +107,32 @@ async fn a_login_in_the_browser_comes_back_to_loopback_with_proof() {
 }
 
 #[tokio::test]
+async fn a_login_begun_again_takes_the_port_of_the_one_before() {
+    let server = token_server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let probe = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = probe.local_addr().unwrap().port();
+    drop(probe);
+    let oauth = OAuthConfiguration {
+        redirect: Some(format!("http://localhost:{port}/back")),
+        ..oauth(&server)
+    };
+    let logins = logins(oauth, &folder);
+    let first = logins.begin("acme").await.unwrap();
+    let second = logins.begin("acme").await.unwrap();
+    assert!(first.uses_callback_server && second.uses_callback_server);
+    let redirect = query(&second)["redirect_uri"].clone();
+    let old = reqwest::get(format!("{redirect}?code=c&state={}", first.state))
+        .await
+        .unwrap();
+    assert_eq!(old.status(), 400);
+    reqwest::get(format!("{redirect}?code=c&state={}", second.state))
+        .await
+        .unwrap();
+    logins.complete("acme", LoginInput::Wait).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_code_can_be_pasted_and_json_can_be_asked_for() {
     let server = token_server().await;
     let folder = tempfile::tempdir().unwrap();
