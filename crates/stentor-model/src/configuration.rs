@@ -55,6 +55,22 @@ pub struct ModelConfiguration {
     pub thinking_levels: Vec<ThinkingLevel>,
 }
 
+/// The `[models]` table: what is said about single models, by `provider/id`.
+pub type ModelsConfiguration = BTreeMap<String, ModelOverride>;
+
+/// What a user knows better about a model, whoever described it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelOverride {
+    pub name: Option<String>,
+    pub reasoning: Option<bool>,
+    pub input: Option<Vec<InputKind>>,
+    pub context_window: Option<u64>,
+    pub max_tokens: Option<u64>,
+    pub cost: Option<CostConfiguration>,
+    pub thinking_levels: Option<Vec<ThinkingLevel>>,
+}
+
 /// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -118,18 +134,42 @@ impl ModelConfiguration {
             } else {
                 self.input.clone()
             },
-            cost: Prices {
-                input: self.cost.input,
-                output: self.cost.output,
-                cache_read: self.cost.cache_read,
-                cache_write: self.cost.cache_write,
-            },
+            cost: self.cost.into(),
             context_window,
             max_tokens: self
                 .max_tokens
                 .unwrap_or_else(|| USUAL_MAX_TOKENS.min(context_window / 2)),
             thinking_levels: self.thinking_levels.clone(),
         }
+    }
+}
+
+impl From<CostConfiguration> for Prices {
+    fn from(cost: CostConfiguration) -> Self {
+        Self {
+            input: cost.input,
+            output: cost.output,
+            cache_read: cost.cache_read,
+            cache_write: cost.cache_write,
+        }
+    }
+}
+
+impl ModelOverride {
+    /// Changes what is known about the model.
+    pub fn apply(&self, info: &mut ModelInfo) {
+        fn set<T: Clone>(field: &mut T, value: Option<&T>) {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
+        }
+        set(&mut info.name, self.name.as_ref());
+        set(&mut info.reasoning, self.reasoning.as_ref());
+        set(&mut info.input, self.input.as_ref());
+        set(&mut info.context_window, self.context_window.as_ref());
+        set(&mut info.max_tokens, self.max_tokens.as_ref());
+        set(&mut info.cost, self.cost.map(Prices::from).as_ref());
+        set(&mut info.thinking_levels, self.thinking_levels.as_ref());
     }
 }
 

@@ -8,7 +8,7 @@ mod names;
 mod providers;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use stentor_agent::clock::SharedClock;
@@ -23,8 +23,8 @@ use self::local::LocalServers;
 pub use self::names::{NameError, Named};
 use self::providers::Provider;
 use crate::catalogue;
-use crate::configuration::ProvidersConfiguration;
-use crate::http::{Http, HttpSettings};
+use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
+use crate::http::{Http, HttpSettings, Limits, Proxies};
 use crate::login::{LoginProvider, LoginStore, Logins};
 use crate::remote::{Endpoint, RemoteModel};
 use crate::wire::Wire;
@@ -50,6 +50,8 @@ pub struct RegistrySources {
     pub environment: Environment,
     /// The `[providers]` table of the configuration.
     pub providers: ProvidersConfiguration,
+    /// The `[models]` table of the configuration.
+    pub models: ModelsConfiguration,
     /// Certificates to trust for every provider that names none of its own.
     pub ca_file: Option<PathBuf>,
     /// Where logins are kept.
@@ -89,6 +91,33 @@ pub struct ListedModel {
     pub usable: Option<String>,
     /// What would make it usable.
     pub hint: String,
+}
+
+impl RegistrySources {
+    /// What a program usually starts from: nothing configured, logins in `config_dir`, proxies of
+    /// the environment, other programs' folders below `home`, servers on their usual ports.
+    pub fn usual(
+        environment: Environment,
+        home: Option<&Path>,
+        config_dir: &Path,
+        clock: SharedClock,
+    ) -> Self {
+        Self {
+            providers: ProvidersConfiguration::new(),
+            models: ModelsConfiguration::new(),
+            ca_file: None,
+            credentials_file: config_dir.join("credentials.json"),
+            foreign: ForeignFolder::usual(home, &environment),
+            local_servers: LocalServer::usual(&environment),
+            plugged: Vec::new(),
+            http: HttpSettings {
+                proxies: Proxies::from_environment(&*environment),
+                limits: Limits::default(),
+            },
+            environment,
+            clock,
+        }
+    }
 }
 
 impl Registry {
@@ -179,6 +208,15 @@ impl Registry {
         }
         let optimistic = |provider: &str, id: &str| self.optimistic(provider, id);
         names::resolve(name, &self.list(), optimistic)
+    }
+
+    /// True when a model of this provider can be opened, described or not.
+    pub fn knows_provider(&self, provider: &str) -> bool {
+        let is_local = || {
+            let mut servers = self.sources.local_servers.iter();
+            servers.any(|server| server.provider == provider)
+        };
+        self.providers().iter().any(|known| known.id == provider) || is_local()
     }
 
     /// What to do about models of other programs' files that could not be read.

@@ -9,7 +9,7 @@ use stentor_agent::model::ModelInfo;
 use super::foreign::Foreign;
 use super::{Environment, RegistrySources};
 use crate::catalogue::{self, CatalogueProvider};
-use crate::configuration::{ModelConfiguration, ProviderConfiguration};
+use crate::configuration::{ModelConfiguration, ModelOverride, ProviderConfiguration};
 use crate::credential::{Credential, Fixed, FromCommand, SharedCredentials};
 use crate::secret::Secret;
 
@@ -149,10 +149,35 @@ pub(super) fn assemble(
             ));
         }
     }
+    for (name, change) in &sources.models {
+        apply(name, change, &mut providers);
+    }
     for provider in &mut providers {
         provider.ca_file = provider.ca_file.take().or_else(|| sources.ca_file.clone());
     }
     providers
+}
+
+/// Changes what is known about one model, or adds it where its provider is known.
+fn apply(name: &str, change: &ModelOverride, providers: &mut [Provider]) {
+    let parts = name.split_once('/');
+    let provider = parts.and_then(|(id, _)| providers.iter_mut().find(|known| known.id == id));
+    let (Some((_, id)), Some(provider)) = (parts, provider) else {
+        if let Some(first) = providers.first_mut() {
+            let warning =
+                format!("[models.\"{name}\"] names no provider there is; use `provider/id`");
+            first.warnings.push(warning);
+        }
+        return;
+    };
+    match provider.models.iter_mut().find(|info| info.id == id) {
+        Some(info) => change.apply(Arc::make_mut(info)),
+        None => {
+            let mut info = provider.optimistic(id);
+            change.apply(Arc::make_mut(&mut info));
+            provider.models.push(info);
+        }
+    }
 }
 
 /// A provider the catalogue does not know.

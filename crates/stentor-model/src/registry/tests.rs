@@ -34,6 +34,7 @@ struct Setup {
     folder: tempfile::TempDir,
     environment: Vec<(&'static str, &'static str)>,
     configuration: &'static str,
+    models: &'static str,
     local_servers: Vec<LocalServer>,
 }
 
@@ -43,6 +44,7 @@ impl Setup {
             folder: tempfile::tempdir().unwrap(),
             environment: Vec::new(),
             configuration: "",
+            models: "",
             local_servers: Vec::new(),
         }
     }
@@ -58,18 +60,16 @@ impl Setup {
             id: "guide".into(),
             ..Default::default()
         };
+        let clock = Arc::new(CountingClock::starting_at(1000));
+        let home = self.folder.path();
         Registry::new(RegistrySources {
-            foreign: ForeignFolder::usual(Some(self.folder.path()), &environment),
-            environment,
             providers: toml::from_str(self.configuration).unwrap(),
-            ca_file: None,
-            credentials_file: self.folder.path().join("credentials.json"),
+            models: toml::from_str(self.models).unwrap(),
             local_servers: self.local_servers.clone(),
             plugged: vec![Arc::new(Guide(Arc::new(
                 guide.to_info("offline", "offline", ""),
             )))],
-            http: HttpSettings::default(),
-            clock: Arc::new(CountingClock::starting_at(1000)),
+            ..RegistrySources::usual(environment, Some(home), home, clock)
         })
     }
 
@@ -310,4 +310,29 @@ fn a_wire_nobody_speaks_is_named() {
     let info = registry.find("acme", "m").unwrap();
     let error = registry.open(&info).err().unwrap();
     assert!(error.message.contains("`telex`") && error.message.contains("anthropic-messages"));
+}
+
+#[test]
+fn what_a_user_knows_better_about_a_model_counts() {
+    let mut setup = Setup::new();
+    setup.models = r#"
+        ["anthropic/claude-opus-5-5"]
+        context_window = 5
+        cost = { input = 7 }
+        ["anthropic/claude-next-9"]
+        name = "Next"
+        ["nobody/x"]
+        reasoning = true
+    "#;
+    let registry = setup.registry();
+    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    assert_eq!((opus.context_window, opus.max_tokens), (5, 128_000));
+    assert!((opus.cost.input - 7.0).abs() < 1e-9);
+    assert_eq!(
+        registry.find("anthropic", "claude-next-9").unwrap().name,
+        "Next"
+    );
+    let warnings = registry.warnings();
+    assert!(warnings[0].contains("nobody/x"), "{warnings:?}");
+    assert!(registry.knows_provider("anthropic") && !registry.knows_provider("nobody"));
 }
