@@ -41,6 +41,13 @@ pub trait CredentialSource: Send + Sync + fmt::Debug {
     /// The credential to use now.
     fn credential(&self) -> CredentialFuture<'_>;
 
+    /// Another credential after the provider refused `stale` before its time. `None` when there is
+    /// no other.
+    fn renew<'a>(&'a self, stale: &'a Credential) -> RenewalFuture<'a> {
+        let _ = stale;
+        Box::pin(std::future::ready(None))
+    }
+
     /// What a person does when it is refused.
     fn hint(&self) -> String;
 }
@@ -48,6 +55,9 @@ pub trait CredentialSource: Send + Sync + fmt::Debug {
 /// A credential on its way.
 pub type CredentialFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Credential, CredentialError>> + Send + 'a>>;
+
+/// Perhaps another credential, on its way.
+pub type RenewalFuture<'a> = Pin<Box<dyn Future<Output = Option<Credential>> + Send + 'a>>;
 
 /// A credential known from the start.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use stentor_agent::clock::SharedClock;
 use stentor_agent::model::{
@@ -96,29 +97,39 @@ async fn next(state: State) -> Option<(Result<ModelEvent, ModelError>, State)> {
 impl Shared {
     async fn ask(&self, request: &ModelRequest) -> Result<Reading, ModelError> {
         let mut asked = self.asked();
-        let credential = self
-            .endpoint
-            .credentials
+        let credentials = &self.endpoint.credentials;
+        let credential = credentials
             .credential()
             .await
             .map_err(|error| no_credential(&asked, &error))?;
+        let mut response = self.send(request, &credential, &mut asked).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(renewed) = credentials.renew(&credential).await
+        {
+            response = self.send(request, &renewed, &mut asked).await?;
+        }
+        self.check(response, asked).await
+    }
+
+    async fn send(
+        &self,
+        request: &ModelRequest,
+        credential: &Credential,
+        asked: &mut Asked,
+    ) -> Result<reqwest::Response, ModelError> {
         asked.secrets.extend(credential.secret().cloned());
-        let base_url = self.base_url(&credential).to_owned();
-        let call = self.endpoint.wire.encode(
-            Target {
-                info: &self.endpoint.info,
-                credential: &credential,
-                base_url: base_url.trim_end_matches('/'),
-            },
-            request,
-        );
-        let http_request = self.build(call, &asked)?;
-        let limits = *self.http.limits();
-        let sent = timeout(Duration::from_millis(limits.answer_ms), http_request.send()).await;
-        let response = sent
-            .map_err(|_| asked.unanswered(&limits))?
-            .map_err(|error| asked.unreachable(&error))?;
-        self.check(response, asked, limits).await
+        let target = Target {
+            info: &self.endpoint.info,
+            credential,
+            base_url: self.base_url(credential).trim_end_matches('/'),
+        };
+        let call = self.endpoint.wire.encode(target, request);
+        let http_request = self.build(call, asked)?;
+        let limits = self.http.limits();
+        timeout(Duration::from_millis(limits.answer_ms), http_request.send())
+            .await
+            .map_err(|_| asked.unanswered(limits))?
+            .map_err(|error| asked.unreachable(&error))
     }
 
     fn build(&self, call: Call, asked: &Asked) -> Result<reqwest::RequestBuilder, ModelError> {
@@ -156,8 +167,8 @@ impl Shared {
         &self,
         mut response: reqwest::Response,
         asked: Asked,
-        limits: Limits,
     ) -> Result<Reading, ModelError> {
+        let limits = *self.http.limits();
         let status = response.status();
         let is_json = response
             .headers()

@@ -5,7 +5,10 @@ use std::fmt;
 use super::LoginError;
 use super::store::{LoginStore, StoreError, StoredLogin};
 use super::tokens::TokenEndpoint;
-use crate::credential::{Credential, CredentialError, CredentialFuture, CredentialSource};
+use crate::credential::{
+    Credential, CredentialError, CredentialFuture, CredentialSource, RenewalFuture,
+};
+use crate::secret::Secret;
 
 /// A token is refreshed this long before it expires, so that it does not do so under way.
 const MARGIN_MS: u64 = 5 * 60 * 1000;
@@ -57,6 +60,23 @@ impl LoginCredentials {
         }
     }
 
+    /// Refreshes a token that was refused, unless somebody else has done so.
+    async fn renewed(&self, refused: &Secret) -> Result<StoredLogin, LoginError> {
+        let lock = self.store.lock().await?;
+        let login = self
+            .store
+            .get(self.id())?
+            .ok_or_else(|| LoginError::NotBegun {
+                provider: self.id().to_owned(),
+            })?;
+        if login.access != *refused {
+            return Ok(login);
+        }
+        let new = self.endpoint.refresh(&login).await?;
+        self.store.put(&lock, self.id(), &new)?;
+        Ok(new)
+    }
+
     fn stored(&self) -> Result<StoredLogin, CredentialError> {
         let login = self
             .store
@@ -89,18 +109,31 @@ impl LoginCredentials {
 
 impl CredentialSource for LoginCredentials {
     fn credential(&self) -> CredentialFuture<'_> {
+        Box::pin(async move { self.current().await.map(bearer) })
+    }
+
+    fn renew<'a>(&'a self, stale: &'a Credential) -> RenewalFuture<'a> {
         Box::pin(async move {
-            let login = self.current().await?;
-            Ok(Credential::Bearer {
-                token: login.access,
-                account: login.account,
-                base_url: login.base_url,
-            })
+            match self.renewed(stale.secret()?).await {
+                Ok(login) => Some(bearer(login)),
+                Err(error) => {
+                    tracing::debug!(%error, "a token that was refused could not be refreshed");
+                    None
+                }
+            }
         })
     }
 
     fn hint(&self) -> String {
         format!("run `stentor login {}`", self.id())
+    }
+}
+
+fn bearer(login: StoredLogin) -> Credential {
+    Credential::Bearer {
+        token: login.access,
+        account: login.account,
+        base_url: login.base_url,
     }
 }
 

@@ -12,9 +12,11 @@ use stentor_model::credential::{Credential, CredentialError, CredentialSource};
 use stentor_model::http::Http;
 use stentor_model::login::{LoginInput, LoginProvider, LoginStep, LoginStore, Logins, StoredLogin};
 use stentor_model::secret::Secret;
+use stentor_model::wire::Wire;
 
+use crate::scripts::Script;
 use crate::server::{Reply, Request, Server};
-use crate::setup::{NOW_MS, clock};
+use crate::setup::{NOW_MS, clock, endpoint, info, model_at, say, text_of};
 
 fn oauth(server: &Server) -> OAuthConfiguration {
     OAuthConfiguration {
@@ -302,6 +304,42 @@ async fn a_refresh_that_fails_is_harmless_while_the_token_lives_and_clear_when_i
     assert!(matches!(error, CredentialError::Expired { .. }), "{error}");
     assert!(error.to_string().contains("stentor login acme"), "{error}");
     assert!(!format!("{error} {source:?}").contains("old-"), "{error}");
+}
+
+#[tokio::test]
+async fn a_token_refused_before_its_time_is_refreshed_and_the_question_asked_again() {
+    let server =
+        Server::start(
+            |request| match (request.target.as_str(), request.header("authorization")) {
+                ("/token", _) => {
+                    Reply::json(200, r#"{"access_token":"new-access","expires_in":3600}"#)
+                }
+                (_, Some("Bearer new-access")) => {
+                    let script = Script {
+                        text: &["hello"],
+                        ..Script::default()
+                    };
+                    Reply::events(script.in_words_of(Wire::OpenAiChat))
+                }
+                _ => Reply::json(401, r#"{"error":{"message":"revoked"}}"#),
+            },
+        )
+        .await;
+    let folder = tempfile::tempdir().unwrap();
+    expiring(&folder, NOW_MS + 3_600_000).await;
+    let mut endpoint = endpoint(info(Wire::OpenAiChat, server.url("/v1")), Wire::OpenAiChat);
+    endpoint.credentials = Arc::new(logins(oauth(&server), &folder).credentials("acme").unwrap());
+    let model = model_at(endpoint);
+    let (events, error) = say(&model, "hi").await;
+    assert_eq!((error, text_of(&events).as_str()), (None, "hello"));
+    let kept = store(&folder).get("acme").unwrap().unwrap();
+    assert_eq!(
+        (kept.access, kept.refresh),
+        (Secret::new("new-access"), Some(Secret::new("old-refresh")))
+    );
+    let (_, error) = say(&model, "again").await;
+    assert_eq!(error, None);
+    assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]
