@@ -14,6 +14,7 @@ mod edit;
 mod fault;
 mod file;
 mod ls;
+pub mod mcp;
 mod paths;
 mod process;
 mod read;

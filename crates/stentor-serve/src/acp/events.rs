@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{KnownMessage, Message, ToolCall};
+use stentor_agent::message::{Message, ToolCall};
 use stentor_agent::tool::{Plan, PlanStatus, ToolOutput};
 use stentor_agent::usage::Usage;
 use stentor_wire::acp::{ChunkFrames, ChunkKind, method};
@@ -49,6 +49,8 @@ pub(super) struct Encoder {
     pub has_shown_text: bool,
     pub compactions: u64,
     pub has_title: bool,
+    /// True once the prompt of the turn has been seen: the client shows that one itself.
+    pub knows_prompt: bool,
 }
 
 /// The message that is being written.
@@ -120,6 +122,7 @@ impl EventEncoder for Encoder {
             }
             EventKind::Settled { .. } => {
                 self.message = None;
+                self.knows_prompt = false;
                 if let Some(turn) = self.turns.settled(event.seq) {
                     ending::answer(frames, &turn);
                 }
@@ -261,15 +264,14 @@ impl Encoder {
 
     /// A message that was put into the running turn is shown where it went in.
     fn steered(&mut self, number: u64, message: &Message, frames: &mut Vec<u8>) {
-        if let Message::Known(KnownMessage::User(user)) = message
-            && user.steering == Some(true)
-        {
+        let Some(user) = message.as_user() else {
+            return;
+        };
+        if std::mem::replace(&mut self.knows_prompt, true) {
             let id = self.message_id(number);
             self.say(ChunkKind::User, &id, &user.content.text(), frames);
         }
-        if !self.has_title
-            && let Some(user) = message.as_user()
-        {
+        if !self.has_title {
             self.has_title = true;
             let title = super::calls::one_line(&user.content.text());
             if !title.is_empty() {

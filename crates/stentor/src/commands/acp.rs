@@ -12,7 +12,7 @@ pub fn run(agent: Agent, pipes: Pipes) -> Result<u8, String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let options = AcpOptions {
-        tool_servers: None,
+        tool_servers: Some(stentor_tools::mcp::servers()),
         login_arguments: None,
     };
     let status = runtime.block_on(acp::serve(agent, pipes, options));
