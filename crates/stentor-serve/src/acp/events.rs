@@ -64,7 +64,7 @@ impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
         match &event.kind {
             EventKind::RunStarted => self.wake(frames),
-            EventKind::RunEnded(end) => self.run_ended(end, frames),
+            EventKind::RunEnded(end) => self.run_ended(end, event.seq, frames),
             EventKind::AnswerStarted(live) => {
                 self.open_message(live.number());
             }
@@ -118,7 +118,7 @@ impl EventEncoder for Encoder {
                 let text = format!(
                     "{error} Trying again in {seconds} s (attempt {attempt} of {max_attempts})."
                 );
-                self.retrying(&text, frames);
+                self.retrying(&text, event.seq, frames);
             }
             EventKind::Settled { .. } => {
                 self.message = None;
@@ -396,11 +396,11 @@ impl Encoder {
     }
 
     /// Text that was shown cannot be taken back, so the person is told why it begins again.
-    fn retrying(&mut self, text: &str, frames: &mut Vec<u8>) {
+    fn retrying(&mut self, text: &str, seq: u64, frames: &mut Vec<u8>) {
         if self.client.takes_notices {
             self.send_notice(NoticeLevel::Warning, text, frames);
         } else if std::mem::take(&mut self.has_shown_text) {
-            let id = format!("{}-retry", self.message_prefix);
+            let id = format!("{}-retry-{seq}", self.message_prefix);
             self.say(ChunkKind::Thought, &id, text, frames);
         }
     }
@@ -431,7 +431,7 @@ impl Encoder {
     }
 
     /// A model call that failed is never a silent end of a turn (section 6.5).
-    fn run_ended(&mut self, end: &RunEnd, frames: &mut Vec<u8>) {
+    fn run_ended(&mut self, end: &RunEnd, seq: u64, frames: &mut Vec<u8>) {
         self.turns.ran(&end.outcome, &end.usage);
         if end.will_retry {
             return;
@@ -439,7 +439,7 @@ impl Encoder {
         if let RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } =
             &end.outcome
         {
-            let id = format!("{}-end", self.message_prefix);
+            let id = format!("{}-end-{seq}", self.message_prefix);
             self.say(ChunkKind::Agent, &id, message, frames);
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct OpenSession {
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
     pub commands: Vec<CommandInfo>,
+    /// Makes the ids of messages unique among all processes that ever opened the session.
+    pub message_prefix: String,
     servers: Option<Arc<dyn StartedServers>>,
     tasks: Mutex<Tasks>,
 }
@@ -115,6 +117,7 @@ impl Opener {
         let settings = Settings::of(self.agent.models(), &state);
         let turns = Turns::default();
         let viewer = CallViewer::new(&wanted.cwd, &tools);
+        let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
             client: self.client,
@@ -123,7 +126,7 @@ impl Opener {
             notes: place.notes(),
             settings: settings.clone(),
             asking: Asking::new(session.clone(), self.outbound.clone()),
-            message_prefix: format!("{:08x}", self.agent.environment().clock.random()),
+            message_prefix: message_prefix.clone(),
             cost: stats.total_usage.cost.total,
             is_quiet,
             held: Vec::new(),
@@ -160,6 +163,7 @@ impl Opener {
             turns,
             place,
             commands: commands::builtins(),
+            message_prefix,
             servers,
             tasks: Mutex::new(Tasks {
                 pump: None,
