@@ -127,13 +127,13 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Login { provider }), _) => {
-            let logins = job.models.network().logins();
+            let logins = job.models.registry().logins();
             let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.network().logins();
+            let logins = job.models.registry().logins();
             let logout = commands::login::logout(logins, provider, &mut out);
             runtime()?.block_on(logout).map_err(Failure::other)?;
             Ok(0)
@@ -179,11 +179,11 @@ impl Job<'_> {
 
     fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
         let chosen = setup::chosen_model(&self.config, &self.models);
-        for warning in self.models.network().warnings() {
+        for warning in self.models.registry().warnings() {
             let _ = writeln!(io::stderr(), "warning: {warning}");
         }
         let json = self.args.ask.json;
-        let listed = commands::models::listed(&self.models);
+        let listed = self.models.registry().list();
         Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 

@@ -24,7 +24,7 @@ use crate::config::suggest::nearest;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
 };
-use crate::models::Models;
+use crate::models::{Guide, Models};
 
 /// The environment the program was started in.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -172,6 +172,7 @@ pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> 
     );
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
+    sources.plugged = vec![Arc::new(Guide::default())];
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
 
