@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::session::queues::QueueKind;
-use crate::store::StoreError;
+use crate::store::{CONSUMED_BY_TOOLS, EntryKind, StoreError};
 use crate::tool::ToolHost;
 use crate::turn::{ModelCall, Refusal, Request, Why};
+use crate::usage::Usage;
 
 impl Actor {
     pub(super) async fn serve(&mut self, request: Request) {
@@ -43,6 +44,10 @@ impl Actor {
                     sum.add(&usage);
                     *turns += 1;
                 }
+            }
+            Request::ConsumedByTools { reply } => {
+                let usage = self.consumed_by_tools();
+                answer(reply, usage);
             }
             Request::TakeSteering { reply } => {
                 let taken = self.deliver(QueueKind::Steering);
@@ -100,6 +105,25 @@ impl Actor {
                 host: Arc::clone(&self.host) as Arc<dyn ToolHost>,
             }),
         }
+    }
+
+    /// Counts what tools consumed, on disk too: it is in no message.
+    fn consumed_by_tools(&mut self) -> Usage {
+        let by_tools = self.host.take_consumed();
+        if by_tools.is_zero() {
+            return by_tools;
+        }
+        if let Consumed::Known { usage, .. } = &mut self.consumed {
+            usage.add(&by_tools);
+        }
+        let kind = EntryKind::Custom {
+            custom_type: CONSUMED_BY_TOOLS.to_owned(),
+            data: serde_json::to_value(by_tools).ok(),
+        };
+        if let Err(error) = self.append(kind, false) {
+            tracing::warn!(%error, "what tools consumed could not be recorded");
+        }
+        by_tools
     }
 
     fn budget_reached(&mut self) -> Option<Why> {
