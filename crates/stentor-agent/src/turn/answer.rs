@@ -79,11 +79,10 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
     };
     drop(stream);
     let answer = writing.finish(end);
+    // A model that says nothing of its usage still made a call, which budgets count. When the
+    // session is closed under the run, the next request to it ends the run.
     let usage = answer.message.usage;
-    if !usage.is_zero() {
-        // When the session is closed under the run, the next request to it ends the run.
-        link.tell(Request::Consumed { usage }).await.ok();
-    }
+    link.tell(Request::Consumed { usage }).await.ok();
     answer
 }
 
