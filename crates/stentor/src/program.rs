@@ -10,16 +10,17 @@ use clap::Parser;
 use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, Command};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::log;
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::rpc;
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -29,6 +30,10 @@ const FAILED: u8 = 1;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(status) = rpc::run_if_meant(&words) {
+        return status;
+    }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) => {
@@ -37,7 +42,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
-    log_to_stderr(args.verbose);
+    log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
         Ok(pipes) => with_pipes(&args, pipes),
         Err(error) => Err(Failure::other(format!(
@@ -171,6 +176,7 @@ impl Job<'_> {
             models: Arc::clone(&self.models),
             // Nobody is there to be asked.
             permission_mode: PermissionMode::All,
+            subagents: false,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);
@@ -265,17 +271,4 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
-}
-
-/// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.
-fn log_to_stderr(verbose: bool) {
-    let usual = if verbose { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .without_time()
-        .with_target(false)
-        .try_init();
 }

@@ -416,6 +416,7 @@ impl Actor {
                 let stats = self.stats().map(Box::new);
                 answer(reply, stats);
             }
+            Command::Tools { reply } => answer(reply, Arc::clone(&self.specs)),
             Command::Messages { reply } => answer(reply, self.conversation.messages()),
             Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
             Command::Entries { reply } => answer(reply, self.entries()),
