@@ -25,5 +25,6 @@ pub mod session;
 pub mod store;
 pub mod system_prompt;
 pub mod tool;
+pub mod tool_servers;
 pub mod turn;
 pub mod usage;

@@ -40,6 +40,8 @@ pub struct Args {
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve a client that speaks the Agent Client Protocol
+    Acp,
     /// List the stored sessions of this folder
     Sessions {
         /// Of all folders

@@ -28,6 +28,9 @@ const USAGE: u8 = 2;
 /// Exit status for everything else that went wrong.
 const FAILED: u8 = 1;
 
+/// The stance where nobody is there to be asked.
+const UNASKED: PermissionMode = PermissionMode::All;
+
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
@@ -105,7 +108,8 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
         Some(
-            Command::Sessions { .. }
+            Command::Acp
+            | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
             | Command::Models { .. }
@@ -127,6 +131,13 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
+        (Some(Command::Acp), _) => {
+            let pipes = Pipes {
+                stdin: stdin.into(),
+                stdout: out.into(),
+            };
+            commands::acp::run(job.agent(PermissionMode::Ask), pipes).map_err(Failure::other)
+        }
         (Some(Command::Config), _) => {
             Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
         }
@@ -145,7 +156,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
-            let file = job.agent().find(session);
+            let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
             commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
                 .map_err(Failure::other)?;
@@ -170,12 +181,12 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn agent(&self) -> stentor_agent::agent::Agent {
+    /// An agent whose sessions take this stance where nobody chose one.
+    fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
             models: Arc::clone(&self.models),
-            // Nobody is there to be asked.
-            permission_mode: PermissionMode::All,
+            permission_mode,
             subagents: false,
             clock: setup::system_clock(),
         };
@@ -195,7 +206,7 @@ impl Job<'_> {
 
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed = self.agent().list(folder);
+        let listed = self.agent(UNASKED).list(folder);
         let json = self.args.ask.json;
         Failure::printing(commands::sessions::run(&listed, all, json, out))
     }
@@ -212,7 +223,7 @@ impl Job<'_> {
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
         }
-        let agent = self.agent();
+        let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),

@@ -1,5 +1,6 @@
 //! What the program can do, one module for each.
 
+pub mod acp;
 pub mod ask;
 pub mod config;
 pub mod describe;
