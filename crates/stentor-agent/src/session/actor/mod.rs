@@ -35,7 +35,8 @@ use crate::conversation::Conversation;
 use crate::event::{CompactionResult, EventKind, InterruptMode, NoticeLevel, StateChange};
 use crate::hub::Hub;
 use crate::message::{ContentBlock, Message};
-use crate::policy::Policy;
+use crate::policy::{AnswerKeeper, Policy};
+use crate::sandbox::SandboxState;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
 use crate::tool::{Place, Tool, ToolHost, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
@@ -70,6 +71,8 @@ pub(super) struct Actor {
     settings: Settings,
     waiting: WaitingMessages,
     policy: Policy,
+    answer_keeper: Option<Arc<dyn AnswerKeeper>>,
+    sandbox: Arc<SandboxState>,
 
     cwd: Arc<Path>,
     system_prompt: Arc<str>,
@@ -177,6 +180,8 @@ impl Actor {
             settings: Settings::new(&environment, &options),
             waiting: WaitingMessages::default(),
             policy: options.policy.clone(),
+            answer_keeper: options.answer_keeper.clone(),
+            sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),
             system_prompt: Arc::clone(&options.system_prompt),
             tools: Arc::new([]),
@@ -387,7 +392,7 @@ impl Actor {
                 answer: given,
                 reply,
             } => {
-                let result = self.answer_question(id, given);
+                let result = self.answer_question(id, given).await;
                 answer(reply, result);
             }
             Command::SetName { name, reply } => {
