@@ -13,13 +13,15 @@ use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::sandbox::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -29,7 +31,12 @@ const FAILED: u8 = 1;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(words) {
+    let mut words = words.into_iter().peekable();
+    let name = words.next();
+    if words.next_if(|word| word == HELPER_WORD).is_some() {
+        return run_helper(words);
+    }
+    let args = match Args::try_parse_from(name.into_iter().chain(words)) {
         Ok(args) => args,
         Err(error) => {
             // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
@@ -103,6 +110,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
+            | Command::Permissions { .. }
             | Command::Models { .. },
         )
         | None => {}
@@ -119,8 +127,16 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     };
     match (&args.command, &args.ask.prompt) {
         (Some(Command::Config), _) => {
-            Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
+            let sandbox = setup::sandbox_state(&job.config, &job.cwd);
+            let json = args.ask.json;
+            Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
+        (Some(Command::Permissions { action, all }), _) => match action {
+            None => job.permissions(*all, &mut out),
+            Some(PermissionsAction::Forget { numbers, project }) => {
+                job.forget(numbers, *project, &mut out)
+            }
+        },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
@@ -170,6 +186,41 @@ impl Job<'_> {
         ))
     }
 
+    fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+        let project = locate::project_root(&self.cwd);
+        let answers = match (setup::kept_answers(&self.config), all) {
+            (None, _) => Ok(Vec::new()),
+            (Some(answers), true) => answers.all(),
+            (Some(answers), false) => answers.of_project(project),
+        };
+        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let permissions = Permissions {
+            config: &self.config,
+            project,
+            answers: &answers,
+            all_projects: all,
+            sandbox: &setup::sandbox_state(&self.config, &self.cwd),
+        };
+        Failure::printing(match self.args.ask.json {
+            true => permissions.print_json(out),
+            false => permissions.print(out),
+        })
+    }
+
+    fn forget(&self, numbers: &[u64], project: bool, out: &mut File) -> Result<u8, Failure> {
+        let Some(answers) = setup::kept_answers(&self.config) else {
+            return Err(Failure::other(
+                "there is no folder with remembered answers, since HOME is not set",
+            ));
+        };
+        let forgotten = match project {
+            true => answers.forget_project(locate::project_root(&self.cwd)),
+            false => answers.forget(numbers),
+        };
+        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
+    }
+
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
         let listed = self.agent().list(folder);
@@ -188,6 +239,11 @@ impl Job<'_> {
                 err,
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
+        }
+        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
+            for gap in &sandbox.gaps {
+                let _ = writeln!(err, "warning: sandbox: {gap}");
+            }
         }
         let agent = self.agent();
         let no_color = setup::variable("NO_COLOR");

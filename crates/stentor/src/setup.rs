@@ -9,15 +9,20 @@ use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
+use stentor_tools::sandbox::CommandSandbox;
 
 use crate::choose_model::{ChosenModel, choose_model};
+use crate::config::locate;
 use crate::config::suggest::nearest;
 use crate::config::{self, Config, ConfigErrors, Layer, Platform, Settings, Source, Surroundings};
+use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::models::Models;
+use crate::sandbox::sandbox;
 
 /// The environment the program was started in.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -57,13 +62,16 @@ impl Defaults {
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
-        let tools = chosen_tools(settings)?;
+        let sandbox = sandbox(config, cwd, &spill_dir(config))?;
+        let tools = chosen_tools(settings, sandbox.commands)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode);
+        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.sandbox = Arc::new(sandbox.state);
+        self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
         options.follow_up_mode = settings.follow_up_mode.value;
         options.interrupt_mode = settings.interrupt_mode.value;
@@ -84,6 +92,27 @@ impl Defaults {
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
         Ok(options)
+    }
+
+    /// What was answered with "always" in this project before, and where new answers go.
+    fn remember_answers(&self, options: &mut SessionOptions, config: &Config, cwd: &Path) {
+        let Some(answers) = kept_answers(config) else {
+            return;
+        };
+        let project = locate::project_root(cwd);
+        match answers.of_project(project) {
+            Ok(kept) => {
+                let remembered = kept.into_iter().map(|kept| kept.answer).collect();
+                let policy = std::mem::take(&mut options.policy);
+                options.policy = policy.with_remembered(remembered);
+            }
+            Err(error) => tracing::warn!("no remembered answers: {error}"),
+        }
+        options.answer_keeper = Some(Arc::new(ProjectAnswers {
+            answers,
+            project: project.to_owned(),
+            clock: Arc::clone(&self.clock),
+        }));
     }
 
     fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
@@ -178,8 +207,22 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
-fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
-    let all = stentor_tools::builtin_tools();
+/// The sandbox that sessions in `cwd` have, or why they would not start.
+pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String> {
+    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.state)
+}
+
+/// The file with remembered answers. Without a folder for data there is none.
+pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
+    let data_dir = config.settings.data_dir.as_ref()?;
+    Some(KeptAnswers::in_folder(&data_dir.value))
+}
+
+fn chosen_tools(
+    settings: &Settings,
+    sandbox: Option<CommandSandbox>,
+) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let all = stentor_tools::tools_in_sandbox(sandbox);
     let Some(wanted) = &settings.tools else {
         return Ok(all);
     };

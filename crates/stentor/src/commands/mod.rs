@@ -5,4 +5,5 @@ pub mod config;
 pub mod describe;
 pub mod export;
 pub mod models;
+pub mod permissions;
 pub mod sessions;

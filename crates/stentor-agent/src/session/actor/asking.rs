@@ -20,6 +20,16 @@ pub(super) struct OpenQuestion {
 }
 
 impl Actor {
+    /// Says openly what of the sandbox does not hold.
+    pub(super) fn tell_sandbox_gaps(&self) {
+        for gap in &self.sandbox.gaps {
+            self.hub.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: format!("sandbox: {gap}"),
+            });
+        }
+    }
+
     pub(super) fn permit(
         &mut self,
         call: Arc<ToolCall>,

@@ -216,6 +216,7 @@ impl Actor {
             None => actor.note_beginning()?,
         }
         actor.host.set_model(actor.settings.info().cloned());
+        actor.tell_sandbox_gaps();
         if matches!(options.storage, Storage::FolderAtOnce(_)) {
             actor.record.keep(&*actor.environment.clock)?;
         }
