@@ -11,8 +11,9 @@ use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::log;
@@ -21,6 +22,7 @@ use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::rpc;
+use crate::sandbox::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -34,6 +36,9 @@ const UNASKED: PermissionMode = PermissionMode::All;
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == HELPER_WORD) {
+        return run_helper(words.into_iter().skip(2));
+    }
     if let Some(status) = rpc::run_if_meant(&words) {
         return status;
     }
@@ -112,6 +117,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
+            | Command::Permissions { .. }
             | Command::Models { .. }
             | Command::Login { .. }
             | Command::Logout { .. },
@@ -139,8 +145,16 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             commands::acp::run(job.agent(PermissionMode::Ask), pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
-            Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
+            let sandbox = setup::sandbox_state(&job.config, &job.cwd);
+            let json = args.ask.json;
+            Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
+        (Some(Command::Permissions { action, all }), _) => match action {
+            None => job.permissions(*all, &mut out),
+            Some(PermissionsAction::Forget { numbers, project }) => {
+                job.forget(numbers, *project, &mut out)
+            }
+        },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Login { provider }), _) => {
             let logins = job.models.registry().logins();
@@ -204,6 +218,41 @@ impl Job<'_> {
         Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 
+    fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+        let project = locate::project_root(&self.cwd);
+        let answers = match (setup::kept_answers(&self.config), all) {
+            (None, _) => Ok(Vec::new()),
+            (Some(answers), true) => answers.all(),
+            (Some(answers), false) => answers.of_project(project),
+        };
+        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let permissions = Permissions {
+            config: &self.config,
+            project,
+            answers: &answers,
+            all_projects: all,
+            sandbox: &setup::sandbox_state(&self.config, &self.cwd),
+        };
+        Failure::printing(match self.args.ask.json {
+            true => permissions.print_json(out),
+            false => permissions.print(out),
+        })
+    }
+
+    fn forget(&self, numbers: &[u64], project: bool, out: &mut File) -> Result<u8, Failure> {
+        let Some(answers) = setup::kept_answers(&self.config) else {
+            return Err(Failure::other(
+                "there is no folder with remembered answers, since HOME is not set",
+            ));
+        };
+        let forgotten = match project {
+            true => answers.forget_project(locate::project_root(&self.cwd)),
+            false => answers.forget(numbers),
+        };
+        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
+    }
+
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
         let listed = self.agent(UNASKED).list(folder);
@@ -222,6 +271,11 @@ impl Job<'_> {
                 err,
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
+        }
+        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
+            for gap in &sandbox.gaps {
+                let _ = writeln!(err, "warning: sandbox: {gap}");
+            }
         }
         let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use super::program::ShellProgram;
 use super::supervisor;
@@ -31,10 +31,8 @@ impl Group {
     ) -> io::Result<(Child, Self)> {
         let errors = output.try_clone()?;
         let (child, id, mark) = supervisor::start(|mark| {
-            let child = Command::new(program.path())
-                .arg("-c")
-                .arg(command)
-                .current_dir(cwd)
+            let child = program
+                .command(command, cwd)
                 .env(supervisor::MARK_NAME, mark)
                 .stdin(Stdio::null())
                 .stdout(Stdio::from(output))

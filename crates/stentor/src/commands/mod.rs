@@ -7,4 +7,5 @@ pub mod describe;
 pub mod export;
 pub mod login;
 pub mod models;
+pub mod permissions;
 pub mod sessions;

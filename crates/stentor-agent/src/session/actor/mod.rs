@@ -38,7 +38,8 @@ use crate::event::{
 use crate::hub::Hub;
 use crate::message::{ContentBlock, Message};
 use crate::model::ModelErrorKind;
-use crate::policy::Policy;
+use crate::policy::{AnswerKeeper, Policy};
+use crate::sandbox::SandboxState;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
 use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
@@ -73,6 +74,8 @@ pub(super) struct Actor {
     settings: Settings,
     waiting: WaitingMessages,
     policy: Policy,
+    answer_keeper: Option<Arc<dyn AnswerKeeper>>,
+    sandbox: Arc<SandboxState>,
 
     cwd: Arc<Path>,
     system_prompt: Arc<str>,
@@ -183,6 +186,8 @@ impl Actor {
             settings: Settings::new(&environment, &options),
             waiting: WaitingMessages::default(),
             policy: options.policy.clone(),
+            answer_keeper: options.answer_keeper.clone(),
+            sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),
             system_prompt: Arc::clone(&options.system_prompt),
             tools: Arc::new([]),
@@ -211,6 +216,7 @@ impl Actor {
             None => actor.note_beginning()?,
         }
         actor.host.set_model(actor.settings.info().cloned());
+        actor.tell_sandbox_gaps();
         if matches!(options.storage, Storage::FolderAtOnce(_)) {
             actor.record.keep(&*actor.environment.clock)?;
         }
@@ -402,7 +408,7 @@ impl Actor {
                 answer: given,
                 reply,
             } => {
-                let result = self.answer_question(id, given);
+                let result = self.answer_question(id, given).await;
                 answer(reply, result);
             }
             Command::SetName { name, reply } => {
