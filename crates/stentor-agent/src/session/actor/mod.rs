@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{Command, Reply, Started};
@@ -314,6 +314,12 @@ impl Actor {
                 answer(reply, promoted);
             }
             Command::Abort { reply } => self.abort(reply),
+            Command::AbortAndPrompt { content, reply } => {
+                // The answer to the prompt says that the abort is over too.
+                let (nobody_waits, _) = oneshot::channel();
+                self.abort(nobody_waits);
+                self.prompt(content, reply).await;
+            }
             Command::AbortRetry => {
                 if let Some(activity) = &self.activity {
                     activity.cancel_retry.notify_waiters();
