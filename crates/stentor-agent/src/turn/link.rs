@@ -58,7 +58,6 @@ impl Signals {
 }
 
 /// What a run asks of the actor.
-#[expect(clippy::large_enum_variant, reason = "a handful exist at a time")]
 pub(crate) enum Request {
     /// Puts messages into the conversation and on disk, in one go. With `sync` the answer comes
     /// when they would survive a power cut.
