@@ -74,12 +74,7 @@ fn bursts() -> impl Strategy<Value = Vec<Burst>> {
 fn answers() -> impl Strategy<Value = Vec<Says>> {
     let wait = prop_oneof![Just(0), 1_u64..80];
     let tool = (
-        prop_oneof![
-            Just("look"),
-            Just("act"),
-            Just("deaf"),
-            Just("nosuch")
-        ],
+        prop_oneof![Just("look"), Just("act"), Just("deaf"), Just("nosuch")],
         wait.clone(),
     );
     let says = prop_oneof![
