@@ -4,8 +4,10 @@
 //! visit every dialect. A dialect that has no word for an event says nothing.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
 use crate::message::{Message, ToolCall};
 use crate::model::{ModelErrorKind, ModelInfo, ThinkingLevel};
@@ -125,6 +127,113 @@ pub enum EventKind {
         level: NoticeLevel,
         message: String,
     },
+    /// A question to a person that is no permission.
+    DialogAsked {
+        id: u64,
+        dialog: Arc<Dialog>,
+    },
+    DialogClosed {
+        id: u64,
+        close: DialogClose,
+    },
+    /// A line about something that goes on. Without text the line goes away.
+    Status {
+        key: String,
+        text: Option<String>,
+    },
+    /// Lines shown beside the editor. Without lines the widget goes away.
+    Widget {
+        key: String,
+        lines: Option<Vec<String>>,
+        placement: WidgetPlacement,
+    },
+    /// The title of the client's window.
+    Title(String),
+    /// Text for the client's input box.
+    EditorText(String),
+    /// The slash commands there are.
+    CommandsChanged(Arc<[CommandInfo]>),
+    SubagentStarted(Arc<Subagent>),
+    /// What a subagent is doing, for people.
+    SubagentProgress {
+        agent: Arc<Subagent>,
+        status: String,
+    },
+    SubagentEnded {
+        agent: Arc<Subagent>,
+        end: Arc<SubagentEnd>,
+    },
+    /// Rules matched what the model was writing: the stream was stopped, the rules go in, and it
+    /// goes on.
+    RulesTriggered(Arc<[Rule]>),
+    /// The agent stopped with things still to do and is reminded of them.
+    PlanReminder {
+        plan: Arc<Plan>,
+        attempt: u32,
+        max_attempts: u32,
+    },
+    ExtensionFailed {
+        extension: String,
+        /// What it was doing.
+        event: String,
+        error: String,
+    },
+}
+
+/// A slash command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandInfo {
+    /// Without the slash.
+    pub name: String,
+    pub description: Option<String>,
+    /// What may follow the name, for people.
+    pub hint: Option<String>,
+    pub source: CommandSource,
+    /// The file it comes from.
+    pub path: Option<PathBuf>,
+}
+
+/// Where a slash command comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandSource {
+    Builtin,
+    Extension,
+    Prompt,
+    Skill,
+    McpPrompt,
+}
+
+/// A subagent at work for a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subagent {
+    /// Unique and growing within the process.
+    pub id: u64,
+    pub name: String,
+    pub task: String,
+    /// The call that delegates to it.
+    pub call_id: String,
+}
+
+/// How a subagent ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubagentEnd {
+    /// What it reported, or why it failed.
+    pub result: String,
+    pub failed: bool,
+    pub duration_ms: u64,
+    pub usage: Usage,
+}
+
+/// A rule that watches what a model writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    pub name: String,
+    pub path: PathBuf,
+    /// What the model is told when the rule matches.
+    pub content: String,
+    pub description: Option<String>,
+    /// The patterns that trigger it.
+    pub condition: Vec<String>,
 }
 
 /// How a run ended.

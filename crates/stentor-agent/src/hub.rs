@@ -373,7 +373,15 @@ impl Subscription {
 
     /// The next event, if one is waiting.
     pub fn try_next(&mut self) -> Option<Event> {
+        self.try_next_up_to(u64::MAX)
+    }
+
+    /// The next event, if one is waiting whose number is at most `seq`.
+    pub fn try_next_up_to(&mut self, seq: u64) -> Option<Event> {
         let mut waiting = self.queue.lock();
+        if waiting.front()?.seq > seq {
+            return None;
+        }
         let was_full = waiting.len() >= QUEUE_EVENTS;
         let event = waiting.pop_front()?;
         drop(waiting);

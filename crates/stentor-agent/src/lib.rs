@@ -7,10 +7,14 @@
 //! are the vocabulary; [`session`] owns the state; [`turn`] is what happens in a run; [`store`] is
 //! what is on disk.
 
+pub mod agent;
 pub mod arguments;
 pub mod clock;
+pub mod context_files;
 pub mod conversation;
+pub mod dialog;
 pub mod event;
+pub mod export;
 pub mod hub;
 pub mod live;
 pub mod message;
@@ -19,6 +23,7 @@ pub mod permission;
 pub mod policy;
 pub mod session;
 pub mod store;
+pub mod system_prompt;
 pub mod tool;
 pub mod turn;
 pub mod usage;

@@ -34,6 +34,14 @@ pub trait ModelRegistry: Send + Sync {
     /// A model by provider and id, whether or not there are credentials for it.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>>;
 
+    /// A model by the name people use: `provider/id`, or the id alone.
+    fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
+        let full = name
+            .split_once('/')
+            .and_then(|(provider, id)| self.find(provider, id));
+        full.or_else(|| self.available().into_iter().find(|info| info.id == name))
+    }
+
     /// A usable model, or why it cannot be used.
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
 }

@@ -83,14 +83,14 @@ impl Usage {
 
     /// Adds another call's usage. A cache split stays unknown until some call reports one.
     pub fn add(&mut self, other: &Usage) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
         add_known(&mut self.cache_write_5m, other.cache_write_5m);
         add_known(&mut self.cache_write_1h, other.cache_write_1h);
         add_known(&mut self.reasoning, other.reasoning);
-        self.total_tokens += other.total_tokens;
+        self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
         self.cost.input += other.cost.input;
         self.cost.output += other.cost.output;
         self.cost.cache_read += other.cost.cache_read;
@@ -115,7 +115,7 @@ impl Usage {
 
 fn add_known(sum: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0) + more);
+        *sum = Some(sum.unwrap_or(0).saturating_add(more));
     }
 }
 

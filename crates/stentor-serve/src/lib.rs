@@ -1,1 +1,12 @@
-//! See Cargo.toml.
+//! The dialects: one protocol each, between the wire and the agent.
+//!
+//! What all of them share is here: [`stdio`] takes the process's pipes for itself, [`input`] turns
+//! stdin into lines, [`output`] owns stdout, and [`pump`] brings a session's events and the
+//! answers to commands onto the wire in the order in which they must appear.
+
+pub mod input;
+pub mod output;
+pub mod pump;
+pub mod signals;
+pub mod stdio;
+pub mod synaps;

@@ -1,1 +1,82 @@
-//! See Cargo.toml.
+//! The built-in tools, and the shell that runs commands for the user.
+//!
+//! Names, parameters, limits and result texts are those of pi's tools, because clients show calls
+//! and results by them. Each tool is one module; `process` is how commands run and end,
+//! `search` what `grep` and `find` share, `truncation` how much of a long text is shown.
+
+use std::sync::Arc;
+
+use stentor_agent::tool::{Shell, Tool};
+
+mod bash;
+mod call;
+mod edit;
+mod fault;
+mod file;
+mod ls;
+mod paths;
+mod process;
+mod read;
+mod search;
+mod shell;
+#[cfg(test)]
+mod testing;
+mod todo;
+mod truncation;
+mod write;
+
+/// The tools a session has unless it is told otherwise.
+pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
+
+/// Every built-in tool, in the order [`builtin_tools`] gives them.
+pub const ALL_TOOLS: [&str; 8] = [
+    "read", "bash", "edit", "write", "grep", "find", "ls", "todo",
+];
+
+/// One of each built-in tool.
+pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
+    let program = process::ShellProgram::of_this_machine();
+    vec![
+        Arc::new(read::Read::default()),
+        Arc::new(bash::Bash::new(program)),
+        Arc::new(edit::Edit::default()),
+        Arc::new(write::Write::default()),
+        Arc::new(search::Grep::default()),
+        Arc::new(search::Find::default()),
+        Arc::new(ls::Ls::default()),
+        Arc::new(todo::Todo::default()),
+    ]
+}
+
+/// The shell of this machine, for commands on the user's behalf.
+pub fn local_shell() -> Arc<dyn Shell> {
+    Arc::new(shell::LocalShell::new(
+        process::ShellProgram::of_this_machine(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_names_is_the_list_of_tools() {
+        let tools = builtin_tools();
+        let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        assert_eq!(names, ALL_TOOLS);
+        assert!(DEFAULT_TOOLS.iter().all(|name| ALL_TOOLS.contains(name)));
+    }
+
+    #[test]
+    fn every_schema_is_an_object_whose_required_names_it_describes() {
+        for tool in builtin_tools() {
+            let parameters = &tool.spec().parameters;
+            assert_eq!(parameters["type"], "object", "{}", tool.spec().name);
+            let required = parameters["required"].as_array().unwrap();
+            for name in required {
+                let name = name.as_str().unwrap();
+                assert!(parameters["properties"].get(name).is_some(), "{name}");
+            }
+        }
+    }
+}

@@ -1,1 +1,15 @@
-//! See Cargo.toml.
+//! The bytes and the frames: how a line is cut out of a byte stream, and how EDN and JSON-RPC are
+//! read from it and written to it.
+//!
+//! **Here:** [`framing`] (lines, the size limit, UTF-8), [`edn`] (a reader of full EDN, a writer of
+//! the subset that the frontend reads back), [`jsonrpc`] (envelopes and ids).
+//!
+//! **Deliberately absent:** IO, async, clocks, logging, and every agent concept. Functions take
+//! bytes and give values, or take values and append bytes to the caller's buffer; who reads, who
+//! writes and who adds the newline is decided elsewhere. Nothing in this crate panics on input,
+//! whatever the input is.
+
+pub mod edn;
+pub mod framing;
+pub mod jsonrpc;
+pub mod synaps;

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use super::error::SessionError;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use crate::dialog::DialogAnswer;
 use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
@@ -90,6 +91,11 @@ pub(super) enum Command {
         id: u64,
         answer: PermissionAnswer,
         reply: Reply<Result<(), SessionError>>,
+    },
+    AnswerDialog {
+        id: u64,
+        answer: DialogAnswer,
+        reply: Reply<bool>,
     },
     SetName {
         name: String,

@@ -6,11 +6,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply};
+use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::options::{Environment, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
-use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::dialog::{Dialog, DialogAnswer};
+use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
 use crate::hub::{Hub, Missed, Subscription};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
@@ -24,6 +26,7 @@ pub struct Session {
     id: Arc<str>,
     commands: mpsc::Sender<Command>,
     hub: Hub,
+    dialogs: Arc<Dialogs>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -56,9 +59,14 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let actor = Actor::new(environment, options, beginning, receiver)?;
-        let (id, hub) = (actor.id(), actor.hub());
+        let (id, hub, dialogs) = (actor.id(), actor.hub(), actor.dialogs());
         tokio::spawn(actor.live());
-        Ok(Self { id, commands, hub })
+        Ok(Self {
+            id,
+            commands,
+            hub,
+            dialogs,
+        })
     }
 
     /// Its id.
@@ -255,6 +263,23 @@ impl Session {
     ) -> Result<(), SessionError> {
         self.ask(|reply| Command::AnswerPermission { id, answer, reply })
             .await?
+    }
+
+    /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked; dropping the
+    /// future withdraws the question.
+    pub async fn ask_dialog(&self, dialog: Dialog) -> DialogAnswer {
+        Arc::clone(&self.dialogs).ask(dialog).await
+    }
+
+    /// Answers a question. False when no such question is open: it was answered or timed out.
+    pub async fn answer_dialog(&self, id: u64, answer: DialogAnswer) -> Result<bool, SessionError> {
+        self.ask(|reply| Command::AnswerDialog { id, answer, reply })
+            .await
+    }
+
+    /// Tells every subscriber something: a status, a widget, a notice, a subagent's progress.
+    pub fn publish(&self, event: EventKind) {
+        self.hub.publish(event);
     }
 
     /// Names the session.

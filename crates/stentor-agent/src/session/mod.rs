@@ -5,6 +5,7 @@
 
 mod actor;
 mod command;
+mod dialogs;
 mod error;
 mod handle;
 mod options;

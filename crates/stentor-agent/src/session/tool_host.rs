@@ -1,39 +1,109 @@
 //! What a running tool may ask of its session.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::{mpsc, oneshot};
+
+use super::dialogs::Dialogs;
+use crate::dialog::Dialog;
 use crate::event::EventKind;
 use crate::hub::Hub;
-use crate::tool::{Plan, ToolHost};
+use crate::message::ToolCall;
+use crate::model::ModelInfo;
+use crate::tool::{DialogFuture, PermitFuture, Plan, ToolHost, ToolSpec, Touches};
+use crate::turn::{Request, Verdict};
+use crate::usage::Usage;
 
-/// The plan, and the way to tell everybody that it changed.
+/// What the tools of a session see of it.
 ///
 /// The plan needs no entry of its own: the tool that sets it puts it into the details of its
 /// result, and a resumed session takes it from there.
 pub(super) struct SessionToolHost {
-    plan: Mutex<Plan>,
     hub: Hub,
+    dialogs: Arc<Dialogs>,
+    requests: mpsc::Sender<Request>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    plan: Plan,
+    model: Option<Arc<ModelInfo>>,
+    consumed: Usage,
 }
 
 impl SessionToolHost {
-    pub fn new(hub: Hub, plan: Plan) -> Self {
+    pub fn new(hub: Hub, dialogs: Arc<Dialogs>, requests: mpsc::Sender<Request>) -> Self {
         Self {
-            plan: Mutex::new(plan),
             hub,
+            dialogs,
+            requests,
+            state: Mutex::default(),
         }
+    }
+
+    /// Takes over a plan without telling anybody.
+    pub fn restore_plan(&self, plan: Plan) {
+        self.lock().plan = plan;
+    }
+
+    pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
+        self.lock().model = model;
+    }
+
+    /// What tools consumed since this was last asked.
+    pub fn take_consumed(&self) -> Usage {
+        std::mem::take(&mut self.lock().consumed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ToolHost for SessionToolHost {
     fn plan(&self) -> Plan {
-        self.plan
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.lock().plan.clone()
     }
 
     fn set_plan(&self, plan: Plan) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan.clone();
+        self.lock().plan = plan.clone();
         self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
+    }
+
+    fn ask(&self, dialog: Dialog) -> DialogFuture {
+        Box::pin(Arc::clone(&self.dialogs).ask(dialog))
+    }
+
+    fn publish(&self, event: EventKind) {
+        self.hub.publish(event);
+    }
+
+    fn model(&self) -> Option<Arc<ModelInfo>> {
+        self.lock().model.clone()
+    }
+
+    fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            let (reply, verdict) = oneshot::channel();
+            let asked = requests
+                .send(Request::Permit {
+                    call,
+                    spec,
+                    touches,
+                    reply,
+                })
+                .await;
+            match (asked, verdict.await) {
+                (Ok(()), Ok(Verdict::Allowed)) => Ok(()),
+                (Ok(()), Ok(Verdict::Denied(why))) => Err(why),
+                _ => Err("The session was closed.".to_owned()),
+            }
+        })
+    }
+
+    fn consumed(&self, usage: Usage) {
+        self.lock().consumed.add(&usage);
     }
 }

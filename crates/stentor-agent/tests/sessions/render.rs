@@ -143,6 +143,8 @@ fn line(kind: &EventKind) -> Option<String> {
         }
         EventKind::PermissionAnswered { id, answer } => format!("    question {id}: {answer:?}"),
         EventKind::Notice { level, message } => format!("notice {level:?}: {message}"),
+        // What goes on beside the conversation is tested where it is made.
+        beside => format!("{beside:?}"),
     })
 }
 

@@ -29,10 +29,13 @@ impl Actor {
             // Nobody would answer a question now, and it would stay open for ever.
             return answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
         }
-        match self.policy.decide(spec, touches, &self.cwd) {
+        match self
+            .policy
+            .decide(&spec.name, spec.effect, touches, &self.cwd)
+        {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
-            Decision::Ask(why) if !self.can_ask => {
+            Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
                     "Not permitted: {why} Nobody is there to be asked; do without it, or end \
                      with a note of what is needed and why."

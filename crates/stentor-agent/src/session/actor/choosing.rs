@@ -70,6 +70,7 @@ impl Actor {
         let (provider, model_id) = (choice.model.provider.clone(), choice.model.id.clone());
         self.append(EntryKind::ModelChange { provider, model_id }, false)?;
         self.settings.model = Some(chosen);
+        self.host.set_model(Some(choice.model.clone()));
         self.changed(StateChange::Model(choice.model.clone()));
         self.set_thinking(choice.thinking)?;
         Ok(())

@@ -24,6 +24,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{Command, Reply, Started};
+use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::options::{Environment, SessionOptions, Storage};
 use super::queues::{QueueKind, WaitingMessages};
@@ -84,7 +85,7 @@ pub(super) struct Actor {
     activity: Option<Activity>,
     /// What begins when the activity that is being stopped is over.
     afterwards: Vec<Afterwards>,
-    can_ask: bool,
+    dialogs: Arc<Dialogs>,
     questions: HashMap<u64, OpenQuestion>,
     next_question: u64,
     bash: HashMap<u64, CancellationToken>,
@@ -166,10 +167,13 @@ impl Actor {
         };
         let id: Arc<str> = Arc::from(record.header().id.as_str());
         let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
+        let dialogs = Arc::new(Dialogs::new(hub.clone()));
+        let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
+        let host = SessionToolHost::new(hub.clone(), Arc::clone(&dialogs), requests.0.clone());
         let mut actor = Self {
-            hub: hub.clone(),
+            hub,
             commands,
-            requests: mpsc::channel(crate::turn::LINK_REQUESTS),
+            requests,
             news: mpsc::channel(NEWS),
             signals: Arc::default(),
             record,
@@ -184,11 +188,11 @@ impl Actor {
             tools: Arc::new([]),
             specs: Arc::new([]),
             place: Arc::clone(&options.place),
-            host: Arc::new(SessionToolHost::new(hub, Plan::default())),
+            host: Arc::new(host),
             retry: options.retry,
             activity: None,
             afterwards: Vec::new(),
-            can_ask: false,
+            dialogs,
             questions: HashMap::new(),
             next_question: 1,
             bash: HashMap::new(),
@@ -206,6 +210,7 @@ impl Actor {
             Some(stored) => actor.restore(stored, &options)?,
             None => actor.note_beginning()?,
         }
+        actor.host.set_model(actor.settings.info().cloned());
         if matches!(options.storage, Storage::FolderAtOnce(_)) {
             actor.record.keep(&*actor.environment.clock)?;
         }
@@ -218,6 +223,10 @@ impl Actor {
 
     pub fn hub(&self) -> Hub {
         self.hub.clone()
+    }
+
+    pub fn dialogs(&self) -> Arc<Dialogs> {
+        Arc::clone(&self.dialogs)
     }
 
     /// Lives until it is closed or nobody holds a handle any more.
@@ -348,7 +357,14 @@ impl Actor {
                 self.policy.set_mode(mode);
                 self.changed(StateChange::PermissionMode(mode));
             }
-            Command::SetCanAsk(can_ask) => self.can_ask = can_ask,
+            Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
+            Command::AnswerDialog {
+                id,
+                answer: given,
+                reply,
+            } => {
+                answer(reply, self.dialogs.answer(id, given));
+            }
             Command::AnswerPermission {
                 id,
                 answer: given,

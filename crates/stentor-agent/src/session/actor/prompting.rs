@@ -185,6 +185,7 @@ impl Actor {
             cancel.cancel();
         }
         self.answer_all_questions(PermissionAnswer::Cancelled);
+        self.dialogs.withdraw_all();
         self.afterwards.clear();
         self.commands.close();
         if let Some(activity) = &self.activity {

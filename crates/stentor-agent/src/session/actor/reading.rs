@@ -80,8 +80,12 @@ impl Actor {
                 turns: totals.assistant_messages,
             };
         }
-        match &self.consumed {
-            Consumed::Known { usage, turns } => Ok((*usage, *turns)),
+        let by_tools = self.host.take_consumed();
+        match &mut self.consumed {
+            Consumed::Known { usage, turns } => {
+                usage.add(&by_tools);
+                Ok((*usage, *turns))
+            }
             Consumed::Unread => Ok((Usage::default(), 0)),
         }
     }

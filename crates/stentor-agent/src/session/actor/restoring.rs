@@ -19,7 +19,6 @@ use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
 use crate::session::settings::ChosenModel;
-use crate::session::tool_host::SessionToolHost;
 use crate::store::{Compaction, Entry, EntryKind};
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
@@ -184,7 +183,7 @@ impl Actor {
             _ => None,
         });
         if let Some(plan) = plan {
-            self.host = Arc::new(SessionToolHost::new(self.hub.clone(), plan));
+            self.host.restore_plan(plan);
         }
     }
 

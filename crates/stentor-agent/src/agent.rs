@@ -1,0 +1,165 @@
+//! The process-wide part: how sessions are started, found again and copied.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::model::ModelRegistry;
+use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
+use crate::store::{self, Listed, StoreError};
+
+/// What a new session in a folder is started with: configuration, context files, tools.
+pub trait SessionDefaults: Send + Sync {
+    /// The options for a session in `cwd`. The error is text for a person.
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String>;
+}
+
+/// Where session files are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionFiles {
+    /// In a folder per working folder, below this one.
+    PerFolder(PathBuf),
+    /// All in this folder.
+    Flat(PathBuf),
+    /// Nowhere.
+    None,
+}
+
+/// Starts and finds sessions. Cheap to clone.
+#[derive(Clone)]
+pub struct Agent {
+    environment: Environment,
+    defaults: Arc<dyn SessionDefaults>,
+    files: Arc<SessionFiles>,
+}
+
+/// What a new session differs in from the defaults of its folder.
+#[derive(Debug, Clone, Default)]
+pub struct NewSession {
+    pub id: Option<String>,
+    /// The session file it was derived from.
+    pub parent_session: Option<String>,
+    /// The file exists at once, not only from the first accepted prompt on.
+    pub file_at_once: bool,
+}
+
+/// Why a session was not started or found.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("{0}")]
+    Defaults(String),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Agent {
+    /// An agent without sessions.
+    pub fn new(
+        environment: Environment,
+        defaults: Arc<dyn SessionDefaults>,
+        files: SessionFiles,
+    ) -> Self {
+        Self {
+            environment,
+            defaults,
+            files: Arc::new(files),
+        }
+    }
+
+    /// The models there are.
+    pub fn models(&self) -> &Arc<dyn ModelRegistry> {
+        &self.environment.models
+    }
+
+    /// What all sessions share.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The options a session in `cwd` would be started with. A dialect changes what it must.
+    pub fn options(&self, cwd: &Path) -> Result<SessionOptions, AgentError> {
+        let mut options = self
+            .defaults
+            .for_folder(cwd)
+            .map_err(AgentError::Defaults)?;
+        options.storage = match self.folder(cwd) {
+            Some(folder) => Storage::Folder(folder),
+            None => Storage::Memory,
+        };
+        Ok(options)
+    }
+
+    /// Starts a session in `cwd`.
+    pub fn start(&self, cwd: &Path, new: NewSession) -> Result<Session, AgentError> {
+        self.start_with(self.options(cwd)?, new)
+    }
+
+    /// Starts a session with options that began as [`Agent::options`].
+    pub fn start_with(
+        &self,
+        mut options: SessionOptions,
+        new: NewSession,
+    ) -> Result<Session, AgentError> {
+        options.id = new.id.or(options.id);
+        options.parent_session = new.parent_session.or(options.parent_session);
+        if let (Storage::Folder(folder), true) = (&options.storage, new.file_at_once) {
+            options.storage = Storage::FolderAtOnce(folder.clone());
+        }
+        Ok(Session::start(self.environment.clone(), options)?)
+    }
+
+    /// Goes on with the session in a file. `options` say what it has that its file does not.
+    pub fn resume(&self, path: &Path, options: SessionOptions) -> Result<Session, AgentError> {
+        let opened = store::open(path)?;
+        Ok(Session::resume(self.environment.clone(), options, opened)?)
+    }
+
+    /// Copies a session up to a point into a new one and starts that.
+    pub async fn fork(
+        &self,
+        session: &Session,
+        point: ForkPoint,
+        options: SessionOptions,
+    ) -> Result<(Session, Option<String>), AgentError> {
+        let (opened, text) = session.fork(point).await?;
+        let forked = Session::resume(self.environment.clone(), options, opened)?;
+        Ok((forked, text))
+    }
+
+    /// Where sessions of `cwd` are kept; `None` when nowhere.
+    pub fn folder(&self, cwd: &Path) -> Option<PathBuf> {
+        match &*self.files {
+            SessionFiles::PerFolder(root) => Some(root.join(store::encoded_cwd(cwd))),
+            SessionFiles::Flat(folder) => Some(folder.clone()),
+            SessionFiles::None => None,
+        }
+    }
+
+    /// The stored sessions, newest first: those of `cwd`, or all.
+    pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
+        match (&*self.files, cwd) {
+            (SessionFiles::None, _) => Vec::new(),
+            (SessionFiles::PerFolder(root), None) => store::list_all(root),
+            (SessionFiles::PerFolder(root), Some(cwd)) => {
+                store::list(&root.join(store::encoded_cwd(cwd)))
+            }
+            (SessionFiles::Flat(folder), cwd) => {
+                let mut listed = store::list(folder);
+                if let Some(cwd) = cwd {
+                    listed.retain(|session| Path::new(&session.cwd) == cwd);
+                }
+                listed
+            }
+        }
+    }
+
+    /// The file of a session by path, id or unique beginning of an id.
+    pub fn find(&self, wanted: &str) -> Result<PathBuf, AgentError> {
+        let root = match &*self.files {
+            SessionFiles::PerFolder(root) | SessionFiles::Flat(root) => root.clone(),
+            SessionFiles::None => PathBuf::new(),
+        };
+        Ok(store::find(&root, wanted)?)
+    }
+}

@@ -1,0 +1,104 @@
+//! Questions to a person and things shown to one, beside the conversation.
+
+use serde::{Deserialize, Serialize};
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialog {
+    pub title: String,
+    pub kind: DialogKind,
+    /// After this long the question answers itself with its default. None: it waits.
+    pub timeout_ms: Option<u64>,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialogKind {
+    /// One of several options. Default: none.
+    Select { options: Vec<DialogOption> },
+    /// Yes or no. Default: no.
+    Confirm { message: String },
+    /// A line of text. Default: none.
+    Input { placeholder: Option<String> },
+    /// A longer text. Default: none.
+    Editor { prefill: Option<String> },
+}
+
+/// One option of a selection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DialogOption {
+    /// What the answer says.
+    pub value: String,
+    /// What the person sees.
+    pub label: String,
+    pub description: Option<String>,
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialogAnswer {
+    /// To a selection, an input or an editor.
+    Value(String),
+    /// To a confirmation.
+    Confirmed(bool),
+    /// Nothing: cancelled, timed out, aborted, or nobody to ask. The asker uses its default.
+    Nothing,
+}
+
+/// How a question was closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialogClose {
+    Answered(DialogAnswer),
+    TimedOut,
+    /// What asked no longer wants to know.
+    Withdrawn,
+}
+
+/// Where a widget is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WidgetPlacement {
+    #[default]
+    AboveEditor,
+    BelowEditor,
+}
+
+impl Dialog {
+    /// The answer made to fit the question: one of the wrong kind counts as none.
+    pub fn fit(&self, answer: DialogAnswer) -> DialogAnswer {
+        match (&self.kind, answer) {
+            (DialogKind::Confirm { .. }, DialogAnswer::Confirmed(yes)) => {
+                DialogAnswer::Confirmed(yes)
+            }
+            (
+                DialogKind::Select { .. } | DialogKind::Input { .. } | DialogKind::Editor { .. },
+                DialogAnswer::Value(value),
+            ) => DialogAnswer::Value(value),
+            _ => DialogAnswer::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_the_wrong_kind_counts_as_none() {
+        let confirm = Dialog {
+            title: "Sure?".into(),
+            kind: DialogKind::Confirm {
+                message: String::new(),
+            },
+            timeout_ms: None,
+        };
+        assert_eq!(
+            confirm.fit(DialogAnswer::Confirmed(true)),
+            DialogAnswer::Confirmed(true)
+        );
+        assert_eq!(
+            confirm.fit(DialogAnswer::Value("yes".into())),
+            DialogAnswer::Nothing
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! The questions a session has open to a person.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::dialog::{Dialog, DialogAnswer, DialogClose};
+use crate::event::EventKind;
+use crate::hub::Hub;
+
+/// Questions that may be open at once. One more is answered with its default.
+const MAX_OPEN: usize = 64;
+
+/// The open questions of a session. Asked by tools, extensions and logins, beside the actor,
+/// because they may wait long.
+pub(super) struct Dialogs {
+    hub: Hub,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    can_ask: bool,
+    next_id: u64,
+    open: HashMap<u64, Open>,
+}
+
+struct Open {
+    dialog: Arc<Dialog>,
+    reply: oneshot::Sender<DialogAnswer>,
+}
+
+impl Dialogs {
+    pub fn new(hub: Hub) -> Self {
+        Self {
+            hub,
+            state: Mutex::default(),
+        }
+    }
+
+    pub fn can_ask(&self) -> bool {
+        self.lock().can_ask
+    }
+
+    pub fn set_can_ask(&self, can_ask: bool) {
+        self.lock().can_ask = can_ask;
+    }
+
+    /// Asks and waits for the answer. Dropping the future withdraws the question.
+    pub async fn ask(self: Arc<Self>, dialog: Dialog) -> DialogAnswer {
+        let dialog = Arc::new(dialog);
+        let Some((id, answer)) = self.open(&dialog) else {
+            return DialogAnswer::Nothing;
+        };
+        let guard = Withdraw { dialogs: &self, id };
+        self.hub.publish(EventKind::DialogAsked {
+            id,
+            dialog: Arc::clone(&dialog),
+        });
+        let given = match dialog.timeout_ms {
+            None => answer.await.ok(),
+            Some(ms) => match tokio::time::timeout(Duration::from_millis(ms), answer).await {
+                Ok(given) => given.ok(),
+                Err(_) => {
+                    guard.dialogs.close(id, DialogClose::TimedOut);
+                    None
+                }
+            },
+        };
+        given.map_or(DialogAnswer::Nothing, |given| dialog.fit(given))
+    }
+
+    /// Answers a question. False when it is not open.
+    pub fn answer(&self, id: u64, given: DialogAnswer) -> bool {
+        self.close(id, DialogClose::Answered(given))
+    }
+
+    /// Closes every question with its default.
+    pub fn withdraw_all(&self) {
+        let mut open: Vec<u64> = self.lock().open.keys().copied().collect();
+        open.sort_unstable();
+        for id in open {
+            self.close(id, DialogClose::Withdrawn);
+        }
+    }
+
+    fn open(&self, dialog: &Arc<Dialog>) -> Option<(u64, oneshot::Receiver<DialogAnswer>)> {
+        let mut state = self.lock();
+        if !state.can_ask || state.open.len() >= MAX_OPEN {
+            return None;
+        }
+        state.next_id += 1;
+        let id = state.next_id;
+        let (reply, answer) = oneshot::channel();
+        state.open.insert(
+            id,
+            Open {
+                dialog: Arc::clone(dialog),
+                reply,
+            },
+        );
+        Some((id, answer))
+    }
+
+    fn close(&self, id: u64, close: DialogClose) -> bool {
+        let Some(open) = self.lock().open.remove(&id) else {
+            return false;
+        };
+        let given = match &close {
+            DialogClose::Answered(given) => open.dialog.fit(given.clone()),
+            DialogClose::TimedOut | DialogClose::Withdrawn => DialogAnswer::Nothing,
+        };
+        self.hub.publish(EventKind::DialogClosed { id, close });
+        // Who asked may have gone away; then nobody misses the answer.
+        open.reply.send(given).ok();
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Withdraws a question that nobody waits for any more. One that was closed stays closed.
+struct Withdraw<'a> {
+    dialogs: &'a Dialogs,
+    id: u64,
+}
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        self.dialogs.close(self.id, DialogClose::Withdrawn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::CountingClock;
+    use crate::dialog::DialogKind;
+
+    fn dialogs() -> Arc<Dialogs> {
+        let hub = Hub::new("s".into(), Arc::new(CountingClock::starting_at(0)));
+        let dialogs = Arc::new(Dialogs::new(hub));
+        dialogs.set_can_ask(true);
+        dialogs
+    }
+
+    fn input(timeout_ms: Option<u64>) -> Dialog {
+        let kind = DialogKind::Input { placeholder: None };
+        Dialog {
+            title: "Name".into(),
+            kind,
+            timeout_ms,
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_reaches_the_asker_once() {
+        let dialogs = dialogs();
+        let asked = tokio::spawn(Arc::clone(&dialogs).ask(input(None)));
+        while !dialogs.answer(1, DialogAnswer::Value("Ada".into())) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(asked.await.unwrap(), DialogAnswer::Value("Ada".into()));
+        assert!(!dialogs.answer(1, DialogAnswer::Value("Bob".into())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_answers_itself_when_its_time_is_up() {
+        let dialogs = dialogs();
+        let mut events = dialogs.hub.subscribe();
+        assert_eq!(
+            Arc::clone(&dialogs).ask(input(Some(500))).await,
+            DialogAnswer::Nothing
+        );
+        assert!(matches!(
+            events.try_next().unwrap().kind,
+            EventKind::DialogAsked { id: 1, .. }
+        ));
+        let close = events.try_next().unwrap().kind;
+        assert!(matches!(
+            close,
+            EventKind::DialogClosed {
+                id: 1,
+                close: DialogClose::TimedOut
+            }
+        ));
+        assert!(events.try_next().is_none());
+    }
+
+    #[tokio::test]
+    async fn with_nobody_to_ask_the_default_comes_at_once() {
+        let dialogs = dialogs();
+        dialogs.set_can_ask(false);
+        assert_eq!(
+            Arc::clone(&dialogs).ask(input(None)).await,
+            DialogAnswer::Nothing
+        );
+    }
+
+    #[tokio::test]
+    async fn a_question_nobody_waits_for_is_withdrawn() {
+        let dialogs = dialogs();
+        let mut events = dialogs.hub.subscribe();
+        let mut asked = Box::pin(Arc::clone(&dialogs).ask(input(None)));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        drop(asked);
+        events.try_next().unwrap();
+        let close = events.try_next().unwrap().kind;
+        assert!(matches!(
+            close,
+            EventKind::DialogClosed {
+                close: DialogClose::Withdrawn,
+                ..
+            }
+        ));
+    }
+}

@@ -1,0 +1,254 @@
+//! The one owner of stdout: a thread that writes what waits, as much as there is, in one go.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use tokio::sync::Notify;
+
+/// Bytes that may wait for the pipe. Who writes more waits; one frame may go over it.
+pub const WAITING_BYTES: usize = 256 * 1024;
+
+/// A buffer larger than this is given back once it is empty.
+const KEEP_BYTES: usize = 1024 * 1024;
+
+/// The way to stdout. Clones write to the same pipe; a frame is never torn apart.
+#[derive(Clone)]
+pub struct Output {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Tells the thread that something waits.
+    work: Condvar,
+    /// Tells writers that there is room, that all is written, or that the pipe is closed.
+    progress: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// The thread has bytes in hand that are not in the pipe yet.
+    writing: bool,
+    thread_sleeps: bool,
+    closed: bool,
+    finished: bool,
+}
+
+/// The reader closed the pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the reader closed the pipe")]
+pub struct Closed;
+
+impl Output {
+    /// Starts the thread that owns `target`.
+    pub fn write_to(target: OwnedFd) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            progress: Notify::new(),
+        });
+        let owner = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("stdout".to_owned())
+            .spawn(move || owner.write_all(File::from(target)))?;
+        Ok(Self { shared })
+    }
+
+    /// Hands over complete frames, their line ends included. Waits while too much waits already.
+    pub async fn send(&self, frames: &[u8]) -> Result<(), Closed> {
+        loop {
+            let told = self.shared.progress.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            if self.try_send(frames)? {
+                return Ok(());
+            }
+            told.await;
+        }
+    }
+
+    /// Hands over complete frames if there is room. False: there is none.
+    pub fn try_send(&self, frames: &[u8]) -> Result<bool, Closed> {
+        let mut state = self.shared.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        if !state.waiting.is_empty() && state.waiting.len() + frames.len() > WAITING_BYTES {
+            return Ok(false);
+        }
+        state.waiting.extend_from_slice(frames);
+        if state.thread_sleeps {
+            state.thread_sleeps = false;
+            self.shared.work.notify_one();
+        }
+        Ok(true)
+    }
+
+    /// Waits until everything handed over is in the pipe, or the pipe is closed.
+    pub async fn flush(&self) -> Result<(), Closed> {
+        self.until(|state| state.waiting.is_empty() && !state.writing)
+            .await
+    }
+
+    /// Waits until the reader closes the pipe.
+    pub async fn closed(&self) {
+        self.until(|_| false).await.ok();
+    }
+
+    /// Ends the thread once everything is written. What is sent later is refused.
+    pub async fn finish(&self) {
+        self.flush().await.ok();
+        let mut state = self.shared.lock();
+        state.finished = true;
+        state.closed = true;
+        self.shared.work.notify_one();
+    }
+
+    async fn until(&self, holds: impl Fn(&State) -> bool) -> Result<(), Closed> {
+        loop {
+            let told = self.shared.progress.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            {
+                let state = self.shared.lock();
+                if holds(&state) {
+                    return Ok(());
+                }
+                if state.closed {
+                    return Err(Closed);
+                }
+            }
+            told.await;
+        }
+    }
+}
+
+impl Shared {
+    fn write_all(&self, mut target: File) {
+        let mut in_hand = Vec::new();
+        loop {
+            {
+                let mut state = self.lock();
+                state.writing = false;
+                while state.waiting.is_empty() {
+                    if state.finished {
+                        return;
+                    }
+                    self.progress.notify_waiters();
+                    state.thread_sleeps = true;
+                    state = self
+                        .work
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                state.thread_sleeps = false;
+                std::mem::swap(&mut state.waiting, &mut in_hand);
+                state.writing = true;
+            }
+            self.progress.notify_waiters();
+            if let Err(error) = target.write_all(&in_hand) {
+                if error.kind() != std::io::ErrorKind::BrokenPipe {
+                    tracing::warn!(%error, "stdout failed; going on as if it had been closed");
+                }
+                let mut state = self.lock();
+                state.closed = true;
+                state.writing = false;
+                state.waiting = Vec::new();
+                drop(state);
+                self.progress.notify_waiters();
+                return;
+            }
+            in_hand.clear();
+            if in_hand.capacity() > KEEP_BYTES {
+                in_hand = Vec::new();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn pipe() -> (File, OwnedFd) {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        (File::from(reader), writer)
+    }
+
+    #[tokio::test]
+    async fn frames_arrive_whole_and_in_order() {
+        let (mut reader, writer) = pipe();
+        let output = Output::write_to(writer).unwrap();
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut text = String::new();
+            reader.read_to_string(&mut text).unwrap();
+            text
+        });
+        let mut expected = String::new();
+        for n in 0..10_000 {
+            let frame = format!("{{\"frame\":{n}}}\n");
+            output.send(frame.as_bytes()).await.unwrap();
+            expected.push_str(&frame);
+        }
+        output.finish().await;
+        assert_eq!(reading.await.unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_sleeping_reader_makes_the_writer_wait_instead_of_growing() {
+        let (mut reader, writer) = pipe();
+        let output = Output::write_to(writer).unwrap();
+        let frame = vec![b'x'; 1000];
+        let mut sent = 0;
+        while output.try_send(&frame).unwrap() {
+            sent += frame.len();
+            tokio::task::yield_now().await;
+            assert!(sent < 4 * WAITING_BYTES, "nothing stops the writer");
+        }
+        let mut waits = Box::pin(output.send(&frame));
+        assert!(futures_util::poll!(&mut waits).is_pending());
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).unwrap();
+            bytes.len()
+        });
+        waits.await.unwrap();
+        output.finish().await;
+        assert_eq!(reading.await.unwrap(), sent + frame.len());
+    }
+
+    #[tokio::test]
+    async fn a_frame_larger_than_the_queue_still_goes_out() {
+        let (mut reader, writer) = pipe();
+        let output = Output::write_to(writer).unwrap();
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).unwrap();
+            bytes.len()
+        });
+        let huge = vec![b'x'; 3 * WAITING_BYTES];
+        output.send(&huge).await.unwrap();
+        output.finish().await;
+        assert_eq!(reading.await.unwrap(), huge.len());
+    }
+
+    #[tokio::test]
+    async fn a_closed_pipe_is_told_to_writers_and_watchers() {
+        let (reader, writer) = pipe();
+        let output = Output::write_to(writer).unwrap();
+        drop(reader);
+        output.send(b"x\n").await.ok();
+        output.closed().await;
+        assert_eq!(output.send(b"y\n").await, Err(Closed));
+    }
+}

@@ -1,0 +1,281 @@
+//! `bash`: runs a command, shows its output as it comes, and keeps the end of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stentor_agent::tool::{
+    PlaceCommand, PlaceOutput, Progress, Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput,
+    ToolSpec, Touches,
+};
+
+use crate::call;
+use crate::fault::Fault;
+use crate::process::{self, Capture, Ending, Finished, ShellProgram, Watch};
+use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
+
+/// Runs a shell command.
+pub(crate) struct Bash {
+    spec: ToolSpec,
+    program: ShellProgram,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    command: String,
+    timeout: Option<f64>,
+}
+
+/// The longest time limit, in seconds: the longest timer of the clients' own runtimes.
+const MAX_TIMEOUT_SECONDS: f64 = 2_147_483.647;
+
+impl Bash {
+    /// Commands are run by `program`.
+    pub(crate) fn new(program: ShellProgram) -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "bash".into(),
+                label: "bash".into(),
+                description: "Execute a bash command in the current working directory. Returns \
+                    stdout and stderr. Output is truncated to last 2000 lines or 50KB (whichever \
+                    is hit first). If truncated, full output is saved to a temp file. Optionally \
+                    provide a timeout in seconds."
+                    .into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "command": {
+                            "type": "string",
+                            "description": "Bash command to execute"
+                        },
+                        "timeout": {
+                            "type": "number",
+                            "description": "Timeout in seconds (optional, no default timeout)"
+                        }
+                    },
+                    "required": ["command"]
+                }),
+                effect: ToolEffect::Executes,
+            },
+            program,
+        }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Result<ToolOutput, Fault> {
+        let Arguments { command, timeout } = call::arguments("bash", arguments)?;
+        let limit = TimeLimit::new(timeout)?;
+        context.progress.report(ToolOutput {
+            content: Vec::new(),
+            details: None,
+            is_error: false,
+        });
+        let in_place = PlaceCommand {
+            call_id: context.call_id.clone(),
+            command: command.clone(),
+            cwd: context.cwd.to_path_buf(),
+            timeout_ms: limit
+                .duration
+                .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            output_limit_bytes: MAX_BYTES,
+        };
+        let ran = context
+            .place
+            .run_command(&in_place, &context.cancel)
+            .await
+            .map_err(Fault::Place)?;
+        if let Some(ran) = ran {
+            return of_place(ran, &limit, &context).await;
+        }
+        let mut watch = Report(context.progress.clone());
+        let finished = process::run(
+            process::Command {
+                program: &self.program,
+                text: &command,
+                cwd: &context.cwd,
+                time_limit: limit.duration,
+                cancel: &context.cancel,
+                spill_dir: &context.spill_dir,
+            },
+            &mut watch,
+        )
+        .await?;
+        Ok(result(&finished, &limit))
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, arguments: &Map<String, Value>, _: &Path) -> Touches {
+        Touches {
+            paths: Vec::new(),
+            command: Some(
+                arguments
+                    .get("command")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+            ),
+        }
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        call::outcome(async move { self.execute(arguments, context).await })
+    }
+}
+
+/// The time a command has, and how a model put it.
+struct TimeLimit {
+    seconds: f64,
+    duration: Option<Duration>,
+}
+
+impl TimeLimit {
+    fn new(seconds: Option<f64>) -> Result<Self, Fault> {
+        let seconds = seconds.unwrap_or_default();
+        if !seconds.is_finite() || seconds < 0.0 {
+            return Err(Fault::refused(
+                "Invalid timeout: must be a finite number of seconds",
+            ));
+        }
+        if seconds > MAX_TIMEOUT_SECONDS {
+            return Err(Fault::refused(format!(
+                "Invalid timeout: maximum is {MAX_TIMEOUT_SECONDS} seconds"
+            )));
+        }
+        Ok(Self {
+            seconds,
+            // Models say 0 where they mean no limit.
+            duration: (seconds > 0.0).then(|| Duration::from_secs_f64(seconds)),
+        })
+    }
+}
+
+/// Tells the clients how far the command is.
+struct Report(Progress);
+
+impl Watch for Report {
+    fn state(&mut self, capture: &Capture) {
+        let shown = capture.shown();
+        let text = shown.content.clone();
+        let details = details(shown, capture).unwrap_or_else(|| json!({}));
+        self.0.report(ToolOutput::text(text).with_details(details));
+    }
+}
+
+/// The result of a command that ran here.
+fn result(finished: &Finished, limit: &TimeLimit) -> ToolOutput {
+    let capture = &finished.capture;
+    let shown = capture.shown();
+    let mut text = shown.content.clone();
+    if shown.truncated {
+        text.push_str(&cut_note(&shown, capture));
+    }
+    let details = details(shown, capture);
+    with_ending(text, details, finished.ending, limit)
+}
+
+/// The result of a command that ran in the client.
+async fn of_place(
+    ran: PlaceOutput,
+    limit: &TimeLimit,
+    context: &ToolContext,
+) -> Result<ToolOutput, Fault> {
+    let ending = match ran.exit_code {
+        _ if ran.timed_out => Ending::TimedOut,
+        _ if context.cancel.is_cancelled() => Ending::Aborted,
+        Some(code) => Ending::Exited(code),
+        None => Ending::Aborted,
+    };
+    let mut capture = Capture::new(&context.spill_dir);
+    let mut fresh = String::new();
+    capture.append(ran.output.as_bytes(), &mut fresh).await;
+    capture.finish(&mut fresh).await;
+    let mut output = result(&Finished { ending, capture }, limit);
+    if ran.truncated {
+        output
+            .content
+            .push(stentor_agent::message::ContentBlock::text(
+                "[The beginning of the output was not kept by the client.]",
+            ));
+    }
+    Ok(output)
+}
+
+fn with_ending(
+    text: String,
+    details: Option<Value>,
+    ending: Ending,
+    limit: &TimeLimit,
+) -> ToolOutput {
+    const SIGNALS: i32 = 128;
+    let status = match ending {
+        Ending::Exited(0) => {
+            let text = or_no_output(text);
+            return ToolOutput {
+                details,
+                ..ToolOutput::text(text)
+            };
+        }
+        Ending::Exited(code) => format!("Command exited with code {code}"),
+        Ending::Signalled(signal) => format!("Command exited with code {}", SIGNALS + signal),
+        Ending::Aborted => "Command aborted".to_owned(),
+        Ending::TimedOut => format!("Command timed out after {} seconds", limit.seconds),
+    };
+    let text = match ending {
+        Ending::Aborted | Ending::TimedOut => text,
+        Ending::Exited(_) | Ending::Signalled(_) => or_no_output(text),
+    };
+    let text = match text.is_empty() {
+        true => status,
+        false => format!("{text}\n\n{status}"),
+    };
+    // A failed call has no details, whatever was cut: the note in the text says it.
+    ToolOutput::error(text)
+}
+
+fn or_no_output(text: String) -> String {
+    match text.is_empty() {
+        true => "(no output)".to_owned(),
+        false => text,
+    }
+}
+
+/// Says which part is shown and where the rest is.
+fn cut_note(shown: &Truncation, capture: &Capture) -> String {
+    let total = shown.total_lines;
+    let first = total - shown.output_lines.min(total) + 1;
+    let whole = capture.full_output_note();
+    if shown.last_line_partial {
+        let part = size(shown.output_bytes);
+        let line = size(capture.last_line_bytes());
+        return format!("\n\n[Showing last {part} of line {total} (line is {line}). {whole}]");
+    }
+    let limit = match shown.truncated_by {
+        Some(Limit::Bytes) => format!(" ({} limit)", size(MAX_BYTES)),
+        Some(Limit::Lines) | None => String::new(),
+    };
+    format!("\n\n[Showing lines {first}-{total} of {total}{limit}. {whole}]")
+}
+
+fn details(shown: Truncation, capture: &Capture) -> Option<Value> {
+    if !shown.truncated {
+        return None;
+    }
+    let mut details = json!({ "truncation": shown });
+    if let (Some(path), Some(details)) = (capture.full_output_path(), details.as_object_mut()) {
+        details.insert("fullOutputPath".into(), json!(path.to_string_lossy()));
+    }
+    Some(details)
+}
+
+#[cfg(test)]
+mod tests;

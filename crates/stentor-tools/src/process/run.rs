@@ -1,0 +1,244 @@
+//! Runs one command from its start to its end.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Signal;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::capture::Capture;
+use super::group::Group;
+use super::program::ShellProgram;
+use crate::fault::Fault;
+
+/// A command to run.
+pub(crate) struct Command<'a> {
+    pub program: &'a ShellProgram,
+    pub text: &'a str,
+    pub cwd: &'a Path,
+    pub time_limit: Option<Duration>,
+    pub cancel: &'a CancellationToken,
+    pub spill_dir: &'a Path,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exited(i32),
+    /// A signal that did not come from here.
+    Signalled(i32),
+    Aborted,
+    TimedOut,
+}
+
+/// A command that has ended, and what it wrote.
+pub(crate) struct Finished {
+    pub ending: Ending,
+    pub capture: Capture,
+}
+
+/// Looks on while a command runs.
+pub(crate) trait Watch: Send {
+    /// Takes text as it comes.
+    fn fresh(&mut self, _text: &str) {}
+
+    /// Takes the state of the output: at once when something new comes after a pause, then at most
+    /// every [`STATE_INTERVAL`], and at the end if it has changed.
+    fn state(&mut self, _capture: &Capture) {}
+}
+
+/// The least time between two states.
+const STATE_INTERVAL: Duration = Duration::from_millis(50);
+/// How long the output is awaited after the shell has ended: background children hold the pipe.
+const PATIENCE_AFTER_EXIT: Duration = Duration::from_millis(100);
+/// How long a command has to end by itself once it must.
+const GRACE: Duration = Duration::from_millis(100);
+/// How long the end of a killed command is awaited.
+const PATIENCE_AFTER_KILL: Duration = Duration::from_millis(60);
+
+/// How often a pipe is read after the end: enough for all that fits into it.
+const MOST_LAST_READS: usize = 32;
+
+/// Runs the command. It ends soon after it is cancelled or its time is up, with what it wrote.
+pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<Finished, Fault> {
+    let mut capture = Capture::new(command.spill_dir);
+    if command.cancel.is_cancelled() {
+        let ending = Ending::Aborted;
+        return Ok(Finished { ending, capture });
+    }
+    if !command.cwd.is_dir() {
+        return Err(Fault::refused(format!(
+            "Working directory does not exist: {}\nCannot execute bash commands.",
+            command.cwd.display()
+        )));
+    }
+    let cannot_start = |error: std::io::Error| {
+        Fault::refused(format!(
+            "The command could not be started with {}: {error}",
+            command.program.path().display()
+        ))
+    };
+    let (reader, writer) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|errno| cannot_start(errno.into()))?;
+    let output = pipe::Receiver::from_owned_fd(reader).map_err(cannot_start)?;
+    let (mut child, group) =
+        Group::start(command.program, command.text, command.cwd, writer).map_err(cannot_start)?;
+
+    let mut flow = Flow::new(output, &mut capture, watch);
+    let time_is_up = command
+        .time_limit
+        .and_then(|limit| Instant::now().checked_add(limit));
+    let mut status: Option<ExitStatus> = None;
+    let mut wait_until: Option<Instant> = None;
+    let mut stopped: Option<Ending> = None;
+    while flow.is_open || status.is_none() {
+        tokio::select! {
+            event = flow.next() => flow.handle(event).await,
+            exit = child.wait(), if status.is_none() => {
+                status = Some(exit.map_err(cannot_start)?);
+                if stopped.is_none() {
+                    wait_until = Some(Instant::now() + PATIENCE_AFTER_EXIT);
+                }
+            }
+            () = command.cancel.cancelled(), if stopped.is_none() => {
+                if status.is_some() {
+                    break;
+                }
+                stopped = Some(Ending::Aborted);
+            }
+            () = until(time_is_up), if stopped.is_none() && status.is_none() => {
+                stopped = Some(Ending::TimedOut);
+            }
+            () = until(wait_until), if wait_until.is_some() => break,
+        }
+        if stopped.is_some() && wait_until.is_none() {
+            wait_until = Some(Instant::now() + GRACE);
+            group.signal(Signal::TERM).await;
+        }
+    }
+
+    let ending = match (stopped, status) {
+        (Some(why), _) => {
+            group.signal(Signal::KILL).await;
+            // Only a process stuck in the kernel is not gone by then; it is reaped later.
+            let _ = timeout(PATIENCE_AFTER_KILL, child.wait()).await;
+            why
+        }
+        (None, Some(status)) => match (status.code(), status.signal()) {
+            (Some(code), _) => Ending::Exited(code),
+            (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
+        },
+        (None, None) => Ending::Aborted,
+    };
+    group.let_go();
+    flow.finish().await;
+    Ok(Finished { ending, capture })
+}
+
+/// Sleeps until a time, or for ever without one.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a running command can do next.
+enum Event {
+    /// So many bytes are in the buffer.
+    Output(usize),
+    Closed,
+    StateDue,
+}
+
+/// The output on its way from the pipe to the capture and the watcher.
+struct Flow<'a> {
+    output: pipe::Receiver,
+    is_open: bool,
+    buffer: Vec<u8>,
+    fresh: String,
+    capture: &'a mut Capture,
+    watch: &'a mut dyn Watch,
+    has_news: bool,
+    next_state: Instant,
+}
+
+impl<'a> Flow<'a> {
+    fn new(output: pipe::Receiver, capture: &'a mut Capture, watch: &'a mut dyn Watch) -> Self {
+        Self {
+            output,
+            is_open: true,
+            buffer: vec![0; 64 * 1024],
+            fresh: String::new(),
+            capture,
+            watch,
+            has_news: false,
+            next_state: Instant::now(),
+        }
+    }
+
+    /// Waits for output, or for the time to tell the state. Dropped while it waits, it loses
+    /// nothing: nothing has been read then.
+    async fn next(&mut self) -> Event {
+        tokio::select! {
+            read = self.output.read(&mut self.buffer), if self.is_open => match read {
+                Ok(count @ 1..) => Event::Output(count),
+                Ok(_) | Err(_) => Event::Closed,
+            },
+            () = sleep_until(self.next_state), if self.has_news => Event::StateDue,
+            else => std::future::pending().await,
+        }
+    }
+
+    async fn handle(&mut self, event: Event) {
+        match event {
+            Event::Output(count) => self.take(count).await,
+            Event::Closed => self.is_open = false,
+            Event::StateDue => self.tell_state(),
+        }
+    }
+
+    /// Takes what is still in the pipe without waiting for more, and tells the last state.
+    async fn finish(mut self) {
+        // Bounded, because something left in the background may write without end.
+        for _ in 0..MOST_LAST_READS {
+            match self.output.try_read(&mut self.buffer) {
+                Ok(count @ 1..) if self.is_open => self.take(count).await,
+                _ => break,
+            }
+        }
+        self.capture.finish(&mut self.fresh).await;
+        if !self.fresh.is_empty() {
+            self.watch.fresh(&self.fresh);
+            self.has_news = true;
+        }
+        if self.has_news {
+            self.tell_state();
+        }
+    }
+
+    async fn take(&mut self, count: usize) {
+        let bytes = self.buffer.get(..count).unwrap_or_default();
+        self.capture.append(bytes, &mut self.fresh).await;
+        if self.fresh.is_empty() {
+            return;
+        }
+        self.watch.fresh(&self.fresh);
+        self.has_news = true;
+        if Instant::now() >= self.next_state {
+            self.tell_state();
+        }
+    }
+
+    fn tell_state(&mut self) {
+        self.watch.state(self.capture);
+        self.has_news = false;
+        self.next_state = Instant::now() + STATE_INTERVAL;
+    }
+}

@@ -1,0 +1,133 @@
+//! The file that keeps an output whole when only its end is shown.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use tokio::fs::{File, OpenOptions};
+use tokio::io::AsyncWriteExt;
+
+use crate::file::random_name;
+use crate::truncation::size;
+
+/// The most that is kept of one output.
+pub(crate) const MAX_SPILL_BYTES: u64 = 1 << 30;
+
+/// A file that takes an output as it comes.
+#[derive(Debug)]
+pub(crate) struct Spill {
+    path: PathBuf,
+    file: Option<File>,
+    room_bytes: u64,
+    failure: Option<String>,
+}
+
+impl Spill {
+    /// Makes a new file in `folder`, and the folder if need be, that only its owner can read.
+    /// A failure is kept and told in the note: the command itself goes on.
+    pub(crate) async fn create(folder: &Path) -> Self {
+        Self::with_room(folder, MAX_SPILL_BYTES).await
+    }
+
+    async fn with_room(folder: &Path, room_bytes: u64) -> Self {
+        let path = folder.join(format!("bash-{}.log", random_name()));
+        let made = async {
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+                .await
+        };
+        let (file, failure) = match made.await {
+            Ok(file) => (Some(file), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self {
+            path,
+            file,
+            room_bytes,
+            failure,
+        }
+    }
+
+    /// Appends, as far as there is room.
+    pub(crate) async fn append(&mut self, text: &str) {
+        let Some(file) = &mut self.file else { return };
+        let room = usize::try_from(self.room_bytes).unwrap_or(usize::MAX);
+        let kept = text.as_bytes().get(..room).unwrap_or(text.as_bytes());
+        self.room_bytes -= kept.len() as u64;
+        let written = file.write_all(kept).await;
+        self.note_failure(written);
+    }
+
+    /// Waits until everything is in the file.
+    pub(crate) async fn finish(&mut self) {
+        if let Some(file) = &mut self.file {
+            let flushed = file.flush().await;
+            self.note_failure(flushed);
+        }
+    }
+
+    /// Where the whole output is, if it could be kept.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.failure.is_none().then_some(self.path.as_path())
+    }
+
+    /// Tells a reader of the tail where the rest is.
+    pub(crate) fn note(&self) -> String {
+        match &self.failure {
+            Some(failure) => format!("Full output could not be kept: {failure}"),
+            None if self.room_bytes == 0 => format!(
+                "First {} of the output: {}",
+                size(MAX_SPILL_BYTES),
+                self.path.display()
+            ),
+            None => format!("Full output: {}", self.path.display()),
+        }
+    }
+
+    fn note_failure(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failure = Some(error.to_string());
+            self.file = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_beyond_the_room_is_left_out_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spill = Spill::with_room(&folder.path().join("a/b"), 5).await;
+        spill.append("abc").await;
+        spill.append("defg").await;
+        spill.append("h").await;
+        spill.finish().await;
+        let path = spill.path().unwrap().to_owned();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abcde");
+        assert_eq!(
+            spill.note(),
+            format!("First 1.0GB of the output: {}", path.display())
+        );
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_cannot_be_made_is_told_and_harms_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let mut spill = Spill::create(&file.join("x")).await;
+        spill.append("abc").await;
+        spill.finish().await;
+        assert_eq!(spill.path(), None);
+        assert!(spill.note().starts_with("Full output could not be kept: "));
+    }
+}

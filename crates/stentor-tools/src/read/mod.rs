@@ -1,0 +1,174 @@
+//! `read`: a file's text by lines, or its picture.
+
+use std::fs::File;
+use std::io::{Cursor, Read as _, Seek};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stentor_agent::tool::{
+    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::call;
+use crate::fault::Fault;
+use crate::file;
+use crate::paths;
+
+mod kind;
+mod window;
+
+use kind::Kind;
+use window::Range;
+
+/// Shows a file.
+pub(crate) struct Read {
+    spec: ToolSpec,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    path: String,
+    offset: Option<f64>,
+    limit: Option<f64>,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "read".into(),
+                label: "read".into(),
+                description: "Read the contents of a file. Supports text files and images (jpg, \
+                    png, gif, webp). Images are sent as attachments. For text files, output is \
+                    truncated to 2000 lines or 50KB (whichever is hit first). Use offset/limit \
+                    for large files. When you need the full file, continue with offset until \
+                    complete."
+                    .into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "path": {
+                            "type": "string",
+                            "description": "Path to the file to read (relative or absolute)"
+                        },
+                        "offset": {
+                            "type": "number",
+                            "description": "Line number to start reading from (1-indexed)"
+                        },
+                        "limit": {
+                            "type": "number",
+                            "description": "Maximum number of lines to read"
+                        }
+                    },
+                    "required": ["path"]
+                }),
+                effect: ToolEffect::Reads,
+            },
+        }
+    }
+}
+
+impl Tool for Read {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, arguments: &Map<String, Value>, cwd: &Path) -> Touches {
+        paths::touched(arguments, "path", cwd)
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        call::outcome(read(arguments, context))
+    }
+}
+
+async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<ToolOutput, Fault> {
+    let Arguments {
+        path: shown,
+        offset,
+        limit,
+    } = call::arguments("read", arguments)?;
+    let range = Range {
+        // Nothing and the first line are the same to the models that say 0.
+        first: call::whole_number("offset", offset, 0)?.unwrap_or(1).max(1),
+        limit: call::whole_number("limit", limit, 1)?,
+    };
+    let path = paths::absolute(&shown, &context.cwd);
+
+    let on_disk = {
+        let path = path.clone();
+        call::blocking(&context.cancel, move || Ok(look_at(&path))).await?
+    };
+    let (file, kind) = match on_disk {
+        Ok(found) => found,
+        // It may exist in the client only: not saved yet.
+        Err(missing) if missing.code() == Some("ENOENT") => {
+            return match text_of_place(&context, &path).await? {
+                Some(text) => show(shown, Source::Text(text), range, context.cancel).await,
+                None => Err(missing),
+            };
+        }
+        Err(fault) => return Err(fault),
+    };
+    if kind != Kind::Text {
+        return call::blocking(&context.cancel, move || kind.output(file, &path)).await;
+    }
+    let source = match text_of_place(&context, &path).await? {
+        Some(text) => Source::Text(text),
+        None => Source::File(file),
+    };
+    show(shown, source, range, context.cancel).await
+}
+
+enum Source {
+    Text(String),
+    File(File),
+}
+
+/// Opens the file and tells from its first bytes what it is.
+fn look_at(path: &Path) -> Result<(File, Kind), Fault> {
+    let (mut file, metadata) = file::open_regular(path)?;
+    let mut start = Vec::with_capacity(kind::TELLING_BYTES as usize);
+    (&mut file)
+        .take(kind::TELLING_BYTES)
+        .read_to_end(&mut start)
+        .and_then(|_| file.rewind())
+        .map_err(Fault::system("read", path))?;
+    let kind = Kind::of(&start, metadata.len());
+    Ok((file, kind))
+}
+
+async fn text_of_place(context: &ToolContext, path: &Path) -> Result<Option<String>, Fault> {
+    tokio::select! {
+        () = context.cancel.cancelled() => Err(Fault::Aborted),
+        text = context.place.read_text(path) => text.map_err(Fault::Place),
+    }
+}
+
+async fn show(
+    shown: String,
+    source: Source,
+    range: Range,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, Fault> {
+    let token = cancel.clone();
+    call::blocking(&cancel, move || {
+        let window = match source {
+            Source::Text(text) => window::read(Cursor::new(text), range, &token),
+            Source::File(file) => window::read(file, range, &token),
+        };
+        window
+            .map_err(|error| match token.is_cancelled() {
+                true => Fault::Aborted,
+                false => Fault::system("read", Path::new(&shown))(error),
+            })?
+            .output(&shown, range)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests;

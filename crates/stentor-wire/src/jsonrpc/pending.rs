@@ -1,0 +1,62 @@
+//! The requests we are waiting on.
+
+use std::collections::HashMap;
+
+use super::Id;
+
+/// The requests that we originated and that have no answer yet, each with whoever waits for it
+/// (section 1.7).
+///
+/// Ids count down from -1, so that none of ours can be taken for one of the client's. Deadlines are
+/// the caller's.
+#[derive(Debug)]
+pub struct Pending<W> {
+    last_id: i64,
+    waiters: HashMap<i64, W>,
+}
+
+impl<W> Pending<W> {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self {
+            last_id: 0,
+            waiters: HashMap::new(),
+        }
+    }
+
+    /// Adds a waiter and gives the id to send.
+    pub fn issue(&mut self, waiter: W) -> Id {
+        self.last_id -= 1;
+        self.waiters.insert(self.last_id, waiter);
+        Id::from(self.last_id)
+    }
+
+    /// Removes and gives the waiter of an answer. `None` for late, repeated and unknown ids, which
+    /// are to be dropped.
+    pub fn take(&mut self, id: &Id) -> Option<W> {
+        self.waiters.remove(&id.as_i64()?)
+    }
+
+    /// Removes everyone, for the end of the connection.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Id, W)> {
+        self.waiters
+            .drain()
+            .map(|(id, waiter)| (Id::from(id), waiter))
+    }
+
+    /// How many requests are open.
+    pub fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// Whether no request is open.
+    pub fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+}
+
+impl<W> Default for Pending<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
