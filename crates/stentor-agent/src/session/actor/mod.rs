@@ -40,7 +40,7 @@ use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
 use crate::policy::Policy;
 use crate::store::Opened;
-use crate::tool::{Place, Plan, Tool, ToolSpec};
+use crate::tool::{Place, Tool, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
 use crate::usage::Usage;
 
