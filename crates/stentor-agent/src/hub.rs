@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::SharedClock;
 use crate::event::{Event, EventKind};
+use crate::message::ToolCall;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -23,6 +24,9 @@ pub const REPLAY_EVENTS: usize = 512;
 /// Output of one user's command that waits in one event. When the queue is full, older output
 /// makes room for newer: the command's result has the tail and names the file with all of it.
 const OUTPUT_BYTES: usize = 64 * 1024;
+
+/// Output of users' commands that is kept for a subscriber that was away.
+const REPLAY_OUTPUT_BYTES: usize = 256 * 1024;
 
 /// Single deltas inside merged ones that a latecomer can still be told apart.
 const REPLAY_DELTAS: usize = 16 * 1024;
@@ -46,6 +50,7 @@ struct State {
     seq: u64,
     log: VecDeque<Logged>,
     logged_deltas: usize,
+    logged_output_bytes: usize,
     subscribers: Vec<Arc<Queue>>,
     closed: bool,
 }
@@ -189,6 +194,17 @@ impl State {
     }
 
     fn remember(&mut self, event: Event) {
+        self.logged_output_bytes += output_bytes(&event.kind);
+        // The front stays: it says how far back the log goes.
+        if let EventKind::ToolProgress { call, .. } = &event.kind
+            && let Some(at) = self
+                .log
+                .iter()
+                .rposition(|logged| reports_on(&logged.event, call))
+            && at > 0
+        {
+            self.log.remove(at);
+        }
         if let Some(last) = self.log.back_mut()
             && last.absorb(&event)
         {
@@ -201,10 +217,14 @@ impl State {
                 part_ends: Vec::new(),
             });
         }
-        while self.log.len() > REPLAY_EVENTS || self.logged_deltas > REPLAY_DELTAS {
+        while self.log.len() > REPLAY_EVENTS
+            || self.logged_deltas > REPLAY_DELTAS
+            || self.logged_output_bytes > REPLAY_OUTPUT_BYTES
+        {
             let Some(oldest) = self.log.pop_front() else {
                 break;
             };
+            self.logged_output_bytes -= output_bytes(&oldest.event.kind);
             self.logged_deltas -= oldest.part_ends.len().saturating_sub(1);
         }
     }
@@ -269,14 +289,12 @@ impl Queue {
         // back they could fill the queue, and nobody waits for room before a report.
         match &event.kind {
             EventKind::ToolProgress { call, .. } => {
-                let is_older = |older: &Event| matches!(&older.kind, EventKind::ToolProgress { call: other, .. } if Arc::ptr_eq(call, other));
-                if let Some(at) = waiting.iter().rposition(is_older) {
+                if let Some(at) = waiting.iter().rposition(|older| reports_on(older, call)) {
                     waiting.remove(at);
                 }
             }
             EventKind::BashOutput { id, delta } if waiting.len() >= QUEUE_EVENTS => {
-                let is_older = |older: &&mut Event| matches!(&older.kind, EventKind::BashOutput { id: other, .. } if id == other);
-                if let Some(older) = waiting.iter_mut().rev().find(is_older) {
+                if let Some(older) = waiting.iter_mut().rfind(|older| has_output_of(older, *id)) {
                     older.kind = EventKind::BashOutput {
                         id: *id,
                         delta: tail(&older.kind, delta),
@@ -306,6 +324,22 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Event>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// True for a report of that call, which a newer one replaces.
+fn reports_on(event: &Event, call: &Arc<ToolCall>) -> bool {
+    matches!(&event.kind, EventKind::ToolProgress { call: other, .. } if Arc::ptr_eq(call, other))
+}
+
+fn has_output_of(event: &Event, command: u64) -> bool {
+    matches!(event.kind, EventKind::BashOutput { id, .. } if id == command)
+}
+
+fn output_bytes(kind: &EventKind) -> usize {
+    match kind {
+        EventKind::BashOutput { delta, .. } => delta.len(),
+        _ => 0,
     }
 }
 

@@ -144,6 +144,34 @@ fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
 }
 
 #[test]
+fn what_is_kept_for_latecomers_is_bounded_in_bytes_too() {
+    let hub = hub();
+    hub.publish(EventKind::TurnStarted);
+    let call = Arc::new(crate::message::ToolCall {
+        id: "1".to_owned(),
+        name: "look".to_owned(),
+        arguments: serde_json::Map::new(),
+        thought_signature: None,
+        intent: None,
+    });
+    for round in 0..300 {
+        let call = Arc::clone(&call);
+        let partial = Arc::new(crate::tool::ToolOutput::text(round.to_string()));
+        hub.publish(EventKind::ToolProgress { call, partial });
+    }
+    let mut late = hub.subscribe_since(0).unwrap();
+    let numbers: Vec<u64> = std::iter::from_fn(|| late.try_next())
+        .map(|event| event.seq)
+        .collect();
+    assert_eq!(numbers, [1, 301]);
+    for id in 0..100 {
+        let delta = Arc::from("x".repeat(10_000));
+        hub.publish(EventKind::BashOutput { id, delta });
+    }
+    assert_eq!(hub.lock().log.len(), REPLAY_OUTPUT_BYTES / 10_000);
+}
+
+#[test]
 fn the_output_of_commands_behind_a_sleeping_reader_is_bounded() {
     let hub = hub();
     let mut asleep = hub.subscribe();
