@@ -47,6 +47,11 @@ pub(super) enum Command {
     Abort {
         reply: Reply<()>,
     },
+    /// Both in one, so that nobody else's prompt can come in between.
+    AbortAndPrompt {
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<Started, SessionError>>,
+    },
     AbortRetry,
     Bash {
         command: String,

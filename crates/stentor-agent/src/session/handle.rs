@@ -148,8 +148,10 @@ impl Session {
         &self,
         content: Vec<ContentBlock>,
     ) -> Result<Accepted, SessionError> {
-        self.abort().await?;
-        self.prompt(content).await
+        let started = self
+            .ask(|reply| Command::AbortAndPrompt { content, reply })
+            .await??;
+        Ok(Accepted { _go: started.go })
     }
 
     /// Gives up waiting for an automatic retry.
