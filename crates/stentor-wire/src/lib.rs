@@ -10,6 +10,7 @@
 //! whatever the input is.
 
 pub mod edn;
+pub mod extension;
 pub mod framing;
 pub mod jsonrpc;
 pub mod synaps;
