@@ -11,6 +11,7 @@ use stentor_agent::tool::{Shell, Tool};
 mod bash;
 mod call;
 mod edit;
+pub mod extension;
 mod fault;
 mod file;
 mod ls;
