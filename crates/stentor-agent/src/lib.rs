@@ -15,6 +15,7 @@ pub mod conversation;
 pub mod dialog;
 pub mod event;
 pub mod export;
+pub mod hooks;
 pub mod hub;
 pub mod live;
 pub mod message;

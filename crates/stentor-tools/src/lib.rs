@@ -13,6 +13,7 @@ use sandbox::CommandSandbox;
 mod bash;
 mod call;
 mod edit;
+pub mod extension;
 mod fault;
 mod file;
 mod ls;

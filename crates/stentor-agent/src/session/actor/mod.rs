@@ -35,12 +35,13 @@ use crate::conversation::Conversation;
 use crate::event::{
     CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
-use crate::store::Opened;
+use crate::store::{EntryKind, Opened};
 use crate::tool::{Place, Tool, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
 use crate::usage::Usage;
@@ -83,6 +84,7 @@ pub(super) struct Actor {
     specs: Arc<[ToolSpec]>,
     place: Arc<dyn Place>,
     host: Arc<SessionToolHost>,
+    hooks: Option<Arc<dyn Hooks>>,
     retry: RetryPolicy,
 
     activity: Option<Activity>,
@@ -194,6 +196,7 @@ impl Actor {
             specs: Arc::new([]),
             place: Arc::clone(&options.place),
             host: Arc::new(host),
+            hooks: None,
             retry: options.retry,
             activity: None,
             afterwards: Vec::new(),
@@ -233,6 +236,12 @@ impl Actor {
 
     pub fn dialogs(&self) -> Arc<Dialogs> {
         Arc::clone(&self.dialogs)
+    }
+
+    /// Has `hooks` asked from now on.
+    pub fn set_hooks(&mut self, hooks: Arc<dyn Hooks>) {
+        self.host.set_hooks(Arc::clone(&hooks));
+        self.hooks = Some(hooks);
     }
 
     /// Lives until it is closed or nobody holds a handle any more.
@@ -385,6 +394,19 @@ impl Actor {
             }
             Command::SetPlan(plan) => self.set_plan(plan),
             Command::SetTools(tools) => self.set_tools(tools),
+            Command::ExtensionCommands { reply } => {
+                let commands = self.hooks.as_ref().map(|hooks| hooks.commands());
+                answer(reply, commands.unwrap_or_default());
+            }
+            Command::AppendCustom {
+                custom_type,
+                data,
+                reply,
+            } => {
+                let kind = EntryKind::Custom { custom_type, data };
+                let appended = self.append(kind, false);
+                answer(reply, appended.map_err(SessionError::from));
+            }
             Command::State { reply } => answer(reply, Box::new(self.state())),
             Command::Stats { reply } => {
                 let stats = self.stats().map(Box::new);
@@ -462,6 +484,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
             session_id: Arc::clone(&self.id),
+            hooks: self.hooks.clone(),
             cancel,
             cancel_retry,
         }
