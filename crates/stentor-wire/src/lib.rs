@@ -11,6 +11,7 @@
 
 pub mod acp;
 pub mod edn;
+pub mod extension;
 pub mod framing;
 pub mod jsonrpc;
 pub mod synaps;

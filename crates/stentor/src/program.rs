@@ -8,18 +8,21 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::SessionFiles;
-use stentor_agent::model::ModelRegistry;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use tracing_subscriber::EnvFilter;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::log;
+use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::rpc;
+use crate::sandbox::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -32,6 +35,13 @@ const UNASKED: PermissionMode = PermissionMode::All;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == HELPER_WORD) {
+        return run_helper(words.into_iter().skip(2));
+    }
+    if let Some(status) = rpc::run_if_meant(&words) {
+        return status;
+    }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) => {
@@ -40,7 +50,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
-    log_to_stderr(args.verbose);
+    log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
         Ok(pipes) => with_pipes(&args, pipes),
         Err(error) => Err(Failure::other(format!(
@@ -107,7 +117,10 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
-            | Command::Models { .. },
+            | Command::Permissions { .. }
+            | Command::Models { .. }
+            | Command::Login { .. }
+            | Command::Logout { .. },
         )
         | None => {}
     }
@@ -115,10 +128,12 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let config = setup::load_config(&cwd, &flags)?;
+    let models = setup::models(&config, &cwd)?;
     let job = Job {
         args,
         flags,
         config,
+        models,
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
@@ -130,9 +145,29 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             commands::acp::run(job.agent(PermissionMode::Ask), pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
-            Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
+            let sandbox = setup::sandbox_state(&job.config, &job.cwd);
+            let json = args.ask.json;
+            Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
+        (Some(Command::Permissions { action, all }), _) => match action {
+            None => job.permissions(*all, &mut out),
+            Some(PermissionsAction::Forget { numbers, project }) => {
+                job.forget(numbers, *project, &mut out)
+            }
+        },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
+        (Some(Command::Login { provider }), _) => {
+            let logins = job.models.registry().logins();
+            let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
+            runtime()?.block_on(login).map_err(Failure::other)?;
+            Ok(0)
+        }
+        (Some(Command::Logout { provider }), _) => {
+            let logins = job.models.registry().logins();
+            let logout = commands::login::logout(logins, provider, &mut out);
+            runtime()?.block_on(logout).map_err(Failure::other)?;
+            Ok(0)
+        }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
             let file = job.agent(UNASKED).find(session);
@@ -155,6 +190,7 @@ struct Job<'a> {
     args: &'a Args,
     flags: Layer,
     config: Config,
+    models: Arc<Models>,
     cwd: std::path::PathBuf,
 }
 
@@ -163,8 +199,9 @@ impl Job<'_> {
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
-            models: setup::models(&self.config, &self.cwd),
+            models: Arc::clone(&self.models),
             permission_mode,
+            subagents: false,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);
@@ -172,13 +209,48 @@ impl Job<'_> {
     }
 
     fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let chosen = setup::chosen_model(&self.config, &models);
+        let chosen = setup::chosen_model(&self.config, &self.models);
+        for warning in self.models.registry().warnings() {
+            let _ = writeln!(io::stderr(), "warning: {warning}");
+        }
         let json = self.args.ask.json;
-        let available = models.available();
-        Failure::printing(commands::models::run(
-            &available, &chosen, filter, json, out,
-        ))
+        let listed = self.models.registry().list();
+        Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
+    }
+
+    fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+        let project = locate::project_root(&self.cwd);
+        let answers = match (setup::kept_answers(&self.config), all) {
+            (None, _) => Ok(Vec::new()),
+            (Some(answers), true) => answers.all(),
+            (Some(answers), false) => answers.of_project(project),
+        };
+        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let permissions = Permissions {
+            config: &self.config,
+            project,
+            answers: &answers,
+            all_projects: all,
+            sandbox: &setup::sandbox_state(&self.config, &self.cwd),
+        };
+        Failure::printing(match self.args.ask.json {
+            true => permissions.print_json(out),
+            false => permissions.print(out),
+        })
+    }
+
+    fn forget(&self, numbers: &[u64], project: bool, out: &mut File) -> Result<u8, Failure> {
+        let Some(answers) = setup::kept_answers(&self.config) else {
+            return Err(Failure::other(
+                "there is no folder with remembered answers, since HOME is not set",
+            ));
+        };
+        let forgotten = match project {
+            true => answers.forget_project(locate::project_root(&self.cwd)),
+            false => answers.forget(numbers),
+        };
+        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
@@ -199,6 +271,11 @@ impl Job<'_> {
                 err,
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
+        }
+        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
+            for gap in &sandbox.gaps {
+                let _ = writeln!(err, "warning: sandbox: {gap}");
+            }
         }
         let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");
@@ -226,19 +303,13 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))?;
-        runtime
+        runtime()?
             .block_on(ask.run(out, &mut err))
             .map_err(Failure::other)
     }
 
     fn overview(&self, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let report = match setup::chosen_model(&self.config, &models) {
+        let report = match setup::chosen_model(&self.config, &self.models) {
             Ok(chosen) => ModelReport {
                 name: chosen.info.full_name(),
                 why: chosen.why,
@@ -258,15 +329,11 @@ impl Job<'_> {
     }
 }
 
-/// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.
-fn log_to_stderr(verbose: bool) {
-    let usual = if verbose { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .without_time()
-        .with_target(false)
-        .try_init();
+/// What everything asynchronous runs on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
 }
