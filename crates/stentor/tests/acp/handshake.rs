@@ -127,14 +127,25 @@ fn notifications_and_strange_answers_get_no_reply() {
 }
 
 #[test]
-fn no_way_to_log_in_is_offered_that_does_not_work() {
+fn ways_to_log_in_are_for_clients_with_a_terminal_and_never_go_through_authenticate() {
     let mut client = Client::silent(World::new(), NOTHING);
-    let answer = client.greet(json!({ "auth": { "terminal": true } }));
+    let answer = client.greet(json!({}));
     assert_eq!(answer["result"]["authMethods"], json!([]));
-    let answer = client.ask("authenticate", json!({ "methodId": "nothing" }));
-    assert_eq!(answer["error"]["code"], -32602);
-    let answer = client.ask("authenticate", json!({}));
-    assert_eq!(answer["error"]["code"], -32602);
+    let answer = client.greet(json!({ "auth": { "terminal": true } }));
+    let methods = answer["result"]["authMethods"].as_array().unwrap();
+    assert!(!methods.is_empty());
+    for method in methods {
+        let id = method["id"].as_str().unwrap();
+        let provider = id.strip_prefix("login-").unwrap();
+        assert_eq!(method["type"], "terminal");
+        assert_eq!(method["args"], json!(["--login", provider]));
+        let answer = client.ask("authenticate", json!({ "methodId": id }));
+        assert_eq!(answer["error"]["code"], -32602);
+    }
+    for params in [json!({ "methodId": "nothing" }), json!({})] {
+        let answer = client.ask("authenticate", params);
+        assert_eq!(answer["error"]["code"], -32602);
+    }
     assert_eq!(client.ask("logout", json!({}))["result"], json!({}));
 }
 
