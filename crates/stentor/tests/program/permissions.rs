@@ -74,7 +74,7 @@ fn a_remembered_answer_decides_until_it_is_forgotten() {
     let world = World::new();
     assert!(ask(&world).out.starts_with("Not permitted: "));
     answered(&world);
-    assert!(ask(&world).out.ends_with("ran\n\n"), "{}", ask(&world).out);
+    assert!(ask(&world).out.ends_with("ran\n"), "{}", ask(&world).out);
 
     let forgotten = world.run(&["permissions", "forget", "1"]).ok();
     assert!(forgotten.contains("git status"), "{forgotten}");

@@ -45,7 +45,7 @@ impl Ground {
         let mut scenario = String::new();
         for (tool, arguments) in calls {
             scenario.push_str(&format!(
-                "[[turn]]\ntool = \"{tool}\"\narguments = {{ {arguments} }}\n\n"
+                "[[turn]]\ntool = \"{tool}\"\narguments = {{ {arguments} }}\n"
             ));
         }
         scenario.push_str("[[turn]]\ntext = \"{{last_tool_result}}\"\n");
@@ -163,7 +163,7 @@ fn a_command_writes_in_its_folder_and_among_temporary_files() {
           && cat < /etc/hostname > /dev/null && mktemp > /dev/null && echo done",
         ],
     );
-    assert_eq!(said, "a\ndone\n\n");
+    assert_eq!(said, "a\ndone\n");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_read_only_command_changes_nothing_at_all() {
         &["echo x > file; echo x > new; touch -d 2001-01-01 file; chmod 777 file; rm file; \
           mv file other; echo x > $TMPDIR/new; cat file; echo; echo to nowhere > /dev/null && echo end"],
     );
-    assert!(said.ends_with("as it was\nend\n\n"), "{said}");
+    assert!(said.ends_with("as it was\nend\n"), "{said}");
     let after = fs::metadata(&file).unwrap();
     assert_eq!(after.permissions(), before.permissions());
     assert_eq!(after.modified().unwrap(), before.modified().unwrap());
@@ -262,7 +262,7 @@ fn a_process_left_behind_stays_in_and_goes_with_the_program() {
     let mut out = child.stdout.take().unwrap();
     out.read_to_string(&mut said).unwrap();
     child.wait().unwrap();
-    assert_eq!(said, "tried\n\n");
+    assert_eq!(said, "tried\n");
     ground.assert_untouched("left behind");
     // The end comes when the daemon is gone.
     daemon.read_to_string(&mut said).unwrap();
@@ -281,7 +281,7 @@ fn a_command_whose_time_is_up_is_killed_with_all_its_processes() {
         then echo alive; else echo gone; fi 2> /dev/null";
     ground.script(&[("bash", arguments), ("bash", argument(look))]);
     let said = ground.ask("workspace-write").ok_out();
-    assert!(said.ends_with("gone\n\n"), "{said}");
+    assert!(said.ends_with("gone\n"), "{said}");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn without_network_no_socket_is_made() {
     match Command::new("python3").arg("--version").output() {
         Ok(_) => assert_eq!(
             ground.bash("workspace-write", &["python3 sockets.py"]),
-            "b'pair'\n[Errno 1] Operation not permitted\n\n"
+            "b'pair'\n[Errno 1] Operation not permitted\n"
         ),
         Err(_) => {
             let _ = writeln!(std::io::stderr(), "NO PYTHON: local sockets are not tested");
@@ -380,7 +380,7 @@ fn what_the_user_lists_cannot_be_read() {
         "workspace-write",
         &["cat ~/notes && echo new > made && cat made && ls -A ~/.keys"],
     );
-    assert_eq!(said, "my notesnew\nkey\n\n");
+    assert_eq!(said, "my notesnew\nkey\n");
     let key = ground.world.root().join("home/.keys/key");
     ground.script(&[("read", format!("path = {:?}", key.display().to_string()))]);
     let said = ground.ask("read-only").ok_out();
