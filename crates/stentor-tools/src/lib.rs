@@ -13,6 +13,7 @@ use sandbox::CommandSandbox;
 mod bash;
 mod call;
 mod edit;
+pub mod extension;
 mod fault;
 mod file;
 mod ls;
@@ -22,11 +23,14 @@ mod read;
 pub mod sandbox;
 mod search;
 mod shell;
+mod subagent;
 #[cfg(test)]
 mod testing;
 mod todo;
 mod truncation;
 mod write;
+
+pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.
 pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];

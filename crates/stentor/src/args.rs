@@ -41,6 +41,8 @@ pub struct Args {
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve a client that speaks the Agent Client Protocol
+    Acp,
     /// List the stored sessions of this folder
     Sessions {
         /// Of all folders
@@ -70,6 +72,16 @@ pub enum Command {
     Models {
         /// Only those whose name contains this
         filter: Option<String>,
+    },
+    /// Log in at a provider with a subscription
+    Login {
+        /// Who; without it, the providers one can log in at are listed
+        provider: Option<String>,
+    },
+    /// Forget a login
+    Logout {
+        /// Where
+        provider: String,
     },
     /// Print shell completions
     Completions {

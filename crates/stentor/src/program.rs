@@ -8,19 +8,20 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::SessionFiles;
-use stentor_agent::model::ModelRegistry;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, Command, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::log;
+use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::rpc;
 use crate::sandbox::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
@@ -29,14 +30,19 @@ const USAGE: u8 = 2;
 /// Exit status for everything else that went wrong.
 const FAILED: u8 = 1;
 
+/// The stance where nobody is there to be asked.
+const UNASKED: PermissionMode = PermissionMode::All;
+
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut words = words.into_iter().peekable();
-    let name = words.next();
-    if words.next_if(|word| word == HELPER_WORD).is_some() {
-        return run_helper(words);
+    let words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == HELPER_WORD) {
+        return run_helper(words.into_iter().skip(2));
     }
-    let args = match Args::try_parse_from(name.into_iter().chain(words)) {
+    if let Some(status) = rpc::run_if_meant(&words) {
+        return status;
+    }
+    let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) => {
             // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
@@ -44,7 +50,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
-    log_to_stderr(args.verbose);
+    log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
         Ok(pipes) => with_pipes(&args, pipes),
         Err(error) => Err(Failure::other(format!(
@@ -107,11 +113,14 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
         Some(
-            Command::Sessions { .. }
+            Command::Acp
+            | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
             | Command::Permissions { .. }
-            | Command::Models { .. },
+            | Command::Models { .. }
+            | Command::Login { .. }
+            | Command::Logout { .. },
         )
         | None => {}
     }
@@ -119,13 +128,22 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let config = setup::load_config(&cwd, &flags)?;
+    let models = setup::models(&config, &cwd)?;
     let job = Job {
         args,
         flags,
         config,
+        models,
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
+        (Some(Command::Acp), _) => {
+            let pipes = Pipes {
+                stdin: stdin.into(),
+                stdout: out.into(),
+            };
+            commands::acp::run(job.agent(PermissionMode::Ask), pipes).map_err(Failure::other)
+        }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let json = args.ask.json;
@@ -138,9 +156,21 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             }
         },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
+        (Some(Command::Login { provider }), _) => {
+            let logins = job.models.registry().logins();
+            let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
+            runtime()?.block_on(login).map_err(Failure::other)?;
+            Ok(0)
+        }
+        (Some(Command::Logout { provider }), _) => {
+            let logins = job.models.registry().logins();
+            let logout = commands::login::logout(logins, provider, &mut out);
+            runtime()?.block_on(logout).map_err(Failure::other)?;
+            Ok(0)
+        }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
-            let file = job.agent().find(session);
+            let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
             commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
                 .map_err(Failure::other)?;
@@ -160,16 +190,18 @@ struct Job<'a> {
     args: &'a Args,
     flags: Layer,
     config: Config,
+    models: Arc<Models>,
     cwd: std::path::PathBuf,
 }
 
 impl Job<'_> {
-    fn agent(&self) -> stentor_agent::agent::Agent {
+    /// An agent whose sessions take this stance where nobody chose one.
+    fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
-            models: setup::models(&self.config, &self.cwd),
-            // Nobody is there to be asked.
-            permission_mode: PermissionMode::All,
+            models: Arc::clone(&self.models),
+            permission_mode,
+            subagents: false,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);
@@ -177,13 +209,13 @@ impl Job<'_> {
     }
 
     fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let chosen = setup::chosen_model(&self.config, &models);
+        let chosen = setup::chosen_model(&self.config, &self.models);
+        for warning in self.models.registry().warnings() {
+            let _ = writeln!(io::stderr(), "warning: {warning}");
+        }
         let json = self.args.ask.json;
-        let available = models.available();
-        Failure::printing(commands::models::run(
-            &available, &chosen, filter, json, out,
-        ))
+        let listed = self.models.registry().list();
+        Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 
     fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
@@ -223,7 +255,7 @@ impl Job<'_> {
 
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed = self.agent().list(folder);
+        let listed = self.agent(UNASKED).list(folder);
         let json = self.args.ask.json;
         Failure::printing(commands::sessions::run(&listed, all, json, out))
     }
@@ -245,7 +277,7 @@ impl Job<'_> {
                 let _ = writeln!(err, "warning: sandbox: {gap}");
             }
         }
-        let agent = self.agent();
+        let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),
@@ -271,19 +303,13 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))?;
-        runtime
+        runtime()?
             .block_on(ask.run(out, &mut err))
             .map_err(Failure::other)
     }
 
     fn overview(&self, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let report = match setup::chosen_model(&self.config, &models) {
+        let report = match setup::chosen_model(&self.config, &self.models) {
             Ok(chosen) => ModelReport {
                 name: chosen.info.full_name(),
                 why: chosen.why,
@@ -303,15 +329,11 @@ impl Job<'_> {
     }
 }
 
-/// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.
-fn log_to_stderr(verbose: bool) {
-    let usual = if verbose { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .without_time()
-        .with_target(false)
-        .try_init();
+/// What everything asynchronous runs on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
 }

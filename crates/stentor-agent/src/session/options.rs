@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::SharedClock;
 use crate::event::{InterruptMode, QueueMode};
+use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
@@ -52,6 +53,8 @@ pub struct SessionOptions {
     pub budget: Budget,
     /// The models that cycling goes through; all available ones when empty.
     pub scoped_models: Vec<ScopedModel>,
+    /// What looks on and steps in, such as extensions.
+    pub hooks: Option<Arc<dyn HookSource>>,
 }
 
 /// Where a session is kept.
@@ -126,6 +129,7 @@ impl SessionOptions {
             retry: RetryPolicy::default(),
             budget: Budget::default(),
             scoped_models: Vec::new(),
+            hooks: None,
             cwd,
         }
     }
