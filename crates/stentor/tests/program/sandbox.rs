@@ -106,8 +106,7 @@ impl Ground {
             ran.err
         );
         assert!(
-            ran.err
-                .contains("warning: sandbox: this system has no Landlock"),
+            ran.err.contains("sandbox: this system has no Landlock"),
             "{}",
             ran.err
         );
