@@ -274,11 +274,6 @@ impl Job<'_> {
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
         }
-        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
-            for gap in &sandbox.gaps {
-                let _ = writeln!(err, "warning: sandbox: {gap}");
-            }
-        }
         let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");
         let style = Style::choose(
