@@ -12,3 +12,4 @@
 pub mod edn;
 pub mod framing;
 pub mod jsonrpc;
+pub mod omp;
