@@ -13,3 +13,4 @@ pub mod edn;
 pub mod framing;
 pub mod jsonrpc;
 pub mod omp;
+pub mod synaps;
