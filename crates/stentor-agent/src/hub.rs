@@ -55,7 +55,7 @@ struct Logged {
 struct Queue {
     waiting: Mutex<VecDeque<Event>>,
     closed: std::sync::atomic::AtomicBool,
-    /// Told when something arrives in an empty queue, or when nothing more will come.
+    /// Told when something arrives that did not merge, or when nothing more will come.
     arrived: Notify,
 }
 
@@ -259,16 +259,19 @@ impl Queue {
         {
             return;
         }
-        let was_empty = waiting.is_empty();
         waiting.push_back(event);
         drop(waiting);
-        if was_empty {
-            self.arrived.notify_one();
-        }
+        self.arrived.notify_one();
     }
 
     fn has_room(&self) -> bool {
         self.lock().len() < QUEUE_EVENTS
+    }
+
+    fn has_more_than_a_delta(&self) -> bool {
+        let waiting = self.lock();
+        let is_delta = |event: &Event| matches!(event.kind, EventKind::BlockDelta { .. });
+        waiting.len() > 1 || waiting.front().is_some_and(|event| !is_delta(event))
     }
 
     fn close(&self) {
@@ -318,6 +321,18 @@ impl Subscription {
             }
             if self.queue.closed.load(std::sync::atomic::Ordering::Acquire) {
                 return self.try_next();
+            }
+            self.queue.arrived.notified().await;
+        }
+    }
+
+    /// Waits until something waits that is more than one delta, which later ones could join.
+    pub async fn beyond_a_delta(&self) {
+        loop {
+            if self.queue.closed.load(std::sync::atomic::Ordering::Acquire)
+                || self.queue.has_more_than_a_delta()
+            {
+                return;
             }
             self.queue.arrived.notified().await;
         }
@@ -422,6 +437,22 @@ mod tests {
             writer.delta(&hub, text);
             assert_eq!(texts(&mut quick).len(), 1);
         }
+    }
+
+    #[tokio::test]
+    async fn who_gathers_deltas_is_told_when_something_else_comes() {
+        let hub = hub();
+        let writer = Writer::new();
+        let mut reader = hub.subscribe();
+        let gatherer = hub.subscribe();
+        let mut gathers = Box::pin(gatherer.beyond_a_delta());
+        for text in ["a", "b"] {
+            writer.delta(&hub, text);
+            assert!(futures_util::poll!(&mut gathers).is_pending());
+            assert!(reader.next().await.is_some());
+        }
+        hub.publish(EventKind::TurnStarted);
+        gathers.await;
     }
 
     #[test]

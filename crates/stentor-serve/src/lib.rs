@@ -5,6 +5,7 @@
 //! answers to commands onto the wire in the order in which they must appear.
 
 pub mod input;
+pub mod omp;
 pub mod output;
 pub mod pump;
 pub mod signals;
