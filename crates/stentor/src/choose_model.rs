@@ -98,6 +98,6 @@ fn unknown(model: &str, source: &Source, models: &Models) -> String {
     let names: Vec<String> = available.iter().map(|info| info.full_name()).collect();
     let ids = available.iter().map(|info| info.id.as_str());
     let near = nearest(model, names.iter().map(String::as_str).chain(ids));
-    let hint = near.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-    format!("unknown model `{model}` ({source}){hint} `stentor models` lists what there is")
+    let hint = near.map_or(String::new(), |name| format!(" did you mean `{name}`?"));
+    format!("unknown model `{model}` ({source});{hint} `stentor models` lists what there is")
 }

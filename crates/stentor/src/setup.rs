@@ -118,15 +118,11 @@ impl Defaults {
 
 /// An agent for a way in.
 pub fn agent(config: &Config, defaults: Arc<Defaults>, files: SessionFiles) -> Agent {
-    let spill_dir = match &config.settings.data_dir {
-        Some(data) => data.value.join("output"),
-        None => std::env::temp_dir().join(format!("stentor-{}", std::process::id())),
-    };
     let environment = Environment {
         models: Arc::clone(&defaults.models) as _,
         shell: stentor_tools::local_shell(),
         clock: Arc::clone(&defaults.clock),
-        spill_dir: spill_dir.into(),
+        spill_dir: spill_dir(config).into(),
     };
     Agent::new(environment, defaults, files)
 }
@@ -208,7 +204,15 @@ fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
 }
 
 fn policy(config: &Config, default: PermissionMode) -> Policy {
-    let mut policy = Policy::default();
-    policy.set_mode(config.permission_mode(default).value);
-    policy
+    let rules = config.permissions.iter().map(|rule| rule.value.clone());
+    let policy = Policy::new(config.permission_mode(default).value, rules.collect());
+    // A result that was cut names the file that has it whole, so the model must be able to read it.
+    policy.with_readable(vec![spill_dir(config)])
+}
+
+fn spill_dir(config: &Config) -> PathBuf {
+    match &config.settings.data_dir {
+        Some(data) => data.value.join("output"),
+        None => std::env::temp_dir().join(format!("stentor-{}", std::process::id())),
+    }
 }

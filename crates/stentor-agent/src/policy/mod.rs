@@ -14,8 +14,8 @@
 //! [`PermissionMode::ReadOnly`] is a promise: no rule and no answer lifts it, and what would be
 //! asked is denied. It allows reading inside the folder only.
 //!
-//! A shell command is taken apart and every part must be allowed: see [`command`]. A path counts
-//! as inside the folder only if it is there after every link and `..`: see [`location`]. A rule for
+//! A shell command is taken apart and every part must be allowed: see `command`. A path counts
+//! as inside the folder only if it is there after every link and `..`: see `location`. A rule for
 //! a path is about the paths a call names; what a tool reads below a folder it was given, or a
 //! command reads by itself, is not seen here.
 

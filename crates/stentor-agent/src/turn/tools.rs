@@ -100,7 +100,12 @@ async fn run_batch(
         let bad = unreadable.get(&call.id).map(String::as_str);
         running.push(async move {
             let started = tokio::time::Instant::now();
-            let output = run_one(link, model_call, call, bad).await;
+            // A tool that panics, wherever, is a failed call and not a dead session.
+            let work = AssertUnwindSafe(run_one(link, model_call, call, bad)).catch_unwind();
+            let output = work.await.unwrap_or_else(|_| {
+                let text = format!("Tool {} failed inside: this is a bug in it", call.name);
+                ToolOutput::error(text)
+            });
             (place, Arc::new(output), started.elapsed())
         });
     }
@@ -191,16 +196,21 @@ async fn execute(
         host: Arc::clone(&model_call.host),
         spill_dir: Arc::clone(&link.spill_dir),
     };
-    // A tool that panics is a failed call, not a dead session.
-    let work = AssertUnwindSafe(async move { tool.run(arguments, context).await }).catch_unwind();
-    let output = tokio::select! {
-        output = work => output.unwrap_or_else(|_| {
-            ToolOutput::error(format!("Tool {} failed inside: this is a bug in it", call.name))
-        }),
+    // Also when the tool panics: no report of a call may follow its end.
+    let _over = Over(over);
+    tokio::select! {
+        output = tool.run(arguments, context) => output,
         () = overdue(&cancel) => ToolOutput::error("Command aborted"),
-    };
-    over.store(true, Ordering::Release);
-    output
+    }
+}
+
+/// Says that a call is over, when it goes.
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// Resolves when a tool was told to stop and did not.
@@ -251,6 +261,7 @@ async fn record(
     link.ask(|reply| Request::Append {
         messages: stored,
         sync: true,
+        model_call: false,
         reply,
     })
     .await?

@@ -39,13 +39,18 @@ pub fn run(
 ) -> Result<(), String> {
     let view = store::view(file).map_err(|error| error.to_string())?;
     let page = session_page(&view);
-    let printing = |error: io::Error| format!("cannot write the page: {error}");
-    match Target::choose(output, &view.header.id, cwd) {
-        Target::Stdout => out.write_all(page.as_bytes()).map_err(printing),
+    let printed = match Target::choose(output, &view.header.id, cwd) {
+        Target::Stdout => out.write_all(page.as_bytes()),
         Target::File(path) => {
             fs::write(&path, page)
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-            writeln!(out, "{}", path.display()).map_err(printing)
+            writeln!(out, "{}", path.display())
         }
+    };
+    match printed {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(format!("cannot print the page: {error}")),
+        Ok(()) => Ok(()),
     }
 }

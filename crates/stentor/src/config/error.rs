@@ -28,6 +28,8 @@ pub enum ConfigError {
         key: String,
         suggestion: Option<String>,
     },
+    #[error("{}: {message}", place(.at))]
+    BadRule { at: Source, message: String },
     #[error("{}: `{key}` {problem}", place(.at))]
     BadValue {
         at: Source,

@@ -5,12 +5,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_agent::policy::Rule;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Problem};
 use super::keys::{KEYS, Layer};
-use super::rules::{PermissionRule, read_rules};
+use super::rules::read_rules;
 use super::source::{Location, Scope, Source, Sourced};
 use super::suggest::nearest;
 use super::value::{Input, Raw};
@@ -20,7 +21,7 @@ use super::value::{Input, Raw};
 pub struct FileContent {
     pub layer: Layer,
     /// In the order they are written.
-    pub permissions: Vec<Sourced<PermissionRule>>,
+    pub permissions: Vec<Sourced<Rule>>,
     pub providers: Vec<RawTable>,
     pub models: Vec<RawTable>,
 }

@@ -113,7 +113,7 @@ settings! {
         "session_dir" session_dir: PathBuf, "The folder for session files.";
         "budget.tokens" budget_tokens: u64, "Most tokens a session may use.";
         "budget.cost" budget_cost: f64, "Most US dollars a session may cost.";
-        "budget.turns" budget_turns: u64, "Most turns a run may take.";
+        "budget.turns" budget_turns: u64, "Most model calls a session may make.";
     }
     defaulted {
         "context_files" context_files: bool = true, "Whether AGENTS.md and CLAUDE.md go into the system prompt.";

@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::permission::PermissionMode;
+use stentor_agent::policy::Rule;
 
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use file::RawTable;
 pub use keys::{Layer, Settings};
 pub use locate::{Lookup, Places, Platform};
 pub use model_choice::{ModelChoice, ModelName};
-pub use rules::{PermissionRule, RuleDecision};
 pub use source::{Location, Scope, Source, Sourced};
 
 use file::{FileContent, FilePlace, read_file};
@@ -36,8 +36,8 @@ use locate::ProjectFile;
 #[derive(Debug, Clone)]
 pub struct Config {
     pub settings: Settings,
-    /// Strongest first: the first rule that matches decides.
-    pub permissions: Vec<Sourced<PermissionRule>>,
+    /// The policy decides among them by how specific they are, not by their order.
+    pub permissions: Vec<Sourced<Rule>>,
     /// Weakest first: what the model registry reads last wins.
     pub providers: Vec<RawTable>,
     /// Weakest first, as `providers`.
@@ -108,19 +108,13 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let mut warnings = trust::restrict_always(&mut project);
     let mut project_mode = None;
     if !project_trusted {
-        warnings.extend(trust::restrict(&mut project, &user.layer));
+        warnings.extend(trust::restrict(&mut project, &user));
         project_mode = project.layer.permission_mode.take();
     }
     let spoken = environment.under(flags);
     if spoken.permission_mode.is_some() {
         project_mode = None;
     }
-    let permissions = if project_trusted {
-        [project.permissions, user.permissions].concat()
-    } else {
-        // An untrusted rule never decides what the user's own rules decide.
-        [user.permissions, project.permissions].concat()
-    };
     let mut settings = user.layer.under(project.layer).under(spoken).settle();
     fill_in_folders(&mut settings, &places);
     let found = |path: PathBuf| FoundFile {
@@ -129,7 +123,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     };
     Ok(Config {
         settings,
-        permissions,
+        permissions: [user.permissions, project.permissions].concat(),
         providers: [user.providers, project.providers].concat(),
         models: [user.models, project.models].concat(),
         warnings,

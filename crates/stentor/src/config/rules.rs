@@ -1,6 +1,7 @@
 //! Permission rules as they are written: `[[permissions]]` tables.
 
 use serde_json::{Map, Value as Json};
+use stentor_agent::policy::{Rule, RuleDecision};
 use stentor_agent::tool::ToolEffect;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -11,32 +12,10 @@ use super::source::{Location, Source, Sourced};
 use super::suggest::nearest;
 use super::value::{Input, Name, Setting};
 
-/// One rule. What is not given matches everything.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PermissionRule {
-    /// The tool's name.
-    pub tool: Option<String>,
-    /// What the tool does to the world.
-    pub effect: Option<ToolEffect>,
-    /// A glob for the paths a call touches.
-    pub path: Option<String>,
-    /// A pattern for the shell command.
-    pub command: Option<String>,
-    pub decision: RuleDecision,
-}
-
-/// What a rule decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RuleDecision {
-    Allow,
-    Ask,
-    Deny,
-}
-
 /// The rules that could be read, and what is wrong with the others.
 #[derive(Debug, Default)]
 pub struct ReadRules {
-    pub rules: Vec<Sourced<PermissionRule>>,
+    pub rules: Vec<Sourced<Rule>>,
     pub errors: Vec<ConfigError>,
 }
 
@@ -81,24 +60,6 @@ pub fn read_rules<'a>(
     read
 }
 
-impl PermissionRule {
-    /// As `stentor config` shows it.
-    pub fn shown(&self) -> Json {
-        let name = |text: &String| Json::String(text.clone());
-        let parts = [
-            ("tool", self.tool.as_ref().map(name)),
-            ("effect", self.effect.as_ref().map(Setting::shown)),
-            ("path", self.path.as_ref().map(name)),
-            ("command", self.command.as_ref().map(name)),
-            ("decision", Some(self.decision.shown())),
-        ];
-        let given = parts
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Json::Object(given.collect::<Map<_, _>>())
-    }
-}
-
 impl Setting for ToolEffect {
     fn read(input: &Input<'_>) -> Result<Self, Problem> {
         input.word(&EFFECTS)
@@ -119,14 +80,8 @@ impl Setting for RuleDecision {
     }
 }
 
-#[derive(Default)]
-struct Draft {
-    tool: Option<Name>,
-    effect: Option<ToolEffect>,
-    path: Option<Name>,
-    command: Option<Name>,
-    decision: Option<RuleDecision>,
-}
+/// The parts of a rule that were read, as the policy reads them.
+type Draft = Map<String, Json>;
 
 impl ReadRules {
     fn draft<'a>(
@@ -139,12 +94,10 @@ impl ReadRules {
         for (key, value) in in_order(table) {
             let name = key.get_ref().as_ref();
             let input = input(value);
-            let set = match name {
-                "tool" => Setting::read(&input).map(|value| draft.tool = Some(value)),
-                "effect" => Setting::read(&input).map(|value| draft.effect = Some(value)),
-                "path" => Setting::read(&input).map(|value| draft.path = Some(value)),
-                "command" => Setting::read(&input).map(|value| draft.command = Some(value)),
-                "decision" => Setting::read(&input).map(|value| draft.decision = Some(value)),
+            let part = match name {
+                "tool" | "path" | "command" => Name::read(&input).map(|part| part.shown()),
+                "effect" => ToolEffect::read(&input).map(|part| part.shown()),
+                "decision" => RuleDecision::read(&input).map(|part| part.shown()),
                 _ => {
                     self.errors.push(ConfigError::UnknownKey {
                         at: locate(key.span().start),
@@ -154,30 +107,32 @@ impl ReadRules {
                     continue;
                 }
             };
-            if let Err(problem) = set {
-                self.bad(&format!("permissions.{name}"), input.source, problem);
+            match part {
+                Ok(part) => {
+                    draft.insert(name.to_owned(), part);
+                }
+                Err(problem) => self.bad(&format!("permissions.{name}"), input.source, problem),
             }
         }
         draft
     }
 
     fn finish(&mut self, draft: Draft, source: Source) {
-        let Some(decision) = draft.decision else {
+        if !draft.contains_key("decision") {
             let problem = Problem {
                 found: "missing".to_owned(),
                 expected: "allow, ask or deny".to_owned(),
                 suggestion: None,
             };
             return self.bad("permissions.decision", source, problem);
-        };
-        let value = PermissionRule {
-            tool: draft.tool.map(|name| name.0),
-            effect: draft.effect,
-            path: draft.path.map(|name| name.0),
-            command: draft.command.map(|name| name.0),
-            decision,
-        };
-        self.rules.push(Sourced { value, source });
+        }
+        match serde_json::from_value(Json::Object(draft)) {
+            Ok(value) => self.rules.push(Sourced { value, source }),
+            Err(error) => self.errors.push(ConfigError::BadRule {
+                at: source,
+                message: error.to_string(),
+            }),
+        }
     }
 
     fn wrong(&mut self, key: &str, input: &Input<'_>, expected: &str) {

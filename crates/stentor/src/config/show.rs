@@ -35,10 +35,10 @@ pub fn as_text(config: &Config) -> String {
     let rules = config
         .permissions
         .iter()
-        .map(|rule| (rule.value.shown().to_string(), rule.source.to_string()));
+        .map(|rule| (rule.value.to_string(), rule.source.to_string()));
     section(
         &mut text,
-        "permissions, the first that matches decides",
+        "permissions, the most specific that matches decides",
         rules,
     );
     section(
@@ -71,7 +71,7 @@ pub fn as_json(config: &Config) -> Json {
     let rules: Vec<Json> = config
         .permissions
         .iter()
-        .map(|rule| json!({ "rule": rule.value.shown(), "source": source_json(&rule.source) }))
+        .map(|rule| json!({ "rule": rule.value, "source": source_json(&rule.source) }))
         .collect();
     let raw = |tables: &[RawTable]| -> Vec<Json> {
         tables

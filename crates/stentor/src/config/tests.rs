@@ -247,21 +247,34 @@ fn an_untrusted_project_may_only_choose_and_tighten() {
 
             The project asks for permission_mode "all" (repo/.stentor/config.toml:4); that counts where it is stricter.
 
-            permissions, the first that matches decides
-              {"tool":"bash","decision":"deny"}  home/.config/stentor/config.toml:6
-              {"tool":"bash","decision":"ask"}  repo/.stentor/config.toml:14
+            permissions, the most specific that matches decides
+              { tool = "bash", decision = "deny" }  home/.config/stentor/config.toml:6
 
             warnings
               repo/.stentor/config.toml:8:20: left out: `trusted_projects` counts only in your own file
               repo/.stentor/config.toml:18:12: left out: [providers.anthropic] could send your keys elsewhere; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:22:9: left out: [models.x] could send your keys elsewhere; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:11:1: left out: a rule that allows would loosen permissions; list the folder under `trusted_projects` in your own file to trust it
+              repo/.stentor/config.toml:14:1: left out: a rule that asks could take the place of one of yours that denies; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:2:12: left out: a scripted model could run commands; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:3:9: left out: a scripted model could run commands; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:7:12: left out: it would move where your conversations are kept; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:6:15: left out: it would move where your conversations are kept; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:5:9: left out: `tools` would add tools that your own file leaves out; list the folder under `trusted_projects` in your own file to trust it
               repo/.stentor/config.toml:9:31: left out: it would raise your own budget; list the folder under `trusted_projects` in your own file to trust it"#]]);
+}
+
+#[test]
+fn an_untrusted_project_may_ask_where_the_user_denies_nothing() {
+    World::new()
+        .project("[[permissions]]\ntool = \"bash\"\ndecision = \"ask\"\n")
+        .check(&expect![[r#"
+            user file  home/.config/stentor/config.toml (not there)
+            project file  repo/.stentor/config.toml (not trusted: it may only choose and tighten)
+
+
+            permissions, the most specific that matches decides
+              { tool = "bash", decision = "ask" }  repo/.stentor/config.toml:1"#]]);
 }
 
 #[test]
@@ -284,10 +297,10 @@ fn a_trusted_project_may_say_everything_but_whom_to_trust() {
             budget.cost  100.0  repo/.stentor/config.toml:9
             trusted_projects  ["home/.config/stentor/../../../repo"]  home/.config/stentor/config.toml:1
 
-            permissions, the first that matches decides
-              {"decision":"allow"}  repo/.stentor/config.toml:11
-              {"tool":"bash","decision":"ask"}  repo/.stentor/config.toml:14
-              {"tool":"bash","decision":"deny"}  home/.config/stentor/config.toml:7
+            permissions, the most specific that matches decides
+              { tool = "bash", decision = "deny" }  home/.config/stentor/config.toml:7
+              { decision = "allow" }  repo/.stentor/config.toml:11
+              { tool = "bash", decision = "ask" }  repo/.stentor/config.toml:14
 
             providers
               anthropic  (api_key_command, base_url)  repo/.stentor/config.toml:18

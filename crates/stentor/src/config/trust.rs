@@ -6,15 +6,14 @@
 //! stricter; everything else in it is left out with a warning.
 
 use stentor_agent::permission::PermissionMode;
+use stentor_agent::policy::RuleDecision;
 
 use super::error::Warning;
 use super::file::FileContent;
-use super::keys::Layer;
-use super::rules::RuleDecision;
 use super::source::{Location, Source, Sourced};
 
-/// Removes from `project` what only a trusted project may say, given what the `user` said.
-pub fn restrict(project: &mut FileContent, user: &Layer) -> Vec<Warning> {
+/// Removes from `project` what only a trusted project may say, given what the user's file says.
+pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let layer = &mut project.layer;
     for raw in project.providers.drain(..) {
@@ -25,17 +24,23 @@ pub fn restrict(project: &mut FileContent, user: &Layer) -> Vec<Warning> {
         let what = format!("[models.{}] could send your keys elsewhere", raw.name);
         warnings.push(left_out(raw.at, &what));
     }
+    let user_denies = user_file
+        .permissions
+        .iter()
+        .any(|rule| rule.value.decision() == RuleDecision::Deny);
     project.permissions.retain(|rule| {
-        let keeps = rule.value.decision != RuleDecision::Allow;
-        if !keeps {
-            refuse(
-                rule,
-                "a rule that allows would loosen permissions",
-                &mut warnings,
-            );
-        }
-        keeps
+        let danger = match rule.value.decision() {
+            RuleDecision::Allow => "a rule that allows would loosen permissions",
+            // The more specific rule decides, so it could stand in for a denial.
+            RuleDecision::Ask if user_denies => {
+                "a rule that asks could take the place of one of yours that denies"
+            }
+            RuleDecision::Ask | RuleDecision::Deny => return true,
+        };
+        refuse(rule, danger, &mut warnings);
+        false
     });
+    let user = &user_file.layer;
     let scripted = |name: &str| name == "script" || name.starts_with("script/");
     drop_if(
         &mut layer.provider,

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{Command, Reply, Started};
@@ -32,17 +32,20 @@ use super::settings::Settings;
 use super::tool_host::SessionToolHost;
 use crate::clock::iso_time;
 use crate::conversation::Conversation;
-use crate::event::{CompactionResult, EventKind, InterruptMode, NoticeLevel, StateChange};
+use crate::event::{
+    CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
+};
 use crate::hub::Hub;
 use crate::message::{ContentBlock, Message};
+use crate::model::ModelErrorKind;
 use crate::policy::Policy;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
-use crate::tool::{Place, Tool, ToolHost, ToolSpec};
+use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
 use crate::usage::Usage;
 
 use asking::OpenQuestion;
-use bash::FinishedBash;
+use bash::{Deferred, FinishedBash};
 
 /// News the actor's own tasks may have waiting for it.
 const NEWS: usize = 16;
@@ -88,14 +91,14 @@ pub(super) struct Actor {
     bash: HashMap<u64, CancellationToken>,
     next_bash: u64,
     /// Commands of the user that ended during a run: the model hears of them after it.
-    unheard_bash: Vec<Arc<Message>>,
+    unheard_bash: Vec<Deferred>,
     consumed: Consumed,
 }
 
 /// Something that is running.
 struct Activity {
     cancel: CancellationToken,
-    cancel_retry: CancellationToken,
+    cancel_retry: Arc<Notify>,
     /// Told when it is over.
     waiters: Vec<Reply<()>>,
 }
@@ -109,6 +112,9 @@ enum Afterwards {
     Compact {
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
+    },
+    Abort {
+        reply: Reply<()>,
     },
 }
 
@@ -224,21 +230,30 @@ impl Actor {
     }
 
     /// Lives until it is closed or nobody holds a handle any more.
-    pub async fn live(mut self) {
+    ///
+    /// Whoever hears that it is over, by the answer or by the end of the events, can open the
+    /// session's file: the actor, and with it the lock, is gone by then.
+    pub async fn live(self) {
+        // Declared first, so dropped last, also by a panic.
+        let _events = EndOfEvents(self.hub.clone());
+        let mut actor = self;
+        let asked_to_close = actor.work().await;
+        actor.wind_down().await;
+        drop(actor);
+        if let Some(reply) = asked_to_close {
+            // Who asked may be gone; the session is closed all the same.
+            answer(reply, ());
+        }
+    }
+
+    /// Works until it is asked to close, or nobody is left to ask for anything.
+    async fn work(&mut self) -> Option<Reply<()>> {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command::Close { reply }) => {
-                        self.wind_down().await;
-                        // Who asked may be gone; the session is closed all the same.
-                        reply.send(()).ok();
-                        return;
-                    }
+                    Some(Command::Close { reply }) => return Some(reply),
                     Some(command) => self.handle(command).await,
-                    None => {
-                        self.wind_down().await;
-                        return;
-                    }
+                    None => return None,
                 },
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
                 Some(news) = self.news.1.recv() => self.hear(news).await,
@@ -310,7 +325,7 @@ impl Actor {
             Command::Abort { reply } => self.abort(reply),
             Command::AbortRetry => {
                 if let Some(activity) = &self.activity {
-                    activity.cancel_retry.cancel();
+                    activity.cancel_retry.notify_waiters();
                 }
             }
             Command::Bash {
@@ -394,7 +409,7 @@ impl Actor {
                 let result = self.set_name(&name);
                 answer(reply, result);
             }
-            Command::SetPlan(plan) => self.host.set_plan(plan),
+            Command::SetPlan(plan) => self.set_plan(plan),
             Command::SetTools(tools) => self.set_tools(tools),
             Command::State { reply } => answer(reply, Box::new(self.state())),
             Command::Stats { reply } => {
@@ -426,8 +441,21 @@ impl Actor {
                 let message = "the agent failed inside and gave up this run".to_owned();
                 self.hub.publish(EventKind::Notice {
                     level: NoticeLevel::Error,
-                    message,
+                    message: message.clone(),
                 });
+                if self.signals.in_run.swap(false, Ordering::AcqRel) {
+                    // Clients wait for the end of every run that began.
+                    self.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
+                        messages: Vec::new(),
+                        usage: Usage::default(),
+                        outcome: RunOutcome::Failed {
+                            kind: ModelErrorKind::Other,
+                            message,
+                            status: None,
+                        },
+                        will_retry: false,
+                    })));
+                }
                 self.activity_over().await;
             }
         }
@@ -445,11 +473,21 @@ impl Actor {
         kind: EntryKind,
         must_last: bool,
     ) -> Result<String, StoreError> {
-        let timestamp = iso_time(self.environment.clock.now_ms());
+        let now_ms = self.environment.clock.now_ms();
+        self.append_at(id, now_ms, kind, must_last)
+    }
+
+    fn append_at(
+        &mut self,
+        id: String,
+        now_ms: u64,
+        kind: EntryKind,
+        must_last: bool,
+    ) -> Result<String, StoreError> {
         let entry = Entry {
             id: id.clone(),
             parent_id: self.leaf.clone(),
-            timestamp,
+            timestamp: iso_time(now_ms),
             kind,
         };
         self.record
@@ -475,6 +513,7 @@ impl Actor {
         // reader resolves a parent to the nearest entry before, so older ones do no harm.
         store::new_entry_id(&*self.environment.clock, |id| {
             self.leaf.as_deref() == Some(id)
+                || self.waiting.all().any(|queued| queued.deliver_as == id)
                 || self
                     .conversation
                     .items()
@@ -486,6 +525,22 @@ impl Actor {
     fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
         self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         self.tools = tools.into();
+    }
+
+    /// A plan that a client set is in no tool's result, so it gets an entry of its own.
+    fn set_plan(&mut self, plan: Plan) {
+        if let Err(error) = self.note_plan(&plan) {
+            tracing::warn!(%error, "the plan may be an older one when the session is resumed");
+        }
+        self.host.set_plan(plan);
+    }
+
+    fn note_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
+        let kind = EntryKind::Custom {
+            custom_type: restoring::PLAN.to_owned(),
+            data: serde_json::to_value(plan).ok(),
+        };
+        self.append(kind, false).map(|_| ())
     }
 
     fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
@@ -515,7 +570,7 @@ impl Actor {
         self.signals.steering_now.store(now, Ordering::Release);
     }
 
-    fn link(&self, cancel: CancellationToken, cancel_retry: CancellationToken) -> Link {
+    fn link(&self, cancel: CancellationToken, cancel_retry: Arc<Notify>) -> Link {
         Link {
             hub: self.hub.clone(),
             clock: Arc::clone(&self.environment.clock),
@@ -528,6 +583,27 @@ impl Actor {
             cancel,
             cancel_retry,
         }
+    }
+}
+
+impl Drop for Actor {
+    /// Nothing outlives its session, however that ends.
+    fn drop(&mut self) {
+        if let Some(activity) = &self.activity {
+            activity.cancel.cancel();
+        }
+        for cancel in self.bash.values() {
+            cancel.cancel();
+        }
+    }
+}
+
+/// Tells the subscribers that nothing more comes, when it goes.
+struct EndOfEvents(Hub);
+
+impl Drop for EndOfEvents {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -71,6 +71,10 @@ fn rules_with_wrong_keys_or_values_are_refused_one_by_one() {
             config.toml:11:11: `permissions.command` is 3, expected a name"#]],
     );
     check_errors(
+        "[[permissions]]\npath = \"a[\"\ndecision = \"deny\"\n",
+        &expect!["config.toml:1:1: `a[` is no path pattern: unclosed character class; missing ']'"],
+    );
+    check_errors(
         "permissions = [1]\n",
         &expect!["config.toml:1:16: `permissions` is 1, expected tables, as in [[permissions]]"],
     );
@@ -92,11 +96,11 @@ fn rules_are_kept_in_order_with_their_places() {
     let shown: Vec<String> = content
         .permissions
         .iter()
-        .map(|rule| format!("{} {}", rule.source, rule.value.shown()))
+        .map(|rule| format!("{} {}", rule.source, rule.value))
         .collect();
     expect![[r#"
-        config.toml:1 {"tool":"bash","command":"git *","decision":"allow"}
-        config.toml:5 {"effect":"writes","path":"/etc/**","decision":"deny"}"#]]
+        config.toml:1 { tool = "bash", command = "git *", decision = "allow" }
+        config.toml:5 { effect = "writes", path = "/etc/**", decision = "deny" }"#]]
     .assert_eq(&shown.join("\n"));
 }
 

@@ -78,7 +78,8 @@ impl World {
         }
     }
 
-    fn without_folder(&self, text: &str) -> String {
+    /// The text with the temporary folder written as `~~`.
+    pub fn without_folder(&self, text: &str) -> String {
         let given = self.dir.path();
         let resolved = given.canonicalize().unwrap();
         let name = |path: &Path| path.display().to_string();

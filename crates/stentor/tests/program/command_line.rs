@@ -1,9 +1,7 @@
 //! The program from the outside: its words, its help, its configuration.
 
-mod world;
-
+use crate::world::{Ran, World};
 use expect_test::expect;
-use world::{Ran, World};
 
 #[test]
 fn help_goes_to_stdout_and_has_examples() {
@@ -48,7 +46,14 @@ fn config_shows_the_values_and_their_sources() {
         .lines()
         .filter(|line| !line.ends_with("  default") && !line.ends_with("  not set"))
         .collect();
-    expect![[""]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        user file     ~~/home/.config/stentor/config.toml
+        project file  ~~/work/.stentor/config.toml (not trusted: it may only choose and tighten)
+
+        model                          "offline/guide"                   ~~/home/.config/stentor/config.toml:1
+        thinking                       "low"                             --thinking
+        auto_retry                     false                             ~~/work/.stentor/config.toml:1
+        retry.max_attempts             7                                 STENTOR_RETRY_MAX_ATTEMPTS"#]].assert_eq(&lines.join("\n"));
     let json: serde_json::Value =
         serde_json::from_str(&world.run(&["config", "--json"]).ok()).unwrap();
     assert_eq!(json["settings"]["model"]["value"], "offline/guide");
@@ -61,10 +66,14 @@ fn mistakes_in_the_configuration_stop_the_program_with_their_places() {
         "home/.config/stentor/config.toml",
         "modle = \"x\"\nthinking = \"hgih\"\n",
     );
+    let told = expect![[r#"
+        stentor: ~~/home/.config/stentor/config.toml:1:1: unknown key `modle`; did you mean `model`?
+        stentor: ~~/home/.config/stentor/config.toml:2:12: `thinking` is "hgih", expected off, minimal, low, medium, high or xhigh; did you mean `high`?
+    "#]];
     for words in [&["config"][..], &["-p", "hi"], &["models"]] {
         let Ran { status, out, err } = world.run(words);
         assert_eq!((status, out.as_str()), (Some(2), ""), "{words:?}");
-        expect![[""]].assert_eq(&err);
+        told.assert_eq(&err);
     }
 }
 
@@ -74,7 +83,21 @@ fn alone_it_says_what_it_is_and_which_model_it_would_use() {
     // Without a terminal somebody expected something else, so it is no success.
     let Ran { status, out, err } = world.run(&[]);
     assert_eq!((status, out.as_str()), (Some(2), ""));
-    expect![[""]].assert_eq(&err);
+    expect![[r#"
+        stentor 0.1.0: a headless coding agent
+
+          model          offline/guide
+                         no key is configured: this one works by rule, without a network
+          folder         ~~/work
+          configuration  none (~~/home/.config/stentor/config.toml is not there)
+
+          Ask            stentor -p "summarise this folder"
+          Go on          stentor -c -p "and now fix it"
+          Connect        stentor -p "..." --json   one JSON event a line, for programs
+          Look           stentor models, stentor sessions, stentor config
+          Help           stentor --help
+    "#]]
+    .assert_eq(&err);
 }
 
 #[test]
@@ -84,6 +107,10 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
         (
             &["-p", "hi", "--model", "offline/gide"][..],
             "stentor: unknown model `offline/gide` (--model); did you mean `offline/guide`? `stentor models` lists what there is\n",
+        ),
+        (
+            &["-p", "hi", "--model", "something-else"],
+            "stentor: unknown model `something-else` (--model); `stentor models` lists what there is\n",
         ),
         (
             &["-p", "hi", "--provider", "nobody"],
@@ -107,7 +134,12 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
 #[test]
 fn models_marks_the_one_that_would_be_used() {
     let world = World::new();
-    expect![[""]].assert_eq(&world.run(&["models"]).ok());
+    expect![[r#"
+        * offline/guide   200k context  free
+
+        offline/guide: no key is configured: this one works by rule, without a network
+    "#]]
+    .assert_eq(&world.run(&["models"]).ok());
     let json: serde_json::Value =
         serde_json::from_str(&world.run(&["models", "--json"]).ok()).unwrap();
     assert_eq!(json["wouldUse"]["model"]["provider"], "offline");
