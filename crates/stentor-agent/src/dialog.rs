@@ -77,10 +77,9 @@ impl Dialog {
                 let chosen = by_value.or_else(by_label);
                 DialogAnswer::Value(chosen.map_or(said, |option| option.value.clone()))
             }
-            (
-                DialogKind::Input { .. } | DialogKind::Editor { .. },
-                DialogAnswer::Value(value),
-            ) => DialogAnswer::Value(value),
+            (DialogKind::Input { .. } | DialogKind::Editor { .. }, DialogAnswer::Value(value)) => {
+                DialogAnswer::Value(value)
+            }
             _ => DialogAnswer::Nothing,
         }
     }

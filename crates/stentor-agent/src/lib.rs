@@ -21,6 +21,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod policy;
+pub mod rules;
 pub mod session;
 pub mod store;
 pub mod system_prompt;

@@ -7,6 +7,7 @@ use crate::clock::SharedClock;
 use crate::event::{InterruptMode, QueueMode};
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::policy::Policy;
+use crate::rules::RuleBook;
 use crate::tool::{Place, Shell, Tool};
 use crate::turn::RetryPolicy;
 
@@ -47,6 +48,10 @@ pub struct SessionOptions {
     pub budget: Budget,
     /// The models that cycling goes through; all available ones when empty.
     pub scoped_models: Vec<ScopedModel>,
+    /// Rules that watch what the model writes.
+    pub rules: Arc<RuleBook>,
+    /// How often a run that stops with things to do is reminded of them.
+    pub plan_reminders: u32,
 }
 
 /// Where a session is kept.
@@ -58,6 +63,8 @@ pub enum Storage {
     Folder(PathBuf),
     /// In a file in this folder, at once.
     FolderAtOnce(PathBuf),
+    /// In this file, which is not there yet, from the first accepted prompt on.
+    File(PathBuf),
 }
 
 /// When and how much is compacted.
@@ -119,6 +126,8 @@ impl SessionOptions {
             retry: RetryPolicy::default(),
             budget: Budget::default(),
             scoped_models: Vec::new(),
+            rules: Arc::default(),
+            plan_reminders: 0,
             cwd,
         }
     }

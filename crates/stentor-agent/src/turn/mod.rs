@@ -8,6 +8,7 @@ mod activity;
 mod answer;
 mod compaction;
 mod link;
+mod reminding;
 mod retry;
 mod rounds;
 mod tools;
@@ -15,7 +16,7 @@ mod tools;
 pub(crate) use activity::{Work, perform};
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
-    Automatic, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Why,
+    Automatic, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Watch, Why,
 };
 pub use retry::RetryPolicy;
 

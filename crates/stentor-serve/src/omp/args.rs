@@ -83,7 +83,9 @@ impl OmpArgs {
         words
             .iter()
             .any(|word| word.strip_prefix("--mode=").is_some_and(named))
-            || pairs.into_iter().any(|(flag, mode)| flag == "--mode" && named(mode))
+            || pairs
+                .into_iter()
+                .any(|(flag, mode)| flag == "--mode" && named(mode))
     }
 
     /// Reads the words, the program's name not among them.
@@ -98,7 +100,9 @@ impl OmpArgs {
                 return Err(OmpArgsError::FileArgument);
             }
             let (flag, given) = match word.split_once('=') {
-                Some((flag, value)) if flag.starts_with("--") => (flag.to_owned(), Some(value.to_owned())),
+                Some((flag, value)) if flag.starts_with("--") => {
+                    (flag.to_owned(), Some(value.to_owned()))
+                }
                 _ => (word, None),
             };
             let mut value = |args: &mut Self| match given.clone() {
@@ -144,9 +148,21 @@ impl OmpArgs {
                 "--permission-mode" => args.permission_mode = value(&mut args)?,
                 "--verbose" => args.verbose = true,
                 // Nothing of the kind is done here.
-                "--no-skills" | "--no-rules" | "--no-title" | "--no-ui" | "--no-extensions"
-                | "--no-lsp" | "--no-pty" | "--offline" | "--no-context-files"
-                | "--no-prompt-templates" | "--no-themes" | "-ne" | "-ns" | "-np" | "-nc" => {}
+                "--no-skills"
+                | "--no-rules"
+                | "--no-title"
+                | "--no-ui"
+                | "--no-extensions"
+                | "--no-lsp"
+                | "--no-pty"
+                | "--offline"
+                | "--no-context-files"
+                | "--no-prompt-templates"
+                | "--no-themes"
+                | "-ne"
+                | "-ns"
+                | "-np"
+                | "-nc" => {}
                 known if IGNORED_WITH_VALUE.contains(&known) => {
                     if given.is_none() {
                         words.next();
@@ -157,7 +173,9 @@ impl OmpArgs {
                     // Whether an unknown flag has a value cannot be known; a word that is no
                     // flag would mean nothing by itself either way.
                     if given.is_none()
-                        && words.peek().is_some_and(|next| !next.starts_with(['-', '@']))
+                        && words
+                            .peek()
+                            .is_some_and(|next| !next.starts_with(['-', '@']))
                     {
                         words.next();
                     }
@@ -209,12 +227,25 @@ mod tests {
             parse(&["--session", "x.jsonl"]).unwrap().resume,
             Resume::Named("x.jsonl".into())
         );
-        assert_eq!(parse(&["-n", "my name"]).unwrap().name.as_deref(), Some("my name"));
+        assert_eq!(
+            parse(&["-n", "my name"]).unwrap().name.as_deref(),
+            Some("my name")
+        );
     }
 
     #[test]
     fn what_is_unknown_is_noted_and_ignored_with_its_value() {
-        let args = parse(&["--no-rules", "--frob", "value", "--new=1", "-e", "ext.ts", "--model", "m", "word"]);
+        let args = parse(&[
+            "--no-rules",
+            "--frob",
+            "value",
+            "--new=1",
+            "-e",
+            "ext.ts",
+            "--model",
+            "m",
+            "word",
+        ]);
         let args = args.unwrap();
         assert_eq!(args.ignored, ["--frob", "--new", "-e", "word"]);
         assert_eq!(args.model.as_deref(), Some("m"));
@@ -223,8 +254,14 @@ mod tests {
     #[test]
     fn file_arguments_are_refused_and_a_flag_needs_its_value() {
         assert_eq!(parse(&["@notes.md"]), Err(OmpArgsError::FileArgument));
-        assert_eq!(parse(&["--frob", "@notes.md"]), Err(OmpArgsError::FileArgument));
-        assert_eq!(parse(&["--model"]), Err(OmpArgsError::NoValue("--model".into())));
+        assert_eq!(
+            parse(&["--frob", "@notes.md"]),
+            Err(OmpArgsError::FileArgument)
+        );
+        assert_eq!(
+            parse(&["--model"]),
+            Err(OmpArgsError::NoValue("--model".into()))
+        );
         assert_eq!(parse(&["--name"]).unwrap().ignored, ["--name"]);
     }
 

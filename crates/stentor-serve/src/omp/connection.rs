@@ -47,7 +47,10 @@ pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableComma
     let listed = commands.iter().map(|command| AvailableCommand {
         name: wire_name(command),
         description: command.description.clone(),
-        input: command.hint.clone().map(|hint| CommandInput { hint: Some(hint) }),
+        input: command
+            .hint
+            .clone()
+            .map(|hint| CommandInput { hint: Some(hint) }),
         source: source_name(command.source),
     });
     listed.collect()

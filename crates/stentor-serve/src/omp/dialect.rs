@@ -97,7 +97,10 @@ impl Dialect {
 
     /// The conversation.
     pub fn live(&self) -> Live {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Itself, for what must not keep it alive.
@@ -149,7 +152,10 @@ impl Dialect {
         if let Some(old) = current.take() {
             finish(old).await;
         }
-        Leaving { dialect: self, current }
+        Leaving {
+            dialect: self,
+            current,
+        }
     }
 
     /// Stops the conversation for good.
@@ -237,7 +243,9 @@ fn begin(
         Resume::New => None,
         Resume::Last => {
             let mut listed = agent.list(Some(&options.cwd)).into_iter();
-            listed.find(|listed| listed.problem.is_none()).map(|listed| listed.path)
+            listed
+                .find(|listed| listed.problem.is_none())
+                .map(|listed| listed.path)
         }
         Resume::Named(name) => Some(agent.find(name)?),
     };

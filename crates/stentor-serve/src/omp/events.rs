@@ -233,7 +233,7 @@ impl EventEncoder for Encoder {
                     tool_call_id: &call.id,
                     tool_name: &call.name,
                     args: &call.arguments,
-                    partial_result: partial,
+                    partial_result: &**partial,
                 };
                 self.event(frames, "tool_execution_update", &frame);
             }
@@ -245,7 +245,7 @@ impl EventEncoder for Encoder {
                 let frame = Frame::ToolExecutionEnd {
                     tool_call_id: &call.id,
                     tool_name: &call.name,
-                    result: output,
+                    result: &**output,
                     is_error: output.is_error,
                     duration_ms: *duration_ms,
                 };

@@ -1,7 +1,7 @@
 //! Frames as bytes, in both versions of the transport.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Serialize;
 use stentor_agent::message::Message;

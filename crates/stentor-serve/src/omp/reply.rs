@@ -42,7 +42,9 @@ impl Data {
     pub fn of(data: &impl Serialize) -> Outcome {
         match serde_json::to_vec(data) {
             Ok(json) => Ok(Self(Some(json))),
-            Err(error) => Err(Failure::new(format!("the answer cannot be written: {error}"))),
+            Err(error) => Err(Failure::new(format!(
+                "the answer cannot be written: {error}"
+            ))),
         }
     }
 
@@ -90,7 +92,11 @@ pub(super) fn response(
     let mut frames = Vec::new();
     match outcome {
         Ok(Data(None)) => {
-            write(framing, &mut frames, &Response::<()>::success(id, command, None));
+            write(
+                framing,
+                &mut frames,
+                &Response::<()>::success(id, command, None),
+            );
         }
         Ok(Data(Some(json))) => {
             // The data may nest deeper than a reader of JSON here would follow, so it is written

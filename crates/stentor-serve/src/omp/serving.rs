@@ -76,7 +76,9 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
         dialect.end().await;
         output.finish().await;
     };
-    tokio::time::timeout(limits::WIND_DOWN, winding_down).await.ok();
+    tokio::time::timeout(limits::WIND_DOWN, winding_down)
+        .await
+        .ok();
     match end {
         End::Input | End::Output => 0,
         End::Signal(signal) => signal.exit_code(),

@@ -70,7 +70,10 @@ pub(super) fn write_settled(
     finished: &[OpenPrompt],
     aborted: bool,
 ) {
-    let answer = outcome.answer.as_ref().and_then(|message| message.as_assistant());
+    let answer = outcome
+        .answer
+        .as_ref()
+        .and_then(|message| message.as_assistant());
     for prompt in finished {
         let (status, error) = match &outcome.status {
             Status::Completed => ("completed", None),

@@ -86,7 +86,10 @@ impl Subagents {
     /// Those at work.
     pub fn list(&self) -> Vec<Value> {
         let running = self.lock();
-        running.values().map(|known| known.snapshot.clone()).collect()
+        running
+            .values()
+            .map(|known| known.snapshot.clone())
+            .collect()
     }
 
     /// The number of the subagent with that id, if it is at work.

@@ -163,11 +163,14 @@ mod tests {
     fn an_id_says_what_it_is_about_and_foreign_ids_say_nothing() {
         let id = request_id(UiKind::Permission, 3, 77);
         assert_eq!(id, "200000030000004d");
-        assert_eq!(
-            parse_request_id(&id),
-            Some((UiKind::Permission, 3, 77))
-        );
-        for foreign in ["", "unknown", "3000000300000001", "15ced8a30a14f952x", "é00000030000001"] {
+        assert_eq!(parse_request_id(&id), Some((UiKind::Permission, 3, 77)));
+        for foreign in [
+            "",
+            "unknown",
+            "3000000300000001",
+            "15ced8a30a14f952x",
+            "é00000030000001",
+        ] {
             assert_eq!(parse_request_id(foreign), None, "{foreign}");
         }
     }
@@ -185,8 +188,14 @@ mod tests {
     fn cancelling_wins_and_what_is_no_answer_is_none() {
         for (given, expected) in [
             (response(Some("x"), None, true), DialogAnswer::Nothing),
-            (response(Some("x"), None, false), DialogAnswer::Value("x".into())),
-            (response(None, Some(true), false), DialogAnswer::Confirmed(true)),
+            (
+                response(Some("x"), None, false),
+                DialogAnswer::Value("x".into()),
+            ),
+            (
+                response(None, Some(true), false),
+                DialogAnswer::Confirmed(true),
+            ),
             (response(None, None, false), DialogAnswer::Nothing),
         ] {
             assert_eq!(dialog_answer(given), expected);
@@ -196,11 +205,26 @@ mod tests {
     #[test]
     fn a_permission_is_given_only_by_one_of_the_options_offered() {
         for (given, expected) in [
-            (response(Some("Allow"), None, false), PermissionAnswer::AllowOnce),
-            (response(Some("Always allow"), None, false), PermissionAnswer::AllowAlways),
-            (response(Some("Always deny"), None, false), PermissionAnswer::RejectAlways),
-            (response(Some("allow"), None, false), PermissionAnswer::RejectOnce),
-            (response(Some("Allow"), None, true), PermissionAnswer::RejectOnce),
+            (
+                response(Some("Allow"), None, false),
+                PermissionAnswer::AllowOnce,
+            ),
+            (
+                response(Some("Always allow"), None, false),
+                PermissionAnswer::AllowAlways,
+            ),
+            (
+                response(Some("Always deny"), None, false),
+                PermissionAnswer::RejectAlways,
+            ),
+            (
+                response(Some("allow"), None, false),
+                PermissionAnswer::RejectOnce,
+            ),
+            (
+                response(Some("Allow"), None, true),
+                PermissionAnswer::RejectOnce,
+            ),
             (response(None, None, false), PermissionAnswer::RejectOnce),
         ] {
             assert_eq!(permission_answer(&given), expected);

@@ -35,7 +35,9 @@ impl Updates {
         if connection.wants.now().event("message_start") {
             let start = frames.len();
             self.snapshot.write_start(frames);
-            connection.framing.finish_event(frames, start, "message_start");
+            connection
+                .framing
+                .finish_event(frames, start, "message_start");
         }
     }
 

@@ -41,7 +41,7 @@ use crate::model::ModelErrorKind;
 use crate::policy::Policy;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
 use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
-use crate::turn::{Link, Request, RetryPolicy, Signals};
+use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
 use crate::usage::Usage;
 
 use asking::OpenQuestion;
@@ -81,6 +81,7 @@ pub(super) struct Actor {
     place: Arc<dyn Place>,
     host: Arc<SessionToolHost>,
     retry: RetryPolicy,
+    watch: Arc<Watch>,
 
     activity: Option<Activity>,
     /// What begins when the activity that is being stopped is over.
@@ -190,6 +191,10 @@ impl Actor {
             place: Arc::clone(&options.place),
             host: Arc::new(host),
             retry: options.retry,
+            watch: Arc::new(Watch {
+                rules: options.rules.afresh(),
+                plan_reminders: options.plan_reminders,
+            }),
             activity: None,
             afterwards: Vec::new(),
             dialogs,
@@ -282,6 +287,7 @@ impl Actor {
             Storage::Folder(folder) | Storage::FolderAtOnce(folder) => {
                 Record::planned(folder.clone(), header)
             }
+            Storage::File(path) => Ok(Record::planned_at(path.clone(), header)),
         }
     }
 
@@ -580,6 +586,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
             session_id: Arc::clone(&self.id),
+            watch: Arc::clone(&self.watch),
             cancel,
             cancel_retry,
         }

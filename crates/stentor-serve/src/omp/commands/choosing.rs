@@ -11,7 +11,9 @@ use crate::omp::shapes::WireModel;
 /// `set_model`.
 pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> Outcome {
     let session = dialect.session();
-    let choice = session.set_model(&wanted.provider, &wanted.model_id).await?;
+    let choice = session
+        .set_model(&wanted.provider, &wanted.model_id)
+        .await?;
     Data::of(&WireModel::of(&choice.model))
 }
 

@@ -35,7 +35,9 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
     let outcome = match session.prompt(content.clone()).await {
         Ok(accepted) => {
             dialect.connection.prompts.started(id.clone());
-            dialect.answer(id.as_deref(), NAME, &Data::of(&STARTED)).await;
+            dialect
+                .answer(id.as_deref(), NAME, &Data::of(&STARTED))
+                .await;
             drop(accepted);
             return;
         }
@@ -48,7 +50,10 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
     };
     let outcome = match outcome {
         Ok(()) => {
-            dialect.connection.prompts.queued(id.clone(), &prompt.message);
+            dialect
+                .connection
+                .prompts
+                .queued(id.clone(), &prompt.message);
             Data::of(&QUEUED)
         }
         Err(error) => Err(error.into()),
@@ -61,13 +66,18 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
     const NAME: &str = "abort_and_prompt";
     let session = dialect.session();
     let accepted = match content(say.message, say.images) {
-        Ok(content) => session.abort_and_prompt(content).await.map_err(Failure::from),
+        Ok(content) => session
+            .abort_and_prompt(content)
+            .await
+            .map_err(Failure::from),
         Err(failure) => Err(failure),
     };
     match accepted {
         Ok(accepted) => {
             dialect.connection.prompts.started(id.clone());
-            dialect.answer(id.as_deref(), NAME, &Data::of(&STARTED)).await;
+            dialect
+                .answer(id.as_deref(), NAME, &Data::of(&STARTED))
+                .await;
             drop(accepted);
         }
         Err(failure) => dialect.answer(id.as_deref(), NAME, &Err(failure)).await,

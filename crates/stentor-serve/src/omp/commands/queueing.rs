@@ -32,7 +32,10 @@ pub(super) async fn remove(dialect: &Dialect, message: RemoveQueued) -> Outcome 
         QueueName::Steering => QueueKind::Steering,
         QueueName::FollowUp => QueueKind::FollowUp,
     };
-    let removed = dialect.session().remove_queued(queue, &message.message).await?;
+    let removed = dialect
+        .session()
+        .remove_queued(queue, &message.message)
+        .await?;
     Data::of(&Removed { removed })
 }
 

@@ -82,7 +82,9 @@ fn beginning_of(messages: &[Arc<Message>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     if let Some(first) = messages.first() {
         // A message that cannot be written cannot be in a conversation that was.
-        serde_json::to_vec(first).unwrap_or_default().hash(&mut hasher);
+        serde_json::to_vec(first)
+            .unwrap_or_default()
+            .hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -214,7 +216,9 @@ fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::E
             }
             Step::Close(place) => {
                 json.push(b']');
-                let label = entries.get(place).and_then(|entry| labels.get(entry.id.as_str()));
+                let label = entries
+                    .get(place)
+                    .and_then(|entry| labels.get(entry.id.as_str()));
                 if let Some((label, timestamp)) = label {
                     json.extend_from_slice(b",\"label\":");
                     serde_json::to_writer(&mut *json, label)?;
@@ -334,7 +338,10 @@ mod tests {
         labelled["label"] = json!("here");
         labelled["labelTimestamp"] = json!("t");
         let d = node(d, json!([node(l, json!([]))]));
-        let expected = json!([node(a, json!([node(b, json!([labelled])), d])), node(e, json!([]))]);
+        let expected = json!([
+            node(a, json!([node(b, json!([labelled])), d])),
+            node(e, json!([]))
+        ]);
         assert_eq!(tree_of(&entries), expected);
         assert_eq!(tree_of(&[]), json!([]));
     }

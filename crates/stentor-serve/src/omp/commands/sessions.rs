@@ -51,7 +51,12 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
     options.model = None;
     options.thinking = None;
     let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
-    let open_now = dialect.session().state().await.ok().and_then(|state| state.file);
+    let open_now = dialect
+        .session()
+        .state()
+        .await
+        .ok()
+        .and_then(|state| state.file);
     if open_now.is_some_and(|open| same_file(&open, &path)) {
         // It cannot be opened twice, so it is closed before it is opened again.
         let leaving = dialect.leave().await;
@@ -68,7 +73,11 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
         leaving.enter(Next::of(session, tools, prompt)).await;
     } else {
         let session = dialect.agent.resume(&path, options)?;
-        dialect.leave().await.enter(Next::of(session, tools, prompt)).await;
+        dialect
+            .leave()
+            .await
+            .enter(Next::of(session, tools, prompt))
+            .await;
     }
     Data::of(&SWITCHED)
 }
@@ -130,7 +139,11 @@ async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>
     options.thinking = None;
     let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
     let (copied, text) = dialect.agent.fork(&session, point, options).await?;
-    dialect.leave().await.enter(Next::of(copied, tools, prompt)).await;
+    dialect
+        .leave()
+        .await
+        .enter(Next::of(copied, tools, prompt))
+        .await;
     Ok(text)
 }
 
@@ -153,7 +166,10 @@ pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> Outcome {
         None => {
             let file = session.state().await?.file;
             let base = file.as_deref().and_then(Path::file_stem);
-            let base = base.map_or_else(|| view.header.id.clone(), |base| base.to_string_lossy().into_owned());
+            let base = base.map_or_else(
+                || view.header.id.clone(),
+                |base| base.to_string_lossy().into_owned(),
+            );
             format!("omp-session-{base}.html")
         }
     };

@@ -34,11 +34,13 @@ pub(super) fn list(dialect: &Dialect) -> Outcome {
 
 /// `get_subagent_messages`. Subagents keep no conversation of their own on disk here.
 pub(super) fn messages(_: &Dialect, wanted: &SubagentMessages) -> Outcome {
-    Err(Failure::new(match (&wanted.subagent_id, &wanted.session_file) {
-        (Some(id), _) => format!("Unknown subagent or session file unavailable: {id}"),
-        (None, Some(_)) => "Unknown subagent session file".to_owned(),
-        (None, None) => "get_subagent_messages requires subagentId or sessionFile".to_owned(),
-    }))
+    Err(Failure::new(
+        match (&wanted.subagent_id, &wanted.session_file) {
+            (Some(id), _) => format!("Unknown subagent or session file unavailable: {id}"),
+            (None, Some(_)) => "Unknown subagent session file".to_owned(),
+            (None, None) => "get_subagent_messages requires subagentId or sessionFile".to_owned(),
+        },
+    ))
 }
 
 /// `cancel_subagent`.

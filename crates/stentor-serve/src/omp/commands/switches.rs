@@ -33,7 +33,10 @@ pub(super) async fn interrupt_mode(dialect: &Dialect, mode: Mode) -> Outcome {
 
 /// `set_auto_compaction`.
 pub(super) async fn auto_compaction(dialect: &Dialect, switch: Switch) -> Outcome {
-    dialect.session().set_auto_compaction(switch.enabled).await?;
+    dialect
+        .session()
+        .set_auto_compaction(switch.enabled)
+        .await?;
     Ok(Data::none())
 }
 

@@ -114,7 +114,8 @@ impl Hosting {
 
     /// A running call of a client's tool tells how far it is.
     pub fn tool_update(&self, update: HostToolUpdate) {
-        self.calls.progress(&update.id, output_of(update.partial_result, None));
+        self.calls
+            .progress(&update.id, output_of(update.partial_result, None));
     }
 
     /// A call of a client's tool has ended.
@@ -171,7 +172,11 @@ mod tests {
             let error = hosting.set_tools(tools).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
-        assert_eq!(hosting.offers().tools.len(), 1, "a refused set changes nothing");
+        assert_eq!(
+            hosting.offers().tools.len(),
+            1,
+            "a refused set changes nothing"
+        );
     }
 
     #[test]
@@ -179,7 +184,9 @@ mod tests {
         let hosting = Hosting::default();
         let scheme = |name: &str| serde_json::from_value(json!({ "scheme": name })).unwrap();
         assert_eq!(
-            hosting.set_schemes(vec![scheme("Issue"), scheme("x+y.z")]).unwrap(),
+            hosting
+                .set_schemes(vec![scheme("Issue"), scheme("x+y.z")])
+                .unwrap(),
             ["issue", "x+y.z"]
         );
         for bad in ["", "1a", "a b", "file", "HTTPS"] {

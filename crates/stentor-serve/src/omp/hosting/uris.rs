@@ -42,7 +42,9 @@ impl Scheme {
             )));
         }
         if RESERVED.contains(&name.as_str()) {
-            return Err(Failure::new(format!("Host URI scheme \"{name}\" is reserved")));
+            return Err(Failure::new(format!(
+                "Host URI scheme \"{name}\" is reserved"
+            )));
         }
         Ok(Self {
             name,
@@ -69,11 +71,7 @@ enum Operation {
 
 impl HostUris {
     /// `tool`, able to deal with the client's addresses if it can deal with any.
-    pub fn wrap(
-        tool: Arc<dyn Tool>,
-        schemes: &[Scheme],
-        dialect: &Weak<Dialect>,
-    ) -> Arc<dyn Tool> {
+    pub fn wrap(tool: Arc<dyn Tool>, schemes: &[Scheme], dialect: &Weak<Dialect>) -> Arc<dyn Tool> {
         let operation = match tool.spec().name.as_str() {
             "read" => Operation::Read,
             "write" => Operation::Write,
@@ -88,7 +86,8 @@ impl HostUris {
             return tool;
         }
         let mut spec = tool.spec().clone();
-        spec.description.push_str(" The path may also be one of these addresses:");
+        spec.description
+            .push_str(" The path may also be one of these addresses:");
         for scheme in &usable {
             spec.description.push_str(&format!(" {}://", scheme.name));
             if let Some(description) = &scheme.description {
@@ -216,7 +215,9 @@ fn window(text: &str, arguments: &Map<String, Value>) -> String {
     let left = rest.count();
     if left > 0 {
         let next = skipped + wanted + 1;
-        shown.push_str(&format!("\n[{left} more lines. Use offset={next} to continue.]"));
+        shown.push_str(&format!(
+            "\n[{left} more lines. Use offset={next} to continue.]"
+        ));
     }
     shown
 }
