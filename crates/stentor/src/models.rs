@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
 use stentor_model::offline::{self, GuideModel};
+use stentor_model::registry::Registry;
 use stentor_model::script::{self, ScriptModel};
 
-/// All models: those of other registries first, the guide last, scenario files by name.
+/// All models: the network's first, the guide last, scenario files by name.
 pub struct Models {
-    others: Vec<Arc<dyn ModelRegistry>>,
+    network: Registry,
     guide: Arc<GuideModel>,
     /// What a scenario's path is relative to.
     cwd: PathBuf,
@@ -20,14 +21,24 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models of `others`, and those that need no network.
-    pub fn new(others: Vec<Arc<dyn ModelRegistry>>, cwd: impl Into<PathBuf>) -> Self {
+    /// The models of `network`, and those that need none.
+    pub fn new(network: Registry, cwd: impl Into<PathBuf>) -> Self {
         Self {
-            others,
+            network,
             guide: Arc::new(GuideModel::new()),
             cwd: cwd.into(),
             scripts: Mutex::default(),
         }
+    }
+
+    /// The models that are spoken to over the network.
+    pub fn network(&self) -> &Registry {
+        &self.network
+    }
+
+    /// The model that works without one.
+    pub fn guide(&self) -> &Arc<ModelInfo> {
+        self.guide.info()
     }
 
     /// The model that plays a scenario file, or what is wrong with the file.
@@ -46,13 +57,14 @@ impl Models {
 
 impl ModelRegistry for Models {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
-        let others = self.others.iter().flat_map(|other| other.available());
-        others.chain([Arc::clone(self.guide.info())]).collect()
+        let mut available = self.network.available();
+        available.push(Arc::clone(self.guide()));
+        available
     }
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
         match provider {
-            offline::PROVIDER if id == offline::MODEL => Some(Arc::clone(self.guide.info())),
+            offline::PROVIDER if id == offline::MODEL => Some(Arc::clone(self.guide())),
             script::PROVIDER => match self.script(id) {
                 Ok(model) => Some(Arc::clone(model.info())),
                 Err(error) => {
@@ -60,10 +72,16 @@ impl ModelRegistry for Models {
                     None
                 }
             },
-            _ => self
-                .others
-                .iter()
-                .find_map(|other| other.find(provider, id)),
+            _ => self.network.find(provider, id),
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
+        match name.split_once('/') {
+            Some((provider @ (offline::PROVIDER | script::PROVIDER), id)) => {
+                self.find(provider, id)
+            }
+            _ => self.network.resolve(name).ok().map(|named| named.info),
         }
     }
 
@@ -71,19 +89,7 @@ impl ModelRegistry for Models {
         match info.provider.as_str() {
             offline::PROVIDER => Ok(Arc::clone(&self.guide) as Arc<dyn Model>),
             script::PROVIDER => Ok(self.script(&info.id)?),
-            provider => {
-                let holder = self
-                    .others
-                    .iter()
-                    .find(|other| other.find(provider, &info.id).is_some());
-                match holder {
-                    Some(registry) => registry.open(info),
-                    None => Err(ModelError::new(
-                        ModelErrorKind::UnknownModel,
-                        format!("no model {}; `stentor models` lists them", info.full_name()),
-                    )),
-                }
-            }
+            _ => self.network.open(info),
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::SessionFiles;
-use stentor_agent::model::ModelRegistry;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use tracing_subscriber::EnvFilter;
@@ -17,6 +16,7 @@ use crate::args::{Args, Command};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
@@ -103,7 +103,9 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
-            | Command::Models { .. },
+            | Command::Models { .. }
+            | Command::Login { .. }
+            | Command::Logout { .. },
         )
         | None => {}
     }
@@ -111,10 +113,12 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let config = setup::load_config(&cwd, &flags)?;
+    let models = setup::models(&config, &cwd)?;
     let job = Job {
         args,
         flags,
         config,
+        models,
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
@@ -122,6 +126,18 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
         }
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
+        (Some(Command::Login { provider }), _) => {
+            let logins = job.models.network().logins();
+            let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
+            runtime()?.block_on(login).map_err(Failure::other)?;
+            Ok(0)
+        }
+        (Some(Command::Logout { provider }), _) => {
+            let logins = job.models.network().logins();
+            let logout = commands::login::logout(logins, provider, &mut out);
+            runtime()?.block_on(logout).map_err(Failure::other)?;
+            Ok(0)
+        }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
             let file = job.agent().find(session);
@@ -144,6 +160,7 @@ struct Job<'a> {
     args: &'a Args,
     flags: Layer,
     config: Config,
+    models: Arc<Models>,
     cwd: std::path::PathBuf,
 }
 
@@ -151,7 +168,7 @@ impl Job<'_> {
     fn agent(&self) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
-            models: setup::models(&self.config, &self.cwd),
+            models: Arc::clone(&self.models),
             // Nobody is there to be asked.
             permission_mode: PermissionMode::All,
             clock: setup::system_clock(),
@@ -161,13 +178,13 @@ impl Job<'_> {
     }
 
     fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let chosen = setup::chosen_model(&self.config, &models);
+        let chosen = setup::chosen_model(&self.config, &self.models);
+        for warning in self.models.network().warnings() {
+            let _ = writeln!(io::stderr(), "warning: {warning}");
+        }
         let json = self.args.ask.json;
-        let available = models.available();
-        Failure::printing(commands::models::run(
-            &available, &chosen, filter, json, out,
-        ))
+        let listed = commands::models::listed(&self.models);
+        Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
@@ -215,19 +232,13 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))?;
-        runtime
+        runtime()?
             .block_on(ask.run(out, &mut err))
             .map_err(Failure::other)
     }
 
     fn overview(&self, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let report = match setup::chosen_model(&self.config, &models) {
+        let report = match setup::chosen_model(&self.config, &self.models) {
             Ok(chosen) => ModelReport {
                 name: chosen.info.full_name(),
                 why: chosen.why,
@@ -245,6 +256,15 @@ impl Job<'_> {
         let _ = io::stderr().write_all(text.as_bytes());
         Ok(USAGE)
     }
+}
+
+/// What everything asynchronous runs on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
 }
 
 /// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.

@@ -1,9 +1,11 @@
 //! From the configuration to an agent: what a session in a folder is started with.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
@@ -14,9 +16,14 @@ use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 
+use stentor_model::registry::{Registry, RegistrySources};
+
 use crate::choose_model::{ChosenModel, choose_model};
+use crate::config::error::ConfigError;
 use crate::config::suggest::nearest;
-use crate::config::{self, Config, ConfigErrors, Layer, Platform, Settings, Source, Surroundings};
+use crate::config::{
+    self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
+};
 use crate::models::Models;
 
 /// The environment the program was started in.
@@ -153,8 +160,44 @@ pub fn system_clock() -> SharedClock {
 }
 
 /// The models of this configuration.
-pub fn models(_config: &Config, cwd: &Path) -> Arc<Models> {
-    Arc::new(Models::new(Vec::new(), cwd))
+pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    let environment: stentor_model::registry::Environment =
+        Arc::new(|name| variable(name)?.into_string().ok());
+    let nowhere = PathBuf::from("/dev/null");
+    let mut sources = RegistrySources::usual(
+        environment,
+        config.places.home.as_deref(),
+        config.places.config_dir.as_deref().unwrap_or(&nowhere),
+        system_clock(),
+    );
+    sources.providers = tables("providers", &config.providers)?;
+    sources.models = tables("models", &config.models)?;
+    Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
+}
+
+/// Tables that were read as they are, as what they must be.
+fn tables<T: DeserializeOwned>(
+    kind: &str,
+    tables: &[RawTable],
+) -> Result<BTreeMap<String, T>, ConfigErrors> {
+    let mut read = BTreeMap::new();
+    let mut errors = Vec::new();
+    for table in tables {
+        match table.table.clone().try_into::<T>() {
+            Ok(value) => {
+                read.insert(table.name.clone(), value);
+            }
+            Err(error) => errors.push(ConfigError::Syntax {
+                at: table.at.clone(),
+                message: format!("[{kind}.{}] {}", table.name, error.message()),
+            }),
+        }
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(ConfigErrors(errors))
+    }
 }
 
 /// The model a configuration asks for.
