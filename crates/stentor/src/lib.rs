@@ -10,4 +10,5 @@ pub mod models;
 pub mod overview;
 pub mod print;
 pub mod program;
+pub mod rpc;
 pub mod setup;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::Parser;
 use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
+use stentor_serve::omp::OmpArgs;
 use stentor_serve::stdio::{self, Pipes};
 use tracing_subscriber::EnvFilter;
 
@@ -20,6 +21,7 @@ use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::rpc;
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -29,6 +31,11 @@ const FAILED: u8 = 1;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let said = words.get(1..).unwrap_or_default();
+    if OmpArgs::are_meant(said) {
+        return omp(said);
+    }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) => {
@@ -49,6 +56,34 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(failure) => {
             let _ = writeln!(io::stderr(), "stentor: {}", failure.message);
             ExitCode::from(failure.status)
+        }
+    }
+}
+
+/// Serves a client of omp or pi.
+fn omp(words: &[OsString]) -> ExitCode {
+    let words = match OmpArgs::parse(words) {
+        Ok(words) => words,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    log_to_stderr(words.verbose);
+    let served = stdio::take()
+        .map_err(|error| format!("cannot use stdin and stdout: {error}"))
+        .and_then(|pipes| {
+            let runtime = runtime().map_err(|failure| failure.message)?;
+            let status = rpc::omp::run(words, pipes, &runtime);
+            // A read of a file or a pipe that blocks must not hold up the end.
+            runtime.shutdown_background();
+            status
+        });
+    match served {
+        Ok(status) => ExitCode::from(status),
+        Err(message) => {
+            let _ = writeln!(io::stderr(), "Error: {message}");
+            ExitCode::from(FAILED)
         }
     }
 }

@@ -11,12 +11,14 @@ use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 
 use stentor_model::registry::{Registry, RegistrySources};
+use stentor_model::secret::Secret;
 
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::error::ConfigError;
@@ -90,6 +92,7 @@ impl Defaults {
             cost: settings.budget_cost.as_ref().map(|set| set.value),
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
+        options.rules = Arc::new(rules(config, cwd));
         Ok(options)
     }
 
@@ -161,6 +164,15 @@ pub fn system_clock() -> SharedClock {
 
 /// The models of this configuration.
 pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    models_with_key(config, cwd, None)
+}
+
+/// The models of this configuration, with a key for one provider that counts before all others.
+pub fn models_with_key(
+    config: &Config,
+    cwd: &Path,
+    key: Option<(&str, &str)>,
+) -> Result<Arc<Models>, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
@@ -172,6 +184,10 @@ pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> 
     );
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
+    if let Some((key, provider)) = key {
+        let configured = sources.providers.entry(provider.to_owned()).or_default();
+        configured.api_key = Some(Secret::new(key));
+    }
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
 
@@ -219,6 +235,37 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
             folder.display()
         ))
     }
+}
+
+/// The rules that watch what a model writes: ours and those of omp, the nearest first.
+fn rules(config: &Config, cwd: &Path) -> RuleBook {
+    let mut folders = vec![cwd.join(".stentor/rules"), cwd.join(".omp/rules")];
+    folders.extend(
+        config
+            .places
+            .config_dir
+            .as_ref()
+            .map(|dir| dir.join("rules")),
+    );
+    folders.extend(
+        config
+            .places
+            .home
+            .as_ref()
+            .map(|home| home.join(".omp/agent/rules")),
+    );
+    let mut rules = Vec::new();
+    for file in read_rules(&folders) {
+        match file {
+            RuleFile::Rule(rule) => rules.push(rule),
+            RuleFile::Problem(why) => tracing::warn!("a rule is left out: {why}"),
+        }
+    }
+    let (book, bad) = RuleBook::new(rules);
+    for problem in bad {
+        tracing::warn!("a rule is left out: {problem}");
+    }
+    book
 }
 
 fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {

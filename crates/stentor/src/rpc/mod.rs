@@ -1,0 +1,3 @@
+//! Frontends that drive the program over stdin and stdout, each in its own dialect.
+
+pub mod omp;
