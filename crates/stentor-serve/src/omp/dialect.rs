@@ -1,7 +1,10 @@
 //! The one conversation of a process, and how another takes its place.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
 
+use futures_util::poll;
 use serde_json::value::RawValue;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::session::{Session, SessionOptions};
@@ -32,11 +35,15 @@ pub(super) struct Dialect {
     pub hosting: Arc<Hosting>,
     /// Permits for what runs beside the commands.
     pub beside: Arc<Semaphore>,
+    /// Permits for what stops something while the client does not read.
+    pub urgent: Arc<Semaphore>,
     output: Output,
     /// For answers, which must not get lost between two conversations.
     current: RwLock<Option<Current>>,
     /// For what must not wait.
     live: Mutex<Live>,
+    /// Answers that wait for a client that does not read.
+    unread: AtomicUsize,
     me: Weak<Self>,
 }
 
@@ -84,11 +91,13 @@ impl Dialect {
         let current = pumped(&connection, &output, first.session, 1);
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
+            unread: AtomicUsize::new(0),
             agent,
             options,
             connection,
             hosting: Arc::default(),
             beside: Arc::new(Semaphore::new(limits::BESIDE)),
+            urgent: Arc::new(Semaphore::new(limits::BESIDE)),
             output,
             current: RwLock::new(Some(current)),
             live: Mutex::new(live),
@@ -122,13 +131,29 @@ impl Dialect {
     /// Writes complete frames, after the events that have happened and before those to come.
     pub async fn send(&self, frames: Vec<u8>) {
         let current = self.current.read().await;
-        let sent = match &*current {
-            Some(current) => current.answers.send(current.session.seq(), frames).await,
-            None => self.output.send(&frames).await,
+        let mut sending = Box::pin(async {
+            match &*current {
+                Some(current) => current.answers.send(current.session.seq(), frames).await,
+                None => self.output.send(&frames).await,
+            }
+        });
+        let sent = match poll!(&mut sending) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => {
+                self.unread.fetch_add(1, Ordering::AcqRel);
+                let sent = sending.await;
+                self.unread.fetch_sub(1, Ordering::AcqRel);
+                sent
+            }
         };
         if sent.is_err() {
             tracing::debug!("an answer came after the reader had gone");
         }
+    }
+
+    /// True while answers wait for a client that does not read.
+    pub fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Acquire) > 0
     }
 
     /// Writes one frame of its own accord.

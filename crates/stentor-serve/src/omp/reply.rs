@@ -153,7 +153,7 @@ mod tests {
         for (outcome, expected) in [
             (
                 Ok(Data::none()),
-                r#"{"type":"response","id":"7","command":"c","success":true}"#,
+                r#"{"id":"7","type":"response","command":"c","success":true}"#,
             ),
             (
                 Ok(Data::null()),
@@ -161,7 +161,7 @@ mod tests {
             ),
             (
                 Err(Failure::coded("busy", "no")),
-                r#"{"type":"response","id":"7","command":"c","success":false,"error":"no","code":"busy"}"#,
+                r#"{"id":"7","type":"response","command":"c","success":false,"error":"no","code":"busy"}"#,
             ),
         ] {
             assert_eq!(written(&framing, &outcome), format!("{expected}\n"));
@@ -175,7 +175,7 @@ mod tests {
         let outcome = Ok(Data::raw(vec![b'1'; MAX_REASSEMBLED_BYTES]));
         assert_eq!(
             written(&framing, &outcome),
-            "{\"type\":\"response\",\"id\":\"7\",\"command\":\"c\",\"success\":false,\"error\":\"RPC response exceeded the transport limit\"}\n"
+            "{\"id\":\"7\",\"type\":\"response\",\"command\":\"c\",\"success\":false,\"error\":\"RPC response exceeded the transport limit\"}\n"
         );
     }
 }

@@ -148,8 +148,9 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
     };
     let queued = match parsed {
         Ok(Inbound::Side(side)) => return hear(dialect, side).await,
-        Ok(Inbound::Command(command)) if overtakes(&command.body) => {
-            return commands::perform(dialect, command).await;
+        Ok(Inbound::Command(command)) if stops_something(&command.body) && dialect.is_unread() => {
+            // The others wait for the client to read; what stops something must not.
+            return beside_the_others(dialect, command).await;
         }
         Ok(Inbound::Command(command)) => Queued::Command(command),
         Err(refused) => {
@@ -164,8 +165,21 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
     queue.send(queued).await.ok();
 }
 
-/// Commands that stop something must not wait behind it.
-fn overtakes(body: &CommandBody) -> bool {
+/// Only a client that stops things over and over without reading waits here.
+async fn beside_the_others(dialect: &Arc<Dialect>, command: Command) {
+    if let Ok(permit) = Arc::clone(&dialect.urgent).acquire_owned().await {
+        let dialect = Arc::clone(dialect);
+        tokio::spawn(async move {
+            commands::perform(&dialect, command).await;
+            drop(permit);
+        });
+    }
+}
+
+/// Commands that stop something. They keep their place behind the commands before them, which
+/// have all begun what they begin when it is their turn: stopping a command that was sent before
+/// must stop it.
+fn stops_something(body: &CommandBody) -> bool {
     matches!(
         body,
         CommandBody::Abort | CommandBody::AbortBash | CommandBody::AbortRetry

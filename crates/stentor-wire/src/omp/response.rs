@@ -8,10 +8,12 @@ use super::facts::PARSE;
 
 /// An answer. Keys without a value are absent, never null.
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename = "response")]
 pub struct Response<'a, D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a RawValue>,
+    /// Always `response`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<&'a str>,
     pub success: bool,
@@ -24,11 +26,14 @@ pub struct Response<'a, D> {
     pub code: Option<&'a str>,
 }
 
+const RESPONSE: &str = "response";
+
 impl<'a, D> Response<'a, D> {
     /// It was done.
     pub fn success(id: Option<&'a RawValue>, command: &'a str, data: Option<D>) -> Self {
         Self {
             id,
+            kind: RESPONSE,
             command: Some(command),
             success: true,
             data,
@@ -43,6 +48,7 @@ impl<'a> Response<'a, ()> {
     pub fn failure(id: Option<&'a RawValue>, command: &'a str, error: &'a str) -> Self {
         Self {
             id,
+            kind: RESPONSE,
             command: Some(command),
             success: false,
             data: None,
@@ -61,6 +67,7 @@ impl<'a> Response<'a, ()> {
         };
         Self {
             id,
+            kind: RESPONSE,
             command,
             success: false,
             data: None,
@@ -92,7 +99,7 @@ mod tests {
             ),
             (
                 r#"{"id":"e","type":"branch"}"#,
-                r#"{"type":"response","id":"e","command":"branch","success":false,"error":"Invalid branch command: missing field `entryId`"}"#,
+                r#"{"id":"e","type":"response","command":"branch","success":false,"error":"Invalid branch command: missing field `entryId`"}"#,
             ),
         ] {
             let refused = Inbound::parse(line).unwrap_err();
