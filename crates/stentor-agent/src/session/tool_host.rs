@@ -7,10 +7,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::dialogs::Dialogs;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
+use crate::hooks::{CallVerdict, Hooks};
 use crate::hub::Hub;
 use crate::message::ToolCall;
 use crate::model::ModelInfo;
-use crate::tool::{DialogFuture, PermitFuture, Plan, ToolHost, ToolSpec, Touches};
+use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};
 use crate::usage::Usage;
 
@@ -30,6 +31,7 @@ struct State {
     plan: Plan,
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
+    hooks: Option<Arc<dyn Hooks>>,
 }
 
 impl SessionToolHost {
@@ -47,11 +49,20 @@ impl SessionToolHost {
         self.lock().plan = plan;
     }
 
+    pub fn set_hooks(&self, hooks: Arc<dyn Hooks>) {
+        self.lock().hooks = Some(hooks);
+    }
+
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
         self.lock().model = model;
     }
 
-    /// What tools consumed since this was last asked.
+    /// What tools consumed since this was last taken.
+    pub fn consumed_now(&self) -> Usage {
+        self.lock().consumed
+    }
+
+    /// The same, which begins at nothing then.
     pub fn take_consumed(&self) -> Usage {
         std::mem::take(&mut self.lock().consumed)
     }
@@ -79,13 +90,32 @@ impl ToolHost for SessionToolHost {
         self.hub.publish(event);
     }
 
+    fn room(&self) -> RoomFuture {
+        let hub = self.hub.clone();
+        Box::pin(async move { hub.room().await })
+    }
+
     fn model(&self) -> Option<Arc<ModelInfo>> {
         self.lock().model.clone()
     }
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let requests = self.requests.clone();
+        let hooks = self.lock().hooks.clone();
         Box::pin(async move {
+            // What a subagent does is guarded as what the session does itself. Its arguments are
+            // not ours to change, so who wants others is taken to refuse these.
+            match hooks.map(|hooks| hooks.before_tool_call(Arc::clone(&call))) {
+                None => {}
+                Some(verdict) => match verdict.await {
+                    CallVerdict::Allowed => {}
+                    CallVerdict::Denied(why) => return Err(why),
+                    CallVerdict::Changed(arguments) => {
+                        let wanted = serde_json::Value::Object(arguments);
+                        return Err(format!("An extension allows this only as {wanted}"));
+                    }
+                },
+            }
             let (reply, verdict) = oneshot::channel();
             let asked = requests
                 .send(Request::Permit {

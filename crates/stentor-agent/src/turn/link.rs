@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
 use crate::event::{BudgetLimit, CompactionReason, CompactionResult};
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::message::{Message, ToolCall};
 use crate::model::{Model, ModelInfo, ThinkingLevel};
@@ -33,6 +34,8 @@ pub(crate) struct Link {
     pub spill_dir: Arc<Path>,
     pub session_id: Arc<str>,
     pub watch: Arc<Watch>,
+    /// What is asked about prompts and calls.
+    pub hooks: Option<Arc<dyn Hooks>>,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
     /// Told when only the waiting for a retry must stop; says nothing to a later one.
@@ -86,6 +89,8 @@ pub(crate) enum Request {
     },
     /// Counts what a model call consumed that leaves no message.
     Consumed { usage: Usage },
+    /// Counts what the tools of a round consumed, such as subagents, and says how much it was.
+    ConsumedByTools { reply: Reply<Usage> },
     /// Takes waiting steering messages, as many as the mode says, appended and on disk.
     TakeSteering {
         reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
@@ -154,6 +159,8 @@ pub(crate) struct Refusal {
 pub(crate) enum Why {
     #[error("{message}")]
     Budget { limit: BudgetLimit, message: String },
+    #[error("{0}")]
+    Hook(String),
     #[error(transparent)]
     Model(crate::model::ModelError),
 }

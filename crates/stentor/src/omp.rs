@@ -1,6 +1,8 @@
 //! `stentor --mode rpc`: in the place of omp or pi.
 
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
@@ -8,18 +10,41 @@ use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginInput, Logins as ModelLogins};
 use stentor_serve::omp::{LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, serve};
-use stentor_serve::stdio::Pipes;
+use stentor_serve::stdio;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::config::{ConfigErrors, locate};
+use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::setup::{self, Defaults};
 
-/// Serves a client of omp or pi. The error is text for a person.
-pub fn run(words: OmpArgs, pipes: Pipes, runtime: &tokio::runtime::Runtime) -> Result<u8, String> {
+/// Exit status when the child cannot begin.
+const FAILED: u8 = 1;
+
+/// Serves a client of omp or pi, if the words ask for it.
+pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
+    let words = words.get(1..).unwrap_or_default();
+    if !OmpArgs::are_meant(words) {
+        return None;
+    }
+    let served = OmpArgs::parse(words)
+        .map_err(|error| error.to_string())
+        .and_then(run);
+    Some(match served {
+        Ok(status) => ExitCode::from(status),
+        Err(message) => {
+            let _ = writeln!(PatientStderr, "{message}");
+            ExitCode::from(FAILED)
+        }
+    })
+}
+
+fn run(words: OmpArgs) -> Result<u8, String> {
+    log::to_stderr(if words.verbose { "info" } else { "warn" });
+    let pipes = stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))?;
     if !words.ignored.is_empty() {
         let _ = writeln!(
-            io::stderr(),
+            PatientStderr,
             "stentor: ignored: {}",
             words.ignored.join(" ")
         );
@@ -36,6 +61,7 @@ pub fn run(words: OmpArgs, pipes: Pipes, runtime: &tokio::runtime::Runtime) -> R
         models: Arc::clone(&models),
         // The originals ask nothing; who wants to be asked says so.
         permission_mode: PermissionMode::All,
+        subagents: true,
         clock: setup::system_clock(),
     };
     let files = setup::session_files(&config.settings, words.no_session);
@@ -48,7 +74,15 @@ pub fn run(words: OmpArgs, pipes: Pipes, runtime: &tokio::runtime::Runtime) -> R
         name: words.name,
         logins: Arc::new(ProgramLogins { models }),
     };
-    Ok(runtime.block_on(serve(agent, pipes, options)))
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let status = runtime.block_on(serve(agent, pipes, options));
+    // Nothing that still blocks may hold up the end: everything that counts is on disk.
+    runtime.shutdown_background();
+    Ok(status)
 }
 
 /// The provider the command line names, by itself or with the model.
