@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 
 use super::program::ShellProgram;
 use super::supervisor;
