@@ -151,7 +151,7 @@ struct ProgramLogins {
 
 impl Logins for ProgramLogins {
     fn providers(&self) -> Vec<LoginProvider> {
-        let status = match self.models.network().logins().status() {
+        let status = match self.models.registry().logins().status() {
             Ok(status) => status,
             Err(error) => {
                 tracing::warn!("{error}");
@@ -168,7 +168,7 @@ impl Logins for ProgramLogins {
     }
 
     fn login<'a>(&'a self, provider: &'a str, ui: &'a dyn LoginUi) -> LoginFuture<'a> {
-        let logins = Arc::clone(self.models.network().logins());
+        let logins = Arc::clone(self.models.registry().logins());
         Box::pin(async move {
             login(&logins, provider, ui)
                 .await
