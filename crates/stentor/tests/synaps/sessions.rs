@@ -70,12 +70,11 @@ fn a_session_can_be_gone_on_with_by_its_name() {
     let session = home.child().session.clone();
     let folder = std::fs::read_dir(home.path("home/.local/share/stentor/sessions")).unwrap();
     let folder = folder.flatten().next().unwrap().path();
-    let file = std::fs::read_dir(folder)
-        .unwrap()
-        .flatten()
-        .next()
-        .unwrap()
-        .path();
+    let files = std::fs::read_dir(folder).unwrap().flatten();
+    let file = files
+        .map(|file| file.path())
+        .find(|path| path.extension().is_some_and(|it| it == "jsonl"))
+        .unwrap();
     let mut text = std::fs::read_to_string(&file).unwrap();
     let parent = text
         .lines()
