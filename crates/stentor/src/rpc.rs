@@ -156,7 +156,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
     let defaults = Defaults {
-        models: setup::models(&config, cwd),
+        models: setup::models(&config, cwd).map_err(|errors| errors.to_string())?,
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,

@@ -1,24 +1,35 @@
 //! From the configuration to an agent: what a session in a folder is started with.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
+use stentor_model::registry::{Registry, RegistrySources};
+use stentor_tools::sandbox::CommandSandbox;
 use stentor_tools::{SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
+use crate::config::error::ConfigError;
+use crate::config::locate;
 use crate::config::suggest::nearest;
-use crate::config::{self, Config, ConfigErrors, Layer, Platform, Settings, Source, Surroundings};
-use crate::models::Models;
+use crate::config::{
+    self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
+};
+use crate::kept_answers::{KeptAnswers, ProjectAnswers};
+use crate::models::{Guide, Models};
+use crate::sandbox::sandbox;
 
 /// The environment the program was started in.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -60,13 +71,16 @@ impl Defaults {
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
-        let (tools, subagents) = chosen_tools(settings, self.subagents)?;
+        let sandbox = sandbox(config, cwd, &spill_dir(config))?;
+        let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode);
+        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.sandbox = Arc::new(sandbox.state);
+        self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
         options.follow_up_mode = settings.follow_up_mode.value;
         options.interrupt_mode = settings.interrupt_mode.value;
@@ -105,6 +119,27 @@ impl Defaults {
             clock: Arc::clone(&self.clock),
             spill_dir: spill_dir(config).into(),
         }
+    }
+
+    /// What was answered with "always" in this project before, and where new answers go.
+    fn remember_answers(&self, options: &mut SessionOptions, config: &Config, cwd: &Path) {
+        let Some(answers) = kept_answers(config) else {
+            return;
+        };
+        let project = locate::project_root(cwd);
+        match answers.of_project(project) {
+            Ok(kept) => {
+                let remembered = kept.into_iter().map(|kept| kept.answer).collect();
+                let policy = std::mem::take(&mut options.policy);
+                options.policy = policy.with_remembered(remembered);
+            }
+            Err(error) => tracing::warn!("no remembered answers: {error}"),
+        }
+        options.answer_keeper = Some(Arc::new(ProjectAnswers {
+            answers,
+            project: project.to_owned(),
+            clock: Arc::clone(&self.clock),
+        }));
     }
 
     fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
@@ -169,8 +204,45 @@ pub fn system_clock() -> SharedClock {
 }
 
 /// The models of this configuration.
-pub fn models(_config: &Config, cwd: &Path) -> Arc<Models> {
-    Arc::new(Models::new(Vec::new(), cwd))
+pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    let environment: stentor_model::registry::Environment =
+        Arc::new(|name| variable(name)?.into_string().ok());
+    let nowhere = PathBuf::from("/dev/null");
+    let mut sources = RegistrySources::usual(
+        environment,
+        config.places.home.as_deref(),
+        config.places.config_dir.as_deref().unwrap_or(&nowhere),
+        system_clock(),
+    );
+    sources.providers = tables("providers", &config.providers)?;
+    sources.models = tables("models", &config.models)?;
+    sources.plugged = vec![Arc::new(Guide::default())];
+    Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
+}
+
+/// Tables that were read as they are, as what they must be.
+fn tables<T: DeserializeOwned>(
+    kind: &str,
+    tables: &[RawTable],
+) -> Result<BTreeMap<String, T>, ConfigErrors> {
+    let mut read = BTreeMap::new();
+    let mut errors = Vec::new();
+    for table in tables {
+        match table.table.clone().try_into::<T>() {
+            Ok(value) => {
+                read.insert(table.name.clone(), value);
+            }
+            Err(error) => errors.push(ConfigError::Syntax {
+                at: table.at.clone(),
+                message: format!("[{kind}.{}] {}", table.name, error.message()),
+            }),
+        }
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(ConfigErrors(errors))
+    }
 }
 
 /// The model a configuration asks for.
@@ -194,12 +266,24 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
+/// The sandbox that sessions in `cwd` have, or why they would not start.
+pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String> {
+    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.state)
+}
+
+/// The file with remembered answers. Without a folder for data there is none.
+pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
+    let data_dir = config.settings.data_dir.as_ref()?;
+    Some(KeptAnswers::in_folder(&data_dir.value))
+}
+
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(
     settings: &Settings,
+    sandbox: Option<CommandSandbox>,
     subagents: bool,
 ) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
-    let all = stentor_tools::builtin_tools();
+    let all = stentor_tools::tools_in_sandbox(sandbox);
     let Some(wanted) = &settings.tools else {
         return Ok((all, subagents));
     };

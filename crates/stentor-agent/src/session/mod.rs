@@ -14,9 +14,11 @@ mod record;
 mod settings;
 mod state;
 mod tool_host;
+mod weak;
 
 pub use error::SessionError;
 pub use handle::{Accepted, Session};
 pub use options::{Budget, CompactionSettings, Environment, ScopedModel, SessionOptions, Storage};
 pub use queues::QueueKind;
 pub use state::{BashResult, ContextUse, ForkPoint, ModelChoice, SessionState, SessionStats};
+pub use weak::WeakSession;

@@ -16,7 +16,9 @@ use crate::message::{
     AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
     ThinkingBlock, ToolCall,
 };
-use crate::model::{Finish, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose};
+use crate::model::{
+    Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
+};
 use crate::usage::{Prices, Usage};
 
 /// A complete answer, not yet in the conversation.
@@ -112,6 +114,60 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
         refused: false,
         begun: false,
     }
+}
+
+/// An answer that no model wrote, told as one that came all at once.
+pub(super) fn without_model(
+    link: &Link,
+    info: Option<&ModelInfo>,
+    text: String,
+) -> (u64, AssistantMessage) {
+    let name = |part: fn(&ModelInfo) -> &String| {
+        info.map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
+    };
+    let timestamp = link.clock.now_ms();
+    let live = LiveMessage::new(
+        link.signals.next_number(),
+        name(|info| &info.api),
+        name(|info| &info.provider),
+        name(|info| &info.id),
+        timestamp,
+    );
+    link.hub.publish(EventKind::AnswerStarted(live.clone()));
+    let block = live.open_block(LiveBlockKind::Text);
+    let about = || (live.clone(), Arc::clone(&block));
+    let (live_now, block_now) = about();
+    link.hub.publish(EventKind::BlockStarted {
+        live: live_now,
+        block: block_now,
+    });
+    let range = block.append(&text);
+    let (live_now, block_now) = about();
+    link.hub.publish(EventKind::BlockDelta {
+        live: live_now,
+        block: block_now,
+        range,
+    });
+    let (live_now, block_now) = about();
+    link.hub.publish(EventKind::BlockEnded {
+        live: live_now,
+        block: block_now,
+        call: None,
+    });
+    let message = AssistantMessage {
+        content: vec![ContentBlock::text(text)],
+        api: live.api().to_owned(),
+        provider: live.provider().to_owned(),
+        model: live.model().to_owned(),
+        usage: Usage::default(),
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        timestamp,
+        response_id: None,
+        duration: None,
+        ttft: None,
+    };
+    (live.number(), message)
 }
 
 enum End {

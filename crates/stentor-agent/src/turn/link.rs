@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
 use crate::event::{BudgetLimit, CompactionReason, CompactionResult};
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::message::{Message, ToolCall};
 use crate::model::{Model, ModelInfo, ThinkingLevel};
@@ -31,6 +32,8 @@ pub(crate) struct Link {
     pub cwd: Arc<Path>,
     pub spill_dir: Arc<Path>,
     pub session_id: Arc<str>,
+    /// What is asked about prompts and calls.
+    pub hooks: Option<Arc<dyn Hooks>>,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
     /// Told when only the waiting for a retry must stop; says nothing to a later one.
@@ -146,6 +149,8 @@ pub(crate) struct Refusal {
 pub(crate) enum Why {
     #[error("{message}")]
     Budget { limit: BudgetLimit, message: String },
+    #[error("{0}")]
+    Hook(String),
     #[error(transparent)]
     Model(crate::model::ModelError),
 }

@@ -7,6 +7,7 @@
 mod activity;
 mod answer;
 mod compaction;
+mod hooked;
 mod link;
 mod retry;
 mod rounds;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::answer::{self, Answer};
+use super::hooked::{self, Prompted};
 use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
@@ -46,6 +47,7 @@ pub(super) async fn run(
 ) -> Result<(), Stopped> {
     link.signals.in_run.store(true, Ordering::Release);
     link.hub.publish(EventKind::RunStarted);
+    let mut prompt = hooked::prompt_text(link, &start.messages);
     let mut injected = start.messages;
     if !start.queue_was_asked {
         injected.extend(steering(link).await?);
@@ -57,9 +59,27 @@ pub(super) async fn run(
             tell(link, &message);
             ran.messages.push(message);
         }
-        let next = match link.ask(|reply| Request::NextCall { reply }).await? {
-            Ok(call) => round(link, &call, ran, on_success).await?,
-            Err(refusal) => refused(link, refusal, ran).await?,
+        let asked = match prompt.take() {
+            Some(text) => hooked::before_prompt(link, text).await,
+            None => Prompted::Ask(Vec::new()),
+        };
+        let next = match asked {
+            Prompted::Ask(added) => {
+                for message in added {
+                    append(link, &message, true, false).await?;
+                    tell(link, &message);
+                    ran.messages.push(message);
+                }
+                match link.ask(|reply| Request::NextCall { reply }).await? {
+                    Ok(call) => round(link, &call, ran, on_success).await?,
+                    Err(refusal) => refused(link, refusal, ran).await?,
+                }
+            }
+            Prompted::Answered(text) => answered(link, text, ran).await?,
+            Prompted::Denied(reason) => {
+                let why = Why::Hook(reason);
+                refused(link, Refusal { model: None, why }, ran).await?
+            }
         };
         if let Next::Over = next {
             return Ok(());
@@ -219,6 +239,29 @@ fn taken(
     answer?.map_err(Stopped::Store)
 }
 
+/// Ends the run with a text that no model wrote. It is said in the name of the model in use, which
+/// is the one a resumed session goes on with.
+async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stopped> {
+    let model = match link.ask(|reply| Request::NextCall { reply }).await? {
+        Ok(call) => Some(Arc::clone(call.model.info())),
+        Err(refusal) => refusal.model,
+    };
+    let (number, message) = answer::without_model(link, model.as_deref(), text);
+    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
+    append(link, &message, true, false).await?;
+    link.hub.publish(EventKind::MessageEnded {
+        number,
+        message: Arc::clone(&message),
+    });
+    ran.messages.push(Arc::clone(&message));
+    link.hub.publish(EventKind::TurnEnded {
+        message,
+        tool_results: Arc::new([]),
+    });
+    ran.outcome = Some(RunOutcome::Completed);
+    Ok(Next::Again)
+}
+
 /// Ends the run because no model may or can be called. Clients see why as a failed answer.
 async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
     let Refusal { model, why } = refusal;
@@ -251,6 +294,11 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
         tool_results: Arc::new([]),
     });
     ran.outcome = Some(match why {
+        Why::Hook(message) => RunOutcome::Failed {
+            kind: ModelErrorKind::Other,
+            message,
+            status: None,
+        },
         Why::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
         Why::Model(ModelError {
             kind,

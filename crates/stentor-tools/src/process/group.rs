@@ -30,15 +30,19 @@ impl Group {
         output: OwnedFd,
     ) -> io::Result<(Child, Self)> {
         let errors = output.try_clone()?;
+        let mut shell = program.command(command, cwd);
+        shell
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(output))
+            .stderr(Stdio::from(errors));
+        Self::spawn(&mut shell)
+    }
+
+    /// Starts a program, whose pipes and folder are set, in a new group.
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
         let (child, id, mark) = supervisor::start(|mark| {
-            let child = Command::new(program.path())
-                .arg("-c")
-                .arg(command)
-                .current_dir(cwd)
+            let child = command
                 .env(supervisor::MARK_NAME, mark)
-                .stdin(Stdio::null())
-                .stdout(Stdio::from(output))
-                .stderr(Stdio::from(errors))
                 .process_group(0)
                 .spawn()?;
             let id = child

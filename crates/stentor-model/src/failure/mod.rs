@@ -1,9 +1,14 @@
 //! From what went wrong at a provider to an error a person can act on.
 
-use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+mod kind;
+mod waiting;
+
+use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
 
+use self::kind::kind_of;
+use self::waiting::{retry_after_ms, waiting_time_in_words};
 use crate::answer::{ProviderFault, StreamFault};
 use crate::http::{Limits, deepest};
 use crate::secret::{Secret, redact};
@@ -241,156 +246,6 @@ pub fn fault_in(value: &Value) -> ProviderFault {
     }
 }
 
-/// What can be done about a failure, from its status and its words.
-fn kind_of(status: Option<u16>, fault: &ProviderFault) -> Kind {
-    let code = fault.code.to_ascii_lowercase();
-    let message = fault.message.to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    let coded = |words: &[&str]| words.iter().any(|word| code.contains(word));
-    if coded(&["context_length", "context_window"]) || says(OVERFLOW_WORDS) {
-        return Kind::ContextOverflow;
-    }
-    // Google words a limit per minute like a used-up quota, but says when to come back.
-    if says(&["please retry in", "try again in"]) && matches!(status, None | Some(429)) {
-        return Kind::RateLimited;
-    }
-    if coded(&[
-        "insufficient_quota",
-        "billing",
-        "credit",
-        "usage_limit_reached",
-    ]) || says(QUOTA_WORDS)
-    {
-        return Kind::Quota;
-    }
-    if coded(&["overloaded"]) || status == Some(529) || says(&["overloaded"]) {
-        return Kind::Overloaded;
-    }
-    if coded(&["rate_limit", "resource_exhausted", "too_many"]) {
-        return Kind::RateLimited;
-    }
-    if coded(&["model_not_found", "unknown_model"]) || says(UNKNOWN_MODEL_WORDS) {
-        return Kind::UnknownModel;
-    }
-    if coded(&[
-        "authentication",
-        "invalid_api_key",
-        "unauthenticated",
-        "permission",
-    ]) || says(&["api key not valid", "invalid api key", "incorrect api key"])
-    {
-        return Kind::Auth;
-    }
-    match status {
-        Some(401 | 403) => Kind::Auth,
-        Some(402) => Kind::Quota,
-        Some(404) => Kind::UnknownModel,
-        Some(408) => Kind::Server,
-        Some(413) => Kind::ContextOverflow,
-        Some(429) => Kind::RateLimited,
-        Some(503) => Kind::Overloaded,
-        Some(400..=499) => Kind::InvalidRequest,
-        Some(500..=599) => Kind::Server,
-        _ if coded(&["server", "internal", "unavailable", "timeout", "api_error"]) => Kind::Server,
-        _ if coded(&["invalid_request", "invalid_argument"]) => Kind::InvalidRequest,
-        _ => Kind::Other,
-    }
-}
-
-/// How providers say that a conversation is too long.
-const OVERFLOW_WORDS: &[&str] = &[
-    "prompt is too long",
-    "exceed context limit",
-    "exceeds the context window",
-    "exceeds the maximum number of tokens",
-    "maximum context length",
-    "context length exceeded",
-    "maximum prompt length",
-    "reduce the length of the messages",
-    "exceeds the available context size",
-    "greater than the context length",
-    "context window exceeds limit",
-    "exceeded model token limit",
-    "too large for model with",
-    "input is too long",
-    "request_too_large",
-    "exceed the model's maximum context",
-    "prompt token count of",
-    "exceed context window",
-    "input token count",
-];
-
-const QUOTA_WORDS: &[&str] = &[
-    "insufficient_quota",
-    "exceeded your current quota",
-    "credit balance is too low",
-    "insufficient balance",
-    "insufficient credits",
-    "out of credits",
-    "billing hard limit",
-    "monthly usage limit",
-    "usage limit has been reached",
-    "no credits",
-];
-
-const UNKNOWN_MODEL_WORDS: &[&str] = &[
-    "model not found",
-    "model_not_found",
-    "unknown model",
-    "invalid model",
-    "not a valid model",
-    "does not exist or you do not have access",
-];
-
-/// The waiting time of a `retry-after` header: seconds (fractions too), or an HTTP date.
-fn retry_after_ms(headers: &HeaderMap, now_ms: u64) -> Option<u64> {
-    const LONGEST_MS: f64 = 86_400_000.0;
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(ms) = text("retry-after-ms").and_then(|text| number(text.trim())) {
-        return Some(whole_ms(ms.min(LONGEST_MS)));
-    }
-    let value = text(RETRY_AFTER.as_str())?.trim();
-    if let Some(seconds) = number(value) {
-        return Some(whole_ms((seconds * 1000.0).min(LONGEST_MS)));
-    }
-    let date = jiff::fmt::rfc2822::parse(value).ok()?;
-    let at_ms = u64::try_from(date.timestamp().as_millisecond()).ok()?;
-    Some(at_ms.saturating_sub(now_ms))
-}
-
-/// The waiting time in `Please retry in 34.07s` or `try again in 20ms`.
-fn waiting_time_in_words(message: &str) -> Option<u64> {
-    const LONGEST_MS: f64 = 86_400_000.0;
-    let behind = |words: &str| {
-        let at = message.find(words)?;
-        message.get(at + words.len()..)
-    };
-    let rest = behind("retry in ").or_else(|| behind("try again in "))?;
-    let digits = rest
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(rest.len());
-    let (number, unit) = rest.split_at(digits);
-    let number: f64 = number.trim_end_matches('.').parse().ok()?;
-    let ms = match unit {
-        unit if unit.starts_with("ms") => number,
-        unit if unit.starts_with('s') => number * 1000.0,
-        unit if unit.starts_with('m') => number * 60_000.0,
-        _ => return None,
-    };
-    Some(whole_ms(ms.min(LONGEST_MS)))
-}
-
-fn whole_ms(ms: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "bounded above by the caller and below here"
-    )]
-    let ms = ms.max(0.0) as u64;
-    ms
-}
-
 /// A page of HTML, as proxies send it, says little: only its text is kept.
 fn without_markup(text: &str) -> String {
     let text = text.trim();
@@ -542,24 +397,6 @@ mod tests {
             "{error}"
         );
         assert!(error.message.contains("base_url"), "{error}");
-    }
-
-    #[test]
-    fn retry_after_is_read_in_seconds_and_as_a_date() {
-        for (name, value, ms) in [
-            ("retry-after", "7", Some(7000)),
-            ("retry-after", "0.5", Some(500)),
-            ("retry-after-ms", "1234", Some(1234)),
-            ("retry-after", "Sun, 15 Nov 2026 12:00:10 GMT", Some(10_000)),
-            ("retry-after", "Sun, 15 Nov 2020 12:00:10 GMT", Some(0)),
-            ("retry-after", "soon", None),
-            ("retry-after", "-3", Some(0)),
-            ("retry-after", "NaN", None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, value.parse().unwrap());
-            assert_eq!(retry_after_ms(&headers, 1_794_744_000_000), ms, "{value}");
-        }
     }
 
     #[test]
