@@ -339,7 +339,8 @@ mod tests {
     async fn who_no_longer_waits_says_so_and_withdraws_the_questions() {
         let (connection, mut lines) = connected();
         let mut question = connection.question();
-        let mut asked = Box::pin(connection.request::<Value>("m", &json!({}), None));
+        let params = json!({});
+        let mut asked = Box::pin(connection.request::<Value>("m", &params, None));
         assert!(futures_util::poll!(&mut asked).is_pending());
         let line = lines.next_line().await.unwrap().unwrap();
         assert_eq!(

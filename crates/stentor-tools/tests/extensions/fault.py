@@ -30,7 +30,7 @@ def flood():
     number = 0
     while True:
         number += 1
-        send(method="ui/notify", params={"message": f"{number} " + "x" * 100000})
+        send(method="ui/notify", params={"message": f"{number} " + "x" * 20000})
 
 
 def ask(method, params, then):

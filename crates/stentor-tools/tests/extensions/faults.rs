@@ -6,7 +6,7 @@ use stentor_agent::event::EventKind;
 use stentor_agent::hub::QUEUE_EVENTS;
 use stentor_tools::extension::{RestartPolicy, WhenBroken};
 
-use crate::stage::{Seen, Stage, fault, runs};
+use crate::stage::{PATIENCE, Seen, Stage, fault, runs};
 
 /// The run of a session with one extension that fails.
 async fn with_fault(mode: &str) -> Seen {
@@ -145,16 +145,18 @@ async fn garbage_between_messages_is_skipped_and_told_once() {
 #[tokio::test]
 async fn one_that_writes_nothing_but_garbage_is_given_up() {
     let mut stage = Stage::new(runs("echo fine"), vec![fault("only-garbage")]);
-    stage.prompt("go").await;
-    let seen = stage
-        .until(|kind| match kind {
-            EventKind::ExtensionFailed { error, .. } => error.contains("100 unreadable lines"),
-            _ => false,
-        })
-        .await;
-    let rest = stage.settled().await;
-    assert_eq!(rest.answer(), "It said: fine\n");
-    assert_eq!(seen.failures().len(), 2, "{:#?}", seen.failures());
+    let seen = stage.run("go").await;
+    assert_eq!(seen.answer(), "It said: fine\n");
+    let mut failures = seen.failures();
+    let given_up = |failures: &[(String, String)]| {
+        let mut reasons = failures.iter().map(|(_, why)| why);
+        reasons.any(|why| why.contains("100 unreadable lines in a row"))
+    };
+    if !given_up(&failures) {
+        let later = stage.until(|kind| matches!(kind, EventKind::ExtensionFailed { .. }));
+        failures.extend(later.await.failures());
+    }
+    assert!(given_up(&failures), "{failures:#?}");
 }
 
 #[tokio::test]
@@ -166,10 +168,8 @@ async fn the_second_of_two_answers_is_ignored() {
 
 #[tokio::test]
 async fn a_flood_is_slowed_down_and_a_sleeping_client_costs_no_memory() {
-    let mut spec = fault("floods");
-    spec.timeout = Duration::from_millis(300);
-    let mut stage = Stage::new(runs("echo fine"), vec![spec]);
-    let asleep = stage.session.subscribe();
+    let mut stage = Stage::new(runs("echo fine"), vec![fault("floods")]);
+    let mut asleep = stage.session.subscribe();
     stage.prompt("go").await;
     let seen = stage
         .until(|kind| match kind {
@@ -183,7 +183,6 @@ async fn a_flood_is_slowed_down_and_a_sleeping_client_costs_no_memory() {
     });
     assert_eq!(longest.max(), Some(16 * 1024));
     stage.session.close().await;
-    let mut asleep = asleep;
     let mut notices = 0;
     while let Some(event) = asleep.try_next() {
         notices += usize::from(matches!(event.kind, EventKind::Notice { .. }));
@@ -251,7 +250,13 @@ async fn what_it_started_ends_with_it() {
     };
     assert!(running());
     stage.session.close().await;
-    assert!(!running());
+    // It has been killed; the kernel may still be busy with it.
+    let gone = async {
+        while running() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
 }
 
 /// The memory this process holds; where the system does not tell, none.

@@ -27,7 +27,7 @@ pub struct Stage {
 }
 
 /// Nothing that works takes this long, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What was seen of one run.
 #[derive(Debug, Default)]

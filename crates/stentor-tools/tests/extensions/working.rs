@@ -68,7 +68,10 @@ async fn a_prompt_can_be_added_to_or_refused() {
 
 #[tokio::test]
 async fn commands_are_listed_and_answer_without_a_model_or_ask_one() {
-    let scenario = Scenario::new().text("You said: {{last_user}}");
+    // The command's answer counts as one of the model's, so the model's own is the second.
+    let scenario = Scenario::new()
+        .text("never said")
+        .text("You said: {{last_user}}");
     let mut stage = Stage::new(scenario, vec![fault("well")]);
     let seen = stage
         .until(|kind| matches!(kind, EventKind::CommandsChanged(_)))
