@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use stentor_agent::tool::{Shell, Tool};
 
+use sandbox::CommandSandbox;
+
 mod bash;
 mod call;
 mod edit;
@@ -18,13 +20,17 @@ mod ls;
 mod paths;
 mod process;
 mod read;
+pub mod sandbox;
 mod search;
 mod shell;
+mod subagent;
 #[cfg(test)]
 mod testing;
 mod todo;
 mod truncation;
 mod write;
+
+pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.
 pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
@@ -36,7 +42,12 @@ pub const ALL_TOOLS: [&str; 8] = [
 
 /// One of each built-in tool.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    let program = process::ShellProgram::of_this_machine();
+    tools_in_sandbox(None)
+}
+
+/// One of each built-in tool; those that run commands run them in the sandbox, if there is one.
+pub fn tools_in_sandbox(sandbox: Option<CommandSandbox>) -> Vec<Arc<dyn Tool>> {
+    let program = process::ShellProgram::of_this_machine().in_sandbox(sandbox);
     vec![
         Arc::new(read::Read::default()),
         Arc::new(bash::Bash::new(program)),

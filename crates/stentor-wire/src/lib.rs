@@ -9,6 +9,7 @@
 //! writes and who adds the newline is decided elsewhere. Nothing in this crate panics on input,
 //! whatever the input is.
 
+pub mod acp;
 pub mod edn;
 pub mod extension;
 pub mod framing;

@@ -24,7 +24,7 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
     let thinking = choice.thinking.as_ref().map(|set| set.value);
     let chosen = |info: Arc<ModelInfo>, why: String, asked_for: bool| ChosenModel {
         info,
-        thinking: thinking.or_else(|| models.network().default_thinking_level()),
+        thinking: thinking.or_else(|| models.registry().default_thinking_level()),
         why,
         asked_for,
     };
@@ -60,14 +60,9 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
             )),
         };
     }
-    Ok(match models.network().default_model() {
-        Some(best) => chosen(best.info, best.reason, false),
-        None => chosen(
-            Arc::clone(models.guide()),
-            "no key is configured: this one works by rule, without a network".to_owned(),
-            false,
-        ),
-    })
+    let best = models.registry().default_model();
+    best.map(|best| chosen(best.info, best.reason, false))
+        .ok_or_else(|| "there is no model at all".to_owned())
 }
 
 /// The model a shortened or unlisted name stands for.
@@ -78,7 +73,7 @@ fn resembling(choice: &ModelChoice, name: &str, models: &Models) -> Result<Arc<M
         }
         _ => name.to_owned(),
     };
-    let named = models.network().resolve(&full);
+    let named = models.registry().resolve(&full);
     named
         .map(|named| named.info)
         .map_err(|error| error.to_string())

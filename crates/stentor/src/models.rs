@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
-use stentor_model::offline::{self, GuideModel};
-use stentor_model::registry::Registry;
+use stentor_model::offline::GuideModel;
+use stentor_model::registry::{PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 
-/// All models: the network's first, the guide last, scenario files by name.
+/// All models: the registry's, with the guide last among them, and scenario files by name.
 pub struct Models {
-    network: Registry,
-    guide: Arc<GuideModel>,
+    registry: Registry,
     /// What a scenario's path is relative to.
     cwd: PathBuf,
     /// By the name they were asked for and by the id they have. One instance for each, so that a
@@ -20,25 +19,37 @@ pub struct Models {
     scripts: Mutex<HashMap<String, Arc<ScriptModel>>>,
 }
 
+/// The guide, as the registry takes it in.
+#[derive(Default)]
+pub struct Guide(Arc<GuideModel>);
+
+impl PluggedProvider for Guide {
+    fn models(&self) -> Vec<Arc<ModelInfo>> {
+        vec![Arc::clone(self.0.info())]
+    }
+
+    fn open(&self, _: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Model>)
+    }
+
+    fn default_reason(&self) -> Option<String> {
+        Some("no key is configured: this one works by rule, without a network".to_owned())
+    }
+}
+
 impl Models {
-    /// The models of `network`, and those that need none.
-    pub fn new(network: Registry, cwd: impl Into<PathBuf>) -> Self {
+    /// The models of `registry`, and scenario files relative to `cwd`.
+    pub fn new(registry: Registry, cwd: impl Into<PathBuf>) -> Self {
         Self {
-            network,
-            guide: Arc::new(GuideModel::new()),
+            registry,
             cwd: cwd.into(),
             scripts: Mutex::default(),
         }
     }
 
-    /// The models that are spoken to over the network.
-    pub fn network(&self) -> &Registry {
-        &self.network
-    }
-
-    /// The model that works without one.
-    pub fn guide(&self) -> &Arc<ModelInfo> {
-        self.guide.info()
+    /// The models that are known by name.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The model that plays a scenario file, or what is wrong with the file.
@@ -57,39 +68,33 @@ impl Models {
 
 impl ModelRegistry for Models {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
-        let mut available = self.network.available();
-        available.push(Arc::clone(self.guide()));
-        available
+        self.registry.available()
     }
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
-        match provider {
-            offline::PROVIDER if id == offline::MODEL => Some(Arc::clone(self.guide())),
-            script::PROVIDER => match self.script(id) {
-                Ok(model) => Some(Arc::clone(model.info())),
-                Err(error) => {
-                    tracing::warn!("{error}");
-                    None
-                }
-            },
-            _ => self.network.find(provider, id),
+        if provider != script::PROVIDER {
+            return self.registry.find(provider, id);
+        }
+        match self.script(id) {
+            Ok(model) => Some(Arc::clone(model.info())),
+            Err(error) => {
+                tracing::warn!("{error}");
+                None
+            }
         }
     }
 
     fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
         match name.split_once('/') {
-            Some((provider @ (offline::PROVIDER | script::PROVIDER), id)) => {
-                self.find(provider, id)
-            }
-            _ => self.network.resolve(name).ok().map(|named| named.info),
+            Some((script::PROVIDER, id)) => self.find(script::PROVIDER, id),
+            _ => self.registry.resolve(name).ok().map(|named| named.info),
         }
     }
 
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
-        match info.provider.as_str() {
-            offline::PROVIDER => Ok(Arc::clone(&self.guide) as Arc<dyn Model>),
-            script::PROVIDER => Ok(self.script(&info.id)?),
-            _ => self.network.open(info),
+        if info.provider == script::PROVIDER {
+            return Ok(self.script(&info.id)?);
         }
+        self.registry.open(info)
     }
 }

@@ -10,16 +10,19 @@ use clap::Parser;
 use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use tracing_subscriber::EnvFilter;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::log;
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::rpc;
+use crate::sandbox::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -27,8 +30,18 @@ const USAGE: u8 = 2;
 /// Exit status for everything else that went wrong.
 const FAILED: u8 = 1;
 
+/// The stance where nobody is there to be asked.
+const UNASKED: PermissionMode = PermissionMode::All;
+
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == HELPER_WORD) {
+        return run_helper(words.into_iter().skip(2));
+    }
+    if let Some(status) = rpc::run_if_meant(&words) {
+        return status;
+    }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) => {
@@ -37,7 +50,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
-    log_to_stderr(args.verbose);
+    log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
         Ok(pipes) => with_pipes(&args, pipes),
         Err(error) => Err(Failure::other(format!(
@@ -100,9 +113,11 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
         Some(
-            Command::Sessions { .. }
+            Command::Acp
+            | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
+            | Command::Permissions { .. }
             | Command::Models { .. }
             | Command::Login { .. }
             | Command::Logout { .. },
@@ -122,25 +137,40 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
-        (Some(Command::Config), _) => {
-            Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
+        (Some(Command::Acp), _) => {
+            let pipes = Pipes {
+                stdin: stdin.into(),
+                stdout: out.into(),
+            };
+            commands::acp::run(job.agent(PermissionMode::Ask), pipes).map_err(Failure::other)
         }
+        (Some(Command::Config), _) => {
+            let sandbox = setup::sandbox_state(&job.config, &job.cwd);
+            let json = args.ask.json;
+            Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
+        }
+        (Some(Command::Permissions { action, all }), _) => match action {
+            None => job.permissions(*all, &mut out),
+            Some(PermissionsAction::Forget { numbers, project }) => {
+                job.forget(numbers, *project, &mut out)
+            }
+        },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Login { provider }), _) => {
-            let logins = job.models.network().logins();
+            let logins = job.models.registry().logins();
             let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.network().logins();
+            let logins = job.models.registry().logins();
             let logout = commands::login::logout(logins, provider, &mut out);
             runtime()?.block_on(logout).map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
-            let file = job.agent().find(session);
+            let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
             commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
                 .map_err(Failure::other)?;
@@ -165,12 +195,13 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn agent(&self) -> stentor_agent::agent::Agent {
+    /// An agent whose sessions take this stance where nobody chose one.
+    fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
             models: Arc::clone(&self.models),
-            // Nobody is there to be asked.
-            permission_mode: PermissionMode::All,
+            permission_mode,
+            subagents: false,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);
@@ -179,17 +210,52 @@ impl Job<'_> {
 
     fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
         let chosen = setup::chosen_model(&self.config, &self.models);
-        for warning in self.models.network().warnings() {
+        for warning in self.models.registry().warnings() {
             let _ = writeln!(io::stderr(), "warning: {warning}");
         }
         let json = self.args.ask.json;
-        let listed = commands::models::listed(&self.models);
+        let listed = self.models.registry().list();
         Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
+    }
+
+    fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+        let project = locate::project_root(&self.cwd);
+        let answers = match (setup::kept_answers(&self.config), all) {
+            (None, _) => Ok(Vec::new()),
+            (Some(answers), true) => answers.all(),
+            (Some(answers), false) => answers.of_project(project),
+        };
+        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let permissions = Permissions {
+            config: &self.config,
+            project,
+            answers: &answers,
+            all_projects: all,
+            sandbox: &setup::sandbox_state(&self.config, &self.cwd),
+        };
+        Failure::printing(match self.args.ask.json {
+            true => permissions.print_json(out),
+            false => permissions.print(out),
+        })
+    }
+
+    fn forget(&self, numbers: &[u64], project: bool, out: &mut File) -> Result<u8, Failure> {
+        let Some(answers) = setup::kept_answers(&self.config) else {
+            return Err(Failure::other(
+                "there is no folder with remembered answers, since HOME is not set",
+            ));
+        };
+        let forgotten = match project {
+            true => answers.forget_project(locate::project_root(&self.cwd)),
+            false => answers.forget(numbers),
+        };
+        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed = self.agent().list(folder);
+        let listed = self.agent(UNASKED).list(folder);
         let json = self.args.ask.json;
         Failure::printing(commands::sessions::run(&listed, all, json, out))
     }
@@ -206,7 +272,12 @@ impl Job<'_> {
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
         }
-        let agent = self.agent();
+        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
+            for gap in &sandbox.gaps {
+                let _ = writeln!(err, "warning: sandbox: {gap}");
+            }
+        }
+        let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),
@@ -265,17 +336,4 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
-}
-
-/// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.
-fn log_to_stderr(verbose: bool) {
-    let usual = if verbose { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .without_time()
-        .with_target(false)
-        .try_init();
 }

@@ -11,20 +11,25 @@ use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
-
 use stentor_model::registry::{Registry, RegistrySources};
+use stentor_tools::sandbox::CommandSandbox;
+use stentor_tools::{SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::error::ConfigError;
+use crate::config::locate;
 use crate::config::suggest::nearest;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
 };
-use crate::models::Models;
+use crate::kept_answers::{KeptAnswers, ProjectAnswers};
+use crate::models::{Guide, Models};
+use crate::sandbox::sandbox;
 
 /// The environment the program was started in.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -47,6 +52,8 @@ pub struct Defaults {
     pub models: Arc<Models>,
     /// The stance of this way in where nobody chose one.
     pub permission_mode: PermissionMode,
+    /// True when the tool for subagents is among the tools nobody chose.
+    pub subagents: bool,
     pub clock: SharedClock,
 }
 
@@ -64,13 +71,16 @@ impl Defaults {
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
-        let tools = chosen_tools(settings)?;
+        let sandbox = sandbox(config, cwd, &spill_dir(config))?;
+        let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode);
+        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.sandbox = Arc::new(sandbox.state);
+        self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
         options.follow_up_mode = settings.follow_up_mode.value;
         options.interrupt_mode = settings.interrupt_mode.value;
@@ -90,7 +100,46 @@ impl Defaults {
             cost: settings.budget_cost.as_ref().map(|set| set.value),
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
+        if subagents {
+            let tool = stentor_tools::subagent_tool(SubagentSetup {
+                environment: self.environment(config),
+                session: options.clone(),
+                config_dir: config.places.config_dir.clone(),
+            });
+            options.tools.push(tool);
+        }
         Ok(options)
+    }
+
+    /// What all sessions of the process share.
+    fn environment(&self, config: &Config) -> Environment {
+        Environment {
+            models: Arc::clone(&self.models) as _,
+            shell: stentor_tools::local_shell(),
+            clock: Arc::clone(&self.clock),
+            spill_dir: spill_dir(config).into(),
+        }
+    }
+
+    /// What was answered with "always" in this project before, and where new answers go.
+    fn remember_answers(&self, options: &mut SessionOptions, config: &Config, cwd: &Path) {
+        let Some(answers) = kept_answers(config) else {
+            return;
+        };
+        let project = locate::project_root(cwd);
+        match answers.of_project(project) {
+            Ok(kept) => {
+                let remembered = kept.into_iter().map(|kept| kept.answer).collect();
+                let policy = std::mem::take(&mut options.policy);
+                options.policy = policy.with_remembered(remembered);
+            }
+            Err(error) => tracing::warn!("no remembered answers: {error}"),
+        }
+        options.answer_keeper = Some(Arc::new(ProjectAnswers {
+            answers,
+            project: project.to_owned(),
+            clock: Arc::clone(&self.clock),
+        }));
     }
 
     fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
@@ -125,12 +174,7 @@ impl Defaults {
 
 /// An agent for a way in.
 pub fn agent(config: &Config, defaults: Arc<Defaults>, files: SessionFiles) -> Agent {
-    let environment = Environment {
-        models: Arc::clone(&defaults.models) as _,
-        shell: stentor_tools::local_shell(),
-        clock: Arc::clone(&defaults.clock),
-        spill_dir: spill_dir(config).into(),
-    };
+    let environment = defaults.environment(config);
     Agent::new(environment, defaults, files)
 }
 
@@ -172,6 +216,7 @@ pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> 
     );
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
+    sources.plugged = vec![Arc::new(Guide::default())];
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
 
@@ -221,16 +266,36 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
-fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
-    let all = stentor_tools::builtin_tools();
+/// The sandbox that sessions in `cwd` have, or why they would not start.
+pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String> {
+    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.state)
+}
+
+/// The file with remembered answers. Without a folder for data there is none.
+pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
+    let data_dir = config.settings.data_dir.as_ref()?;
+    Some(KeptAnswers::in_folder(&data_dir.value))
+}
+
+/// The tools that were chosen, and whether subagents are among them.
+fn chosen_tools(
+    settings: &Settings,
+    sandbox: Option<CommandSandbox>,
+    subagents: bool,
+) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
+    let all = stentor_tools::tools_in_sandbox(sandbox);
     let Some(wanted) = &settings.tools else {
-        return Ok(all);
+        return Ok((all, subagents));
     };
     let known = |name: &str| all.iter().find(|tool| tool.spec().name == name);
     let mut chosen: Vec<Arc<dyn Tool>> = Vec::new();
     for name in &wanted.value {
+        if name == SUBAGENT {
+            continue;
+        }
         let Some(tool) = known(name) else {
-            let names: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
+            let names = all.iter().map(|tool| tool.spec().name.as_str());
+            let names: Vec<&str> = names.chain([SUBAGENT]).collect();
             let near = nearest(name, names.iter().copied());
             let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
             return Err(format!(
@@ -243,7 +308,8 @@ fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
             chosen.push(Arc::clone(tool));
         }
     }
-    Ok(chosen)
+    let subagents = wanted.value.iter().any(|name| name == SUBAGENT);
+    Ok((chosen, subagents))
 }
 
 fn policy(config: &Config, default: PermissionMode) -> Policy {

@@ -14,7 +14,7 @@ use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
-use crate::tool::{Plan, Tool};
+use crate::tool::{Plan, Tool, ToolSpec};
 
 /// Commands a session may have waiting. A caller waits when it is full.
 pub(super) const COMMANDS: usize = 64;
@@ -47,6 +47,11 @@ pub(super) enum Command {
     },
     Abort {
         reply: Reply<()>,
+    },
+    /// Both in one, so that nobody else's prompt can come in between.
+    AbortAndPrompt {
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<Started, SessionError>>,
     },
     AbortRetry,
     Bash {
@@ -115,6 +120,9 @@ pub(super) enum Command {
     },
     Messages {
         reply: Reply<Vec<Arc<Message>>>,
+    },
+    Tools {
+        reply: Reply<Arc<[ToolSpec]>>,
     },
     LastText {
         reply: Reply<Option<String>>,

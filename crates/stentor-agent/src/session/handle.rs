@@ -20,7 +20,7 @@ use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
-use crate::tool::{Plan, Tool};
+use crate::tool::{Plan, Tool, ToolSpec};
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
@@ -160,8 +160,10 @@ impl Session {
         &self,
         content: Vec<ContentBlock>,
     ) -> Result<Accepted, SessionError> {
-        self.abort().await?;
-        self.prompt(content).await
+        let started = self
+            .ask(|reply| Command::AbortAndPrompt { content, reply })
+            .await??;
+        Ok(Accepted { _go: started.go })
     }
 
     /// Gives up waiting for an automatic retry.
@@ -335,6 +337,11 @@ impl Session {
     /// Counts and sums.
     pub async fn stats(&self) -> Result<SessionStats, SessionError> {
         Ok(*self.ask(|reply| Command::Stats { reply }).await??)
+    }
+
+    /// The tools its model is told of.
+    pub async fn tools(&self) -> Result<Arc<[ToolSpec]>, SessionError> {
+        self.ask(|reply| Command::Tools { reply }).await
     }
 
     /// The messages in context.

@@ -7,7 +7,8 @@ use crate::clock::SharedClock;
 use crate::event::{InterruptMode, QueueMode};
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use crate::policy::Policy;
+use crate::policy::{AnswerKeeper, Policy};
+use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
 use crate::turn::RetryPolicy;
 
@@ -38,6 +39,10 @@ pub struct SessionOptions {
     pub parent_session: Option<String>,
     pub name: Option<String>,
     pub policy: Policy,
+    /// Keeps "always" answers for later sessions; without it they are gone with the session.
+    pub answer_keeper: Option<Arc<dyn AnswerKeeper>>,
+    /// What the tools that run commands are held back from. It is told, not enforced here.
+    pub sandbox: Arc<SandboxState>,
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,
     pub interrupt_mode: InterruptMode,
@@ -113,6 +118,8 @@ impl SessionOptions {
             parent_session: None,
             name: None,
             policy: Policy::default(),
+            answer_keeper: None,
+            sandbox: Arc::default(),
             steering_mode: QueueMode::default(),
             follow_up_mode: QueueMode::default(),
             interrupt_mode: InterruptMode::default(),

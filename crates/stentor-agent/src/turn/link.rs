@@ -79,6 +79,8 @@ pub(crate) enum Request {
     },
     /// Counts what a model call consumed that leaves no message.
     Consumed { usage: Usage },
+    /// Counts what the tools of a round consumed, such as subagents, and says how much it was.
+    ConsumedByTools { reply: Reply<Usage> },
     /// Takes waiting steering messages, as many as the mode says, appended and on disk.
     TakeSteering {
         reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,

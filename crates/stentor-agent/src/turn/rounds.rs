@@ -163,6 +163,10 @@ async fn round(
         }
     };
     ran.messages.extend(results.iter().cloned());
+    if !calls.is_empty() {
+        let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
+        ran.usage.add(&by_tools);
+    }
     let tool_results = results.into();
     link.hub.publish(EventKind::TurnEnded {
         message,

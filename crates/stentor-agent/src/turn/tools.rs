@@ -1,6 +1,7 @@
 //! The tool calls of one answer: started in the order of the calls, results kept in that order.
 //!
-//! Calls that only read run together; every other call runs alone. A steering message that must
+//! Calls of tools that may run together do, above all those that only read; every other call runs
+//! alone. A steering message that must
 //! not wait skips the calls that have not started. Every call gets a result, whatever happens.
 
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use crate::arguments;
 use crate::event::EventKind;
 use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
 use crate::store::StoreError;
-use crate::tool::{Progress, Tool, ToolContext, ToolEffect, ToolOutput};
+use crate::tool::{Progress, Tool, ToolContext, ToolOutput};
 
 /// How long a tool may take to end by itself after it was told to stop.
 const GRACE: Duration = Duration::from_millis(150);
@@ -59,7 +60,7 @@ pub(super) async fn run_calls(
         link.room().await;
         let together = rest
             .iter()
-            .take_while(|call| only_reads(model_call, call))
+            .take_while(|call| runs_together(model_call, call))
             .count()
             .max(1);
         let (batch, later) = rest.split_at(together);
@@ -279,8 +280,8 @@ async fn record(
     Ok(messages)
 }
 
-fn only_reads(model_call: &ModelCall, call: &ToolCall) -> bool {
-    find(model_call, &call.name).is_some_and(|tool| tool.spec().effect == ToolEffect::Reads)
+fn runs_together(model_call: &ModelCall, call: &ToolCall) -> bool {
+    find(model_call, &call.name).is_some_and(|tool| tool.runs_together())
 }
 
 fn find<'a>(model_call: &'a ModelCall, name: &str) -> Option<&'a Arc<dyn Tool>> {

@@ -30,11 +30,8 @@ impl Group {
         output: OwnedFd,
     ) -> io::Result<(Child, Self)> {
         let errors = output.try_clone()?;
-        let mut shell = Command::new(program.path());
+        let mut shell = program.command(command, cwd);
         shell
-            .arg("-c")
-            .arg(command)
-            .current_dir(cwd)
             .stdin(Stdio::null())
             .stdout(Stdio::from(output))
             .stderr(Stdio::from(errors));

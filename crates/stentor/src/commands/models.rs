@@ -1,24 +1,11 @@
 //! `stentor models`: which models there are, and which one would be used.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stentor_model::registry::ListedModel;
 
 use crate::choose_model::ChosenModel;
-use crate::models::Models;
-
-/// Every model there is, usable or not; the guide is last.
-pub fn listed(models: &Models) -> Vec<ListedModel> {
-    let mut listed = models.network().list();
-    listed.push(ListedModel {
-        info: Arc::clone(models.guide()),
-        usable: Some("needs nothing".to_owned()),
-        hint: String::new(),
-    });
-    listed
-}
 
 /// Prints the models whose name contains `filter`. Without one, of the models that cannot be used
 /// only what would make them usable is said.

@@ -89,6 +89,14 @@ pub fn project_file(cwd: &Path) -> Option<ProjectFile> {
     })
 }
 
+/// The folder a working folder belongs to: the root of its repository, else the folder itself.
+pub fn project_root(cwd: &Path) -> &Path {
+    let mut folders = cwd.ancestors();
+    folders
+        .find(|folder| is_repository_root(folder))
+        .unwrap_or(cwd)
+}
+
 /// A work tree has a folder, a linked one a file.
 fn is_repository_root(folder: &Path) -> bool {
     folder.join(".git").exists()

@@ -31,6 +31,7 @@ impl Actor {
             auto_compaction: self.settings.auto_compaction,
             auto_retry: self.settings.auto_retry,
             permission_mode: self.policy.mode(),
+            sandbox: Arc::clone(&self.sandbox),
             message_count: self.conversation.items().len(),
             queues: Arc::new(self.waiting.texts()),
             context: self.context_use(),
@@ -80,11 +81,11 @@ impl Actor {
                 turns: totals.assistant_messages,
             };
         }
-        let by_tools = self.host.take_consumed();
-        match &mut self.consumed {
+        match &self.consumed {
             Consumed::Known { usage, turns } => {
-                usage.add(&by_tools);
-                Ok((*usage, *turns))
+                let mut so_far = *usage;
+                so_far.add(&self.host.consumed_now());
+                Ok((so_far, *turns))
             }
             Consumed::Unread => Ok((Usage::default(), 0)),
         }

@@ -8,7 +8,7 @@ use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::queues::QueueKind;
-use crate::store::{EntryKind, StoreError};
+use crate::store::{CONSUMED_BY_TOOLS, EntryKind, StoreError};
 use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 use crate::usage::Usage;
@@ -56,6 +56,10 @@ impl Actor {
                     tracing::warn!(%error, "what a summary consumed could not be counted");
                 }
                 self.count(&usage);
+            }
+            Request::ConsumedByTools { reply } => {
+                let usage = self.consumed_by_tools();
+                answer(reply, usage);
             }
             Request::TakeSteering { reply } => {
                 let taken = self.deliver_to_run(QueueKind::Steering);
@@ -144,6 +148,25 @@ impl Actor {
                 })
             }
         }
+    }
+
+    /// Counts what tools consumed, on disk too: it is in no message.
+    fn consumed_by_tools(&mut self) -> Usage {
+        let by_tools = self.host.take_consumed();
+        if by_tools.is_zero() {
+            return by_tools;
+        }
+        if let Consumed::Known { usage, .. } = &mut self.consumed {
+            usage.add(&by_tools);
+        }
+        let kind = EntryKind::Custom {
+            custom_type: CONSUMED_BY_TOOLS.to_owned(),
+            data: serde_json::to_value(by_tools).ok(),
+        };
+        if let Err(error) = self.append(kind, false) {
+            tracing::warn!(%error, "what tools consumed could not be recorded");
+        }
+        by_tools
     }
 
     /// The session's own tools, and those its hooks bring. Of tools with the same name the
