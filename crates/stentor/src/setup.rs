@@ -205,6 +205,15 @@ pub fn system_clock() -> SharedClock {
 
 /// The models of this configuration.
 pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    models_with(config, cwd, |_| {})
+}
+
+/// The same for a way in that has something to say about where models come from.
+pub fn models_with(
+    config: &Config,
+    cwd: &Path,
+    adjust: impl FnOnce(&mut RegistrySources),
+) -> Result<Arc<Models>, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
@@ -217,6 +226,7 @@ pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> 
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
+    adjust(&mut sources);
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
 
