@@ -25,6 +25,12 @@ fn main() -> Outcome<()> {
     if wanted("start") {
         start(&folder)?;
     }
+    if wanted("children") {
+        children(&folder, 10)?;
+    }
+    if wanted("quick") {
+        quick(&folder, 20_000)?;
+    }
     if wanted("relay") {
         for deltas in [2_000, 20_000, 200_000] {
             relay(&folder, deltas)?;
@@ -63,6 +69,57 @@ fn start(folder: &Folder) -> Outcome<()> {
         &format!("{:.2} ms", ms(times[0])),
     );
     report("idle memory", &format!("{:.1} MB", idle_kb as f64 / 1024.0));
+    Ok(())
+}
+
+/// Memory of several children that do nothing, with what they share counted once.
+fn children(folder: &Folder, count: usize) -> Outcome<()> {
+    let model = folder.scenario("children", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut programs = Vec::new();
+    for _ in 0..count {
+        let mut program = Program::start(folder, &["rpc", "--model", &model])?;
+        program.line()?;
+        programs.push(program);
+    }
+    let mut resident_kb = 0;
+    for program in &programs {
+        resident_kb += program.status("VmRSS")?;
+    }
+    report(
+        &format!("memory of {count} idle children"),
+        &format!("{:.1} MB resident", resident_kb as f64 / 1024.0),
+    );
+    Ok(())
+}
+
+/// Commands that are answered at once, written without waiting for the answers.
+fn quick(folder: &Folder, count: usize) -> Outcome<()> {
+    let model = folder.scenario("quick", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut program = Program::start(folder, &["rpc", "--model", &model])?;
+    program.line()?;
+    let begun = Instant::now();
+    let mut answered = 0;
+    // As many at a time as the pipes hold, so that one thread can write and read.
+    while answered < count {
+        let batch = (count - answered).min(200);
+        let lines: Vec<String> = (0..batch)
+            .map(|n| format!("{{\"type\":\"get_state\",\"id\":\"{n}\"}}"))
+            .collect();
+        program.send(&lines.join("\n"))?;
+        for _ in 0..batch {
+            program.line()?;
+        }
+        answered += batch;
+    }
+    let took = begun.elapsed();
+    report(
+        &format!("{count} x get_state"),
+        &format!(
+            "{:.0} ms, {:.1} us each",
+            ms(took),
+            ms(took) * 1000.0 / count as f64
+        ),
+    );
     Ok(())
 }
 
