@@ -9,6 +9,7 @@ pub mod config;
 pub mod kept_answers;
 pub mod log;
 pub mod models;
+pub mod omp;
 pub mod overview;
 pub mod print;
 pub mod program;

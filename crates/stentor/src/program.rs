@@ -18,6 +18,7 @@ use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::log;
 use crate::models::Models;
+use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
@@ -39,7 +40,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if words.get(1).is_some_and(|word| word == HELPER_WORD) {
         return run_helper(words.into_iter().skip(2));
     }
-    if let Some(status) = rpc::run_if_meant(&words) {
+    if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }
     let args = match Args::try_parse_from(words) {
@@ -273,11 +274,6 @@ impl Job<'_> {
                 err,
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
-        }
-        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
-            for gap in &sandbox.gaps {
-                let _ = writeln!(err, "warning: sandbox: {gap}");
-            }
         }
         let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");

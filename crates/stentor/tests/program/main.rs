@@ -7,4 +7,8 @@ mod command_line;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod permissions;
+#[cfg(all(test, target_os = "linux"))]
+mod sandbox;
+#[cfg(test)]
 mod world;
