@@ -8,7 +8,8 @@ mod command_line;
 mod crash;
 #[cfg(test)]
 mod permissions;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
 mod world;
