@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
@@ -11,6 +12,7 @@ use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
 use stentor_agent::tool_servers::{StartedServers, ToolServer, ToolServers};
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::asking::Asking;
 use super::calls::CallViewer;
@@ -35,8 +37,44 @@ pub(super) struct OpenSession {
     pub commands: Vec<CommandInfo>,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
+    /// How many messages were said that are nobody's.
+    pub said: AtomicU64,
+    pub order: Order,
     servers: Option<Arc<dyn StartedServers>>,
     tasks: Mutex<Tasks>,
+}
+
+/// Keeps changes of settings in the order of their requests, and prompts behind the changes that
+/// were asked for before them.
+pub(super) struct Order {
+    /// Fires when the last change that was asked for has been made.
+    last: Mutex<CancellationToken>,
+}
+
+impl Order {
+    fn new() -> Self {
+        let nothing = CancellationToken::new();
+        nothing.cancel();
+        Self {
+            last: Mutex::new(nothing),
+        }
+    }
+
+    /// Fires when every change that was asked for so far has been made.
+    pub fn last(&self) -> CancellationToken {
+        self.lock().clone()
+    }
+
+    /// One more change: what it waits for, and what says that it was made when it is dropped.
+    pub fn enter(&self) -> (CancellationToken, DropGuard) {
+        let mine = CancellationToken::new();
+        let before = std::mem::replace(&mut *self.lock(), mine.clone());
+        (before, mine.drop_guard())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, CancellationToken> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Default)]
@@ -164,6 +202,8 @@ impl Opener {
             place,
             commands: commands::builtins(),
             message_prefix,
+            said: AtomicU64::new(0),
+            order: Order::new(),
             servers,
             tasks: Mutex::new(Tasks {
                 pump: None,

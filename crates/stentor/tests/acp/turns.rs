@@ -165,7 +165,7 @@ fn a_failed_model_call_says_why_and_ends_the_turn() {
     let session = client.session();
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The key was refused."},"messageId":"MSG-end-12"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The key was refused."},"messageId":"MSG-end-N"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"stentor":{"error":{"kind":"auth","message":"The key was refused.","status":401}}}}}"#]].assert_eq(&client.turn(&session, "go"));
 }
 
@@ -266,11 +266,11 @@ fn slash_commands_are_run() {
     let said = client.turn(&session, "/name My work");
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"My work"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"This session is now called \"My work\"."},"messageId":"MSG-said-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"This session is now called \"My work\"."},"messageId":"MSG-said-0"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&said);
     let said = client.turn(&session, "/compact");
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Nothing to compact (session too small)"},"messageId":"MSG-said-7"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Nothing to compact (session too small)"},"messageId":"MSG-said-1"}}}
         {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&said);
 }
 
@@ -301,6 +301,6 @@ usage = { input = 50000, output = 30000 }
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"completed","summary":[{"type":"text","text":"We talked."}]}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The conversation was compacted: 80003 tokens before, 37506 now."},"messageId":"MSG-said-30035"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The conversation was compacted: 80003 tokens before, 37506 now."},"messageId":"MSG-said-0"}}}
         {"id":5,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
