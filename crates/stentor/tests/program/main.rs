@@ -4,6 +4,7 @@
 mod asking;
 #[cfg(test)]
 mod command_line;
+mod extensions;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
