@@ -65,7 +65,7 @@ struct Logged {
 struct Queue {
     waiting: Mutex<VecDeque<Event>>,
     closed: std::sync::atomic::AtomicBool,
-    /// Told when something arrives in an empty queue, or when nothing more will come.
+    /// Told when something arrives that did not merge, or when nothing more will come.
     arrived: Notify,
 }
 
@@ -304,16 +304,19 @@ impl Queue {
             }
             _ => {}
         }
-        let was_empty = waiting.is_empty();
         waiting.push_back(event);
         drop(waiting);
-        if was_empty {
-            self.arrived.notify_one();
-        }
+        self.arrived.notify_one();
     }
 
     fn has_room(&self) -> bool {
         self.lock().len() < QUEUE_EVENTS
+    }
+
+    fn has_more_than_a_delta(&self) -> bool {
+        let waiting = self.lock();
+        let is_delta = |event: &Event| matches!(event.kind, EventKind::BlockDelta { .. });
+        waiting.len() > 1 || waiting.front().is_some_and(|event| !is_delta(event))
     }
 
     fn close(&self) {
@@ -400,6 +403,18 @@ impl Subscription {
             }
             if self.queue.closed.load(std::sync::atomic::Ordering::Acquire) {
                 return self.try_next();
+            }
+            self.queue.arrived.notified().await;
+        }
+    }
+
+    /// Waits until something waits that is more than one delta, which later ones could join.
+    pub async fn beyond_a_delta(&self) {
+        loop {
+            if self.queue.closed.load(std::sync::atomic::Ordering::Acquire)
+                || self.queue.has_more_than_a_delta()
+            {
+                return;
             }
             self.queue.arrived.notified().await;
         }

@@ -22,6 +22,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod policy;
+pub mod rules;
 pub mod sandbox;
 pub mod session;
 pub mod store;

@@ -6,6 +6,7 @@
 
 pub mod acp;
 pub mod input;
+pub mod omp;
 pub mod output;
 pub mod pump;
 pub mod signals;

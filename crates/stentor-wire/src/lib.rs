@@ -14,4 +14,5 @@ pub mod edn;
 pub mod extension;
 pub mod framing;
 pub mod jsonrpc;
+pub mod omp;
 pub mod synaps;

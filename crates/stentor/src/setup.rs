@@ -11,12 +11,14 @@ use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 use stentor_model::registry::{Registry, RegistrySources};
+use stentor_model::secret::Secret;
 use stentor_tools::sandbox::CommandSandbox;
 use stentor_tools::{SUBAGENT, SubagentSetup};
 
@@ -64,7 +66,12 @@ impl SessionDefaults for Defaults {
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
-        self.options(&config, cwd)
+        let options = self.options(&config, cwd)?;
+        // The session tells its clients, too, but one that answers a prompt has none yet.
+        for gap in &options.sandbox.gaps {
+            tracing::warn!("sandbox: {gap}");
+        }
+        Ok(options)
     }
 }
 
@@ -102,6 +109,7 @@ impl Defaults {
             cost: settings.budget_cost.as_ref().map(|set| set.value),
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
+        options.rules = Arc::new(rules(config, cwd));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
@@ -214,6 +222,15 @@ pub fn system_clock() -> SharedClock {
 
 /// The models of this configuration.
 pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    models_with_key(config, cwd, None)
+}
+
+/// The models of this configuration, with a key for one provider that counts before all others.
+pub fn models_with_key(
+    config: &Config,
+    cwd: &Path,
+    key: Option<(&str, &str)>,
+) -> Result<Arc<Models>, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
@@ -225,6 +242,10 @@ pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> 
     );
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
+    if let Some((key, provider)) = key {
+        let configured = sources.providers.entry(provider.to_owned()).or_default();
+        configured.api_key = Some(Secret::new(key));
+    }
     sources.plugged = vec![Arc::new(Guide::default())];
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
@@ -273,6 +294,37 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
             folder.display()
         ))
     }
+}
+
+/// The rules that watch what a model writes: ours and those of omp, the nearest first.
+fn rules(config: &Config, cwd: &Path) -> RuleBook {
+    let mut folders = vec![cwd.join(".stentor/rules"), cwd.join(".omp/rules")];
+    folders.extend(
+        config
+            .places
+            .config_dir
+            .as_ref()
+            .map(|dir| dir.join("rules")),
+    );
+    folders.extend(
+        config
+            .places
+            .home
+            .as_ref()
+            .map(|home| home.join(".omp/agent/rules")),
+    );
+    let mut rules = Vec::new();
+    for file in read_rules(&folders) {
+        match file {
+            RuleFile::Rule(rule) => rules.push(rule),
+            RuleFile::Problem(why) => tracing::warn!("a rule is left out: {why}"),
+        }
+    }
+    let (book, bad) = RuleBook::new(rules);
+    for problem in bad {
+        tracing::warn!("a rule is left out: {problem}");
+    }
+    book
 }
 
 /// The sandbox that sessions in `cwd` have, or why they would not start.

@@ -64,6 +64,22 @@ fn a_reader_that_keeps_up_gets_every_delta_by_itself() {
     }
 }
 
+#[tokio::test]
+async fn who_gathers_deltas_is_told_when_something_else_comes() {
+    let hub = hub();
+    let writer = Writer::new();
+    let mut reader = hub.subscribe();
+    let gatherer = hub.subscribe();
+    let mut gathers = Box::pin(gatherer.beyond_a_delta());
+    for text in ["a", "b"] {
+        writer.delta(&hub, text);
+        assert!(futures_util::poll!(&mut gathers).is_pending());
+        assert!(reader.next().await.is_some());
+    }
+    hub.publish(EventKind::TurnStarted);
+    gathers.await;
+}
+
 #[test]
 fn a_latecomer_gets_exactly_what_it_missed_even_inside_a_merged_delta() {
     let hub = hub();

@@ -8,6 +8,7 @@ use crate::event::{InterruptMode, QueueMode};
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::policy::{AnswerKeeper, Policy};
+use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
 use crate::turn::RetryPolicy;
@@ -53,6 +54,10 @@ pub struct SessionOptions {
     pub budget: Budget,
     /// The models that cycling goes through; all available ones when empty.
     pub scoped_models: Vec<ScopedModel>,
+    /// Rules that watch what the model writes.
+    pub rules: Arc<RuleBook>,
+    /// How often a run that stops with things to do is reminded of them.
+    pub plan_reminders: u32,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
 }
@@ -66,6 +71,8 @@ pub enum Storage {
     Folder(PathBuf),
     /// In a file in this folder, at once.
     FolderAtOnce(PathBuf),
+    /// In this file, which is not there yet, from the first accepted prompt on.
+    File(PathBuf),
 }
 
 /// When and how much is compacted.
@@ -129,6 +136,8 @@ impl SessionOptions {
             retry: RetryPolicy::default(),
             budget: Budget::default(),
             scoped_models: Vec::new(),
+            rules: Arc::default(),
+            plan_reminders: 0,
             hooks: None,
             cwd,
         }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::ABORTED;
 use super::link::{Link, ModelCall};
-use crate::event::EventKind;
+use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::message::{
     AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
@@ -33,6 +33,8 @@ pub(super) struct Answer {
     pub refused: bool,
     /// True when something of it was published.
     pub begun: bool,
+    /// The rules that stopped it.
+    pub stopped_by: Vec<Rule>,
 }
 
 /// Asks the model and publishes the answer as it comes.
@@ -75,6 +77,12 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
                 if let Err(error) = writing.take(event).await {
                     break End::Failed(error);
                 }
+                if !writing.stopped_by.is_empty() {
+                    writing.publish(EventKind::RulesTriggered(
+                        writing.stopped_by.as_slice().into(),
+                    ));
+                    break End::Stopped;
+                }
             }
             Some(Err(error)) => break End::Failed(error),
             None => {
@@ -113,6 +121,7 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
         error: None,
         refused: false,
         begun: false,
+        stopped_by: Vec::new(),
     }
 }
 
@@ -174,6 +183,8 @@ enum End {
     Finished(Finish),
     Failed(ModelError),
     Aborted,
+    /// Rules matched what it was writing.
+    Stopped,
 }
 
 /// How a stream that came to its end ended. One that names an error without telling it failed.
@@ -206,6 +217,7 @@ struct Writing<'a> {
     open: Option<Arc<LiveBlock>>,
     done: Vec<Done>,
     unreadable: HashMap<String, String>,
+    stopped_by: Vec<Rule>,
 }
 
 /// A block that is complete.
@@ -227,6 +239,7 @@ impl<'a> Writing<'a> {
             open: None,
             done: Vec::new(),
             unreadable: HashMap::new(),
+            stopped_by: Vec::new(),
         }
     }
 
@@ -261,6 +274,7 @@ impl<'a> Writing<'a> {
                     self.first_ms = Some(self.link.clock.now_ms());
                 }
                 let range = block.append(&text);
+                self.stopped_by = self.link.watch.rules.triggered_by(block, range.start);
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
             }
@@ -344,6 +358,11 @@ impl<'a> Writing<'a> {
                 StopReason::Aborted,
                 Some(ABORTED.to_owned()),
             ),
+            End::Stopped => {
+                let names: Vec<&str> = self.stopped_by.iter().map(|rule| &*rule.name).collect();
+                let text = format!("Stopped by a rule: {}", names.join(", "));
+                (self.live.usage(), StopReason::Aborted, Some(text))
+            }
         };
         let ended_ms = self.link.clock.now_ms();
         let message = AssistantMessage {
@@ -369,6 +388,7 @@ impl<'a> Writing<'a> {
             error,
             refused,
             begun: !self.done.is_empty(),
+            stopped_by: self.stopped_by,
         }
     }
 

@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 use super::answer::{self, Answer};
 use super::hooked::{self, Prompted};
 use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
+use super::reminding::Reminders;
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
 use crate::message::{AssistantMessage, KnownMessage, Message, StopReason};
 use crate::model::{ModelError, ModelErrorKind, ModelInfo};
+use crate::rules;
 use crate::store::StoreError;
 use crate::usage::Usage;
 
@@ -24,6 +26,9 @@ pub(super) struct Ran {
     pub failure: Option<(ModelError, String)>,
     /// True when something of the failed answer was shown.
     pub begun: bool,
+    /// Messages of the agent itself for the next round, on disk already.
+    inject: Vec<Arc<Message>>,
+    reminders: Reminders,
 }
 
 /// Told when the first answer of a continuation has succeeded.
@@ -84,9 +89,13 @@ pub(super) async fn run(
         if let Next::Over = next {
             return Ok(());
         }
-        injected = steering(link).await?;
+        injected = std::mem::take(&mut ran.inject);
+        injected.extend(steering(link).await?);
         if injected.is_empty() && ran.outcome.is_some() {
             injected = follow_up(link).await?;
+            if injected.is_empty() {
+                injected = remind(link, ran).await?;
+            }
             if injected.is_empty() {
                 return Ok(());
             }
@@ -135,6 +144,7 @@ async fn round(
         error,
         refused,
         begun,
+        stopped_by,
     } = answer;
     ran.usage.add(&message.usage);
     let stop_reason = message.stop_reason;
@@ -172,6 +182,12 @@ async fn round(
         message,
         tool_results,
     });
+    if !stopped_by.is_empty() && !link.cancel.is_cancelled() {
+        let reminder = rules::reminder(&stopped_by, link.clock.now_ms());
+        append(link, &reminder, true, false).await?;
+        ran.inject.push(reminder);
+        return Ok(Next::Again);
+    }
     if stop_reason == StopReason::Aborted {
         ran.outcome = Some(RunOutcome::Aborted);
         return Ok(Next::Over);
@@ -190,6 +206,7 @@ async fn round(
         // If it was stopped during the tools, the next round records it as an aborted answer.
         return Ok(Next::Again);
     }
+    ran.reminders.saw(call.host.plan());
     ran.outcome = Some(if refused {
         RunOutcome::Refused
     } else if stop_reason == StopReason::Length {
@@ -198,6 +215,18 @@ async fn round(
         RunOutcome::Completed
     });
     Ok(Next::Again)
+}
+
+/// Reminds a run that would stop of what it has still to do.
+async fn remind(link: &Link, ran: &mut Ran) -> Result<Vec<Arc<Message>>, Stopped> {
+    if ran.outcome != Some(RunOutcome::Completed) || link.cancel.is_cancelled() {
+        return Ok(Vec::new());
+    }
+    let Some(reminder) = ran.reminders.next(link) else {
+        return Ok(Vec::new());
+    };
+    append(link, &reminder, true, false).await?;
+    Ok(vec![reminder])
 }
 
 async fn append(

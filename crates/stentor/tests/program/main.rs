@@ -8,4 +8,8 @@ mod extensions;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod permissions;
+#[cfg(all(test, target_os = "linux"))]
+mod sandbox;
+#[cfg(test)]
 mod world;

@@ -43,7 +43,7 @@ use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
 use crate::store::{EntryKind, Opened};
 use crate::tool::{Place, Tool, ToolSpec};
-use crate::turn::{Link, Request, RetryPolicy, Signals};
+use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
 use crate::usage::Usage;
 
 use asking::OpenQuestion;
@@ -86,6 +86,7 @@ pub(super) struct Actor {
     host: Arc<SessionToolHost>,
     hooks: Option<Arc<dyn Hooks>>,
     retry: RetryPolicy,
+    watch: Arc<Watch>,
 
     activity: Option<Activity>,
     /// What begins when the activity that is being stopped is over.
@@ -198,6 +199,10 @@ impl Actor {
             host: Arc::new(host),
             hooks: None,
             retry: options.retry,
+            watch: Arc::new(Watch {
+                rules: options.rules.afresh(),
+                plan_reminders: options.plan_reminders,
+            }),
             activity: None,
             afterwards: Vec::new(),
             dialogs,
@@ -484,6 +489,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
             session_id: Arc::clone(&self.id),
+            watch: Arc::clone(&self.watch),
             hooks: self.hooks.clone(),
             cancel,
             cancel_retry,
