@@ -40,8 +40,13 @@ text = "It said: {{last_tool_result}}"
 #[test]
 fn where_nobody_can_be_asked_the_guard_denies_and_the_model_is_told() {
     let world = with_examples();
-    let Ran { status, out, err } =
-        world.run(&["--model", "script/plan.toml", "-p", "clean up", "--no-session"]);
+    let Ran { status, out, err } = world.run(&[
+        "--model",
+        "script/plan.toml",
+        "-p",
+        "clean up",
+        "--no-session",
+    ]);
     assert_eq!(status, Some(0), "{err}");
     expect![[r#"
         It said: Nobody could be asked about this command: it removes files for good.
@@ -81,7 +86,12 @@ text = "{{last_tool_result}}"
     world.file("work/below/a.txt", "1\n2\n");
     let file = example("line_count.js").display().to_string();
     let ran = world.run(&["--model", "script/plan.toml", "-e", &file, "-p", "count"]);
-    assert_eq!((ran.status, ran.out.as_str()), (Some(0), ".txt: 2 lines\n"), "{}", ran.err);
+    assert_eq!(
+        (ran.status, ran.out.as_str()),
+        (Some(0), ".txt: 2 lines\n"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -94,8 +104,14 @@ fn they_are_listed_with_where_they_come_from_and_tried_out() {
     .assert_eq(&world.run(&["extensions"]).ok());
     let ran = world.run(&["extensions", "test", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(report["extensions"][0]["hooks"], serde_json::json!(["tool/before"]));
-    assert_eq!(report["extensions"][1]["tools"], serde_json::json!(["line_count"]));
+    assert_eq!(
+        report["extensions"][0]["hooks"],
+        serde_json::json!(["tool/before"])
+    );
+    assert_eq!(
+        report["extensions"][1]["tools"],
+        serde_json::json!(["line_count"])
+    );
     assert_eq!(ran.status, Some(0));
 }
 
@@ -143,14 +159,20 @@ fn a_project_starts_no_program_until_it_is_trusted() {
     );
     world.file("work/.stentor/extensions/also.py", "open('started', 'w')");
     let Ran { out, err, .. } = world.run(&["-p", "hello"]);
-    assert!(err.contains("[extensions.theirs] would run a program"), "{err}");
+    assert!(
+        err.contains("[extensions.theirs] would run a program"),
+        "{err}"
+    );
     assert!(!world.work("started").exists(), "{out}");
     world.file(
         "home/.config/stentor/config.toml",
         &format!("trusted_projects = [{:?}]\n", world.work("")),
     );
     let listed = world.run(&["extensions"]).ok();
-    assert!(listed.contains("theirs") && listed.contains("also"), "{listed}");
+    assert!(
+        listed.contains("theirs") && listed.contains("also"),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -171,4 +193,15 @@ fn an_extension_that_fails_is_a_warning_and_the_answer_comes_all_the_same() {
     let Ran { status, out, err } = world.run(&["--model", "script/plan.toml", "-p", "hi"]);
     assert_eq!((status, out.as_str()), (Some(0), "hello\n"));
     assert!(err.contains("extension gone failed at start"), "{err}");
+}
+
+#[test]
+fn the_first_example_of_the_documentation_works_as_it_says() {
+    let guide = include_str!("../../../../docs/extensions.md");
+    let script = guide.split("```python\n").nth(1).unwrap();
+    let script = script.split("```").next().unwrap();
+    let world = World::new();
+    world.file("work/hello.py", script);
+    let ran = world.run(&["-e", "hello.py", "-p", "/hello world", "--no-session"]);
+    assert_eq!(ran.ok(), "Hello, world!\n");
 }

@@ -4,9 +4,9 @@
 mod asking;
 #[cfg(test)]
 mod command_line;
-mod extensions;
 #[cfg(test)]
 mod crash;
+mod extensions;
 #[cfg(test)]
 mod permissions;
 #[cfg(all(test, target_os = "linux"))]
