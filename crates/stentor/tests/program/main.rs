@@ -6,6 +6,7 @@ mod asking;
 mod command_line;
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
 mod extensions;
 #[cfg(test)]
 mod permissions;
