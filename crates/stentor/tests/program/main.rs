@@ -10,7 +10,8 @@ mod crash;
 mod extensions;
 #[cfg(test)]
 mod permissions;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
 mod world;
