@@ -117,7 +117,8 @@ fn blank_lines_and_answers_nobody_waits_for_are_passed_over() {
     child.send(json!({"id": 7, "type": "get_last_assistant_text"}));
     expect![[r#"
         {"id":7,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
-    "#]].assert_eq(&shown(&[child.next()], &folder));
+    "#]]
+    .assert_eq(&shown(&[child.next()], &folder));
 }
 
 #[test]

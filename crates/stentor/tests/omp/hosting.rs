@@ -8,9 +8,7 @@ const CALLS: &str = r#"
 [model]
 id = "mock"
 [[turn]]
-tool = "echo_host"
-id = "call-1"
-arguments = { message = "hello" }
+steps = [{ tool = "echo_host", id = "call-1", arguments = { message = "hello" } }]
 [[turn]]
 text = "Done."
 "#;

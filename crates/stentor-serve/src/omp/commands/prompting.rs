@@ -35,7 +35,10 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
     };
     let outcome = match session.prompt(content.clone()).await {
         Ok(accepted) => {
-            dialect.connection.prompts.started(id.clone());
+            dialect
+                .connection
+                .prompts
+                .started(id.clone(), session.seq());
             dialect
                 .answer(id.as_deref(), NAME, &Data::of(&STARTED))
                 .await;
@@ -54,7 +57,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
             dialect
                 .connection
                 .prompts
-                .queued(id.clone(), &prompt.message);
+                .queued(id.clone(), session.seq(), &prompt.message);
             Data::of(&QUEUED)
         }
         Err(error) => Err(error.into()),
@@ -75,7 +78,10 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
     };
     match accepted {
         Ok(accepted) => {
-            dialect.connection.prompts.started(id.clone());
+            dialect
+                .connection
+                .prompts
+                .started(id.clone(), session.seq());
             dialect
                 .answer(id.as_deref(), NAME, &Data::of(&STARTED))
                 .await;
