@@ -221,23 +221,31 @@ fn what_waits_is_told_before_the_answer_and_stays_after_an_abort() {
 fn a_compaction_by_itself_is_told_in_the_words_of_both_families() {
     let folder = Folder::with(
         r#"
-        usage = { input = 190000, output = 25 }
         [model]
         id = "mock"
         [[turn]]
         text = "Long."
+        times = 2
+        usage = { input = 10, output = 1 }
         [[turn]]
         text = "Short."
-        usage = { input = 10, output = 1 }
+        usage = { input = 190000, output = 25 }
         [compaction]
         summary = "Things were said."
         "#,
     );
     let mut child = folder.child(&["--no-session"]);
-    let frames = child.prompt(&"many words ".repeat(9_000));
+    child.prompt(&"many words ".repeat(9_000));
+    child.prompt(&"more words ".repeat(9_000));
+    let frames = child.prompt("few words");
     let told: Vec<_> = frames
         .into_iter()
         .filter(|frame| frame["type"].as_str().unwrap().contains("compaction"))
         .collect();
-    expect![[""]].assert_eq(&shown(&told, &folder));
+    expect![[r#"
+        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
+        {"type":"compaction_start","reason":"threshold"}
+        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.","shortSummary":"Things were said.","firstKeptEntryId":"ID","tokensBefore":190025,"estimatedTokensAfter":24762,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+        {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.","shortSummary":"Things were said.","firstKeptEntryId":"ID","tokensBefore":190025,"estimatedTokensAfter":24762,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+    "#]].assert_eq(&shown(&told, &folder));
 }
