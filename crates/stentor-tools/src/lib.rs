@@ -17,6 +17,7 @@ pub mod extension;
 mod fault;
 mod file;
 mod ls;
+pub mod mcp;
 mod paths;
 mod process;
 mod read;

@@ -42,7 +42,11 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve a client that speaks the Agent Client Protocol
-    Acp,
+    Acp {
+        /// Log in at a provider instead, as clients have it done in a terminal
+        #[arg(long, value_name = "PROVIDER")]
+        login: Option<String>,
+    },
     /// List the stored sessions of this folder
     Sessions {
         /// Of all folders

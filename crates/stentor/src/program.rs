@@ -114,7 +114,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
         Some(
-            Command::Acp
+            Command::Acp { .. }
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
@@ -138,12 +138,14 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
-        (Some(Command::Acp), _) => {
+        (Some(Command::Acp { login: None }), _) => {
             let pipes = Pipes {
                 stdin: stdin.into(),
                 stdout: out.into(),
             };
-            commands::acp::run(job.agent(PermissionMode::Ask), pipes).map_err(Failure::other)
+            let agent = job.agent(PermissionMode::Ask);
+            let logins = job.models.registry().logins();
+            commands::acp::run(agent, logins, pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
@@ -157,7 +159,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             }
         },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
-        (Some(Command::Login { provider }), _) => {
+        (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
             let logins = job.models.registry().logins();
             let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
@@ -272,11 +274,6 @@ impl Job<'_> {
                 err,
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
-        }
-        if let Ok(sandbox) = setup::sandbox_state(&self.config, &self.cwd) {
-            for gap in &sandbox.gaps {
-                let _ = writeln!(err, "warning: sandbox: {gap}");
-            }
         }
         let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");

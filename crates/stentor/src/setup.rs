@@ -65,7 +65,12 @@ impl SessionDefaults for Defaults {
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
-        self.options(&config, cwd)
+        let options = self.options(&config, cwd)?;
+        // The session tells its clients, too, but one that answers a prompt has none yet.
+        for gap in &options.sandbox.gaps {
+            tracing::warn!("sandbox: {gap}");
+        }
+        Ok(options)
     }
 }
 

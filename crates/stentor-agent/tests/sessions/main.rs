@@ -19,6 +19,7 @@ mod compacting;
 mod events;
 mod limits;
 mod machine;
+mod remembering;
 mod retrying;
 mod settings;
 mod steering;

@@ -27,7 +27,7 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
     ),
     (
         "allow_always",
-        "Always allow in this session",
+        "Always allow this",
         acp::PermissionOptionKind::AllowAlways,
         PermissionAnswer::AllowAlways,
     ),
@@ -39,7 +39,7 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
     ),
     (
         "reject_always",
-        "Always reject in this session",
+        "Always reject this",
         acp::PermissionOptionKind::RejectAlways,
         PermissionAnswer::RejectAlways,
     ),

@@ -154,10 +154,11 @@ impl CallViewer {
     }
 
     fn made_fields(&self, call: &ToolCall) -> acp::ToolCallUpdateFields {
+        let content = self.wanted(call, &Before::Unknown);
         acp::ToolCallUpdateFields::new()
             .title(self.title(call))
             .kind(self.kind(&call.name))
-            .content(self.wanted(call, &Before::Unknown))
+            .content((!content.is_empty()).then_some(content))
             .locations(self.locations(call, None))
             .raw_input(bounded(Value::Object(call.arguments.clone())))
     }

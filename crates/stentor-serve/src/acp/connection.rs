@@ -109,7 +109,7 @@ impl Connection {
         }
         match method {
             method::AUTHENTICATE => {
-                let answer = setup::authenticate(raw);
+                let answer = setup::authenticate(raw, &self.options.logins);
                 self.answer(&id, answer).await;
             }
             // Nothing is kept by this connection that could be given up.
@@ -229,7 +229,7 @@ impl Connection {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
         Ok(initialize::answer(
             client,
-            self.options.login_arguments.as_deref(),
+            &self.options.logins,
             self.options.tool_servers.is_some(),
         ))
     }
@@ -364,7 +364,6 @@ impl Connection {
 
     /// Whether a missing login is answered with the code for it (section 4).
     fn wants_login(&self) -> bool {
-        self.options.login_arguments.is_some()
-            && self.client().is_some_and(|client| client.terminal_login)
+        !self.options.logins.is_empty() && self.client().is_some_and(|client| client.terminal_login)
     }
 }

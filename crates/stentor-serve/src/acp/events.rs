@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{KnownMessage, Message, ToolCall};
+use stentor_agent::message::{Message, ToolCall};
 use stentor_agent::tool::{Plan, PlanStatus, ToolOutput};
 use stentor_agent::usage::Usage;
 use stentor_wire::acp::{ChunkFrames, ChunkKind, method};
@@ -49,6 +49,8 @@ pub(super) struct Encoder {
     pub has_shown_text: bool,
     pub compactions: u64,
     pub has_title: bool,
+    /// True once the prompt of the turn has been seen: the client shows that one itself.
+    pub knows_prompt: bool,
 }
 
 /// The message that is being written.
@@ -62,7 +64,7 @@ impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
         match &event.kind {
             EventKind::RunStarted => self.wake(frames),
-            EventKind::RunEnded(end) => self.run_ended(end, frames),
+            EventKind::RunEnded(end) => self.run_ended(end, event.seq, frames),
             EventKind::AnswerStarted(live) => {
                 self.open_message(live.number());
             }
@@ -116,10 +118,11 @@ impl EventEncoder for Encoder {
                 let text = format!(
                     "{error} Trying again in {seconds} s (attempt {attempt} of {max_attempts})."
                 );
-                self.retrying(&text, frames);
+                self.retrying(&text, event.seq, frames);
             }
             EventKind::Settled { .. } => {
                 self.message = None;
+                self.knows_prompt = false;
                 if let Some(turn) = self.turns.settled(event.seq) {
                     ending::answer(frames, &turn);
                 }
@@ -261,15 +264,14 @@ impl Encoder {
 
     /// A message that was put into the running turn is shown where it went in.
     fn steered(&mut self, number: u64, message: &Message, frames: &mut Vec<u8>) {
-        if let Message::Known(KnownMessage::User(user)) = message
-            && user.steering == Some(true)
-        {
+        let Some(user) = message.as_user() else {
+            return;
+        };
+        if std::mem::replace(&mut self.knows_prompt, true) {
             let id = self.message_id(number);
             self.say(ChunkKind::User, &id, &user.content.text(), frames);
         }
-        if !self.has_title
-            && let Some(user) = message.as_user()
-        {
+        if !self.has_title {
             self.has_title = true;
             let title = super::calls::one_line(&user.content.text());
             if !title.is_empty() {
@@ -394,11 +396,11 @@ impl Encoder {
     }
 
     /// Text that was shown cannot be taken back, so the person is told why it begins again.
-    fn retrying(&mut self, text: &str, frames: &mut Vec<u8>) {
+    fn retrying(&mut self, text: &str, seq: u64, frames: &mut Vec<u8>) {
         if self.client.takes_notices {
             self.send_notice(NoticeLevel::Warning, text, frames);
         } else if std::mem::take(&mut self.has_shown_text) {
-            let id = format!("{}-retry", self.message_prefix);
+            let id = format!("{}-retry-{seq}", self.message_prefix);
             self.say(ChunkKind::Thought, &id, text, frames);
         }
     }
@@ -429,7 +431,7 @@ impl Encoder {
     }
 
     /// A model call that failed is never a silent end of a turn (section 6.5).
-    fn run_ended(&mut self, end: &RunEnd, frames: &mut Vec<u8>) {
+    fn run_ended(&mut self, end: &RunEnd, seq: u64, frames: &mut Vec<u8>) {
         self.turns.ran(&end.outcome, &end.usage);
         if end.will_retry {
             return;
@@ -437,7 +439,7 @@ impl Encoder {
         if let RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } =
             &end.outcome
         {
-            let id = format!("{}-end", self.message_prefix);
+            let id = format!("{}-end-{seq}", self.message_prefix);
             self.say(ChunkKind::Agent, &id, message, frames);
         }
     }

@@ -5,11 +5,9 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
 use stentor_wire::jsonrpc::RawJson;
 
+use super::AcpLogin;
 use super::client::Client;
 use super::error::{Handled, Refusal};
-
-/// The id of the way to log in.
-pub(super) const LOGIN: &str = "stentor-login";
 
 /// What a client says first. What cannot be read of its capabilities it does not have.
 pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
@@ -35,7 +33,7 @@ pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
 /// What is answered: always our one version, whatever was asked for, and what really works.
 pub(super) fn answer(
     client: Client,
-    login_arguments: Option<&[String]>,
+    logins: &[AcpLogin],
     has_http_servers: bool,
 ) -> acp::InitializeResponse {
     let session = acp::SessionCapabilities::new()
@@ -60,20 +58,20 @@ pub(super) fn answer(
     meta.insert("steering".into(), json!({ "supported": true }));
     acp::InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
-        .auth_methods(methods(client, login_arguments))
+        .auth_methods(methods(client, logins))
         .agent_info(info)
         .meta(meta)
 }
 
 /// The ways to log in: only in a terminal, so only for clients that can open one (section 3.3).
-fn methods(client: Client, login_arguments: Option<&[String]>) -> Vec<acp::AuthMethod> {
-    match login_arguments {
-        Some(arguments) if client.terminal_login => {
-            let method = acp::AuthMethodTerminal::new(LOGIN, "Log in to a model provider")
-                .description("Opens a terminal in which a provider is chosen.".to_owned())
-                .args(arguments.to_vec());
-            vec![acp::AuthMethod::Terminal(method)]
-        }
-        _ => Vec::new(),
-    }
+fn methods(client: Client, logins: &[AcpLogin]) -> Vec<acp::AuthMethod> {
+    let logins = logins.iter().filter(|_| client.terminal_login);
+    logins
+        .map(|login| {
+            let name = format!("Log in: {}", login.name);
+            let method =
+                acp::AuthMethodTerminal::new(login.id.clone(), name).args(login.arguments.clone());
+            acp::AuthMethod::Terminal(method)
+        })
+        .collect()
 }

@@ -43,8 +43,18 @@ use connection::Connection;
 pub struct AcpOptions {
     /// Starts the MCP servers that clients name.
     pub tool_servers: Option<Arc<dyn ToolServers>>,
-    /// What is added to the command line to log in, in a terminal; absent when one cannot.
-    pub login_arguments: Option<Vec<String>>,
+    /// The ways to log in.
+    pub logins: Vec<AcpLogin>,
+}
+
+/// A way to log in, in a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcpLogin {
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// What is added to the command line with which the program was started.
+    pub arguments: Vec<String>,
 }
 
 /// Serves one client until it goes away. Returns the exit code.

@@ -1,8 +1,10 @@
 //! A session that is open on this connection: how it is opened, and how it is closed.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel};
 use stentor_agent::session::{Session, SessionOptions, SessionState};
@@ -31,6 +33,8 @@ pub(super) struct OpenSession {
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
     pub commands: Vec<CommandInfo>,
+    /// Makes the ids of messages unique among all processes that ever opened the session.
+    pub message_prefix: String,
     servers: Option<Arc<dyn StartedServers>>,
     tasks: Mutex<Tasks>,
 }
@@ -113,6 +117,7 @@ impl Opener {
         let settings = Settings::of(self.agent.models(), &state);
         let turns = Turns::default();
         let viewer = CallViewer::new(&wanted.cwd, &tools);
+        let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
             client: self.client,
@@ -121,14 +126,15 @@ impl Opener {
             notes: place.notes(),
             settings: settings.clone(),
             asking: Asking::new(session.clone(), self.outbound.clone()),
-            message_prefix: format!("{:08x}", self.agent.environment().clock.random()),
+            message_prefix: message_prefix.clone(),
             cost: stats.total_usage.cost.total,
             is_quiet,
             held: Vec::new(),
             message: None,
-            calls: std::collections::HashMap::new(),
+            calls: HashMap::new(),
             has_shown_text: false,
             compactions: 0,
+            knows_prompt: false,
             has_title: state.name.is_some() || state.message_count > 0,
         };
         let usage = state.context.tokens.and_then(|used| encoder.usage(used));
@@ -157,6 +163,7 @@ impl Opener {
             turns,
             place,
             commands: commands::builtins(),
+            message_prefix,
             servers,
             tasks: Mutex::new(Tasks {
                 pump: None,
@@ -179,7 +186,7 @@ pub(super) struct Ready {
     pub settings: Settings,
     state: Box<SessionState>,
     viewer: CallViewer,
-    usage: Option<agent_client_protocol_schema::v1::SessionUpdate>,
+    usage: Option<acp::SessionUpdate>,
     pump: Pump<Encoder>,
 }
 
@@ -214,7 +221,6 @@ impl OpenSession {
             }
         }
         replay.finish(&mut frames);
-        use agent_client_protocol_schema::v1 as acp;
         if state.plan.tasks().next().is_some() {
             let plan = events::plan_of(&state.plan);
             events::update(&mut frames, id, acp::SessionUpdate::Plan(plan));
@@ -292,7 +298,7 @@ async fn watch_servers(
     own: Vec<Arc<dyn Tool>>,
 ) {
     let mut seen = 0;
-    let mut told = 0;
+    let mut told = HashSet::new();
     while let Some(now) = servers.changed(seen).await {
         seen = now;
         let mut tools = own.clone();
@@ -300,12 +306,12 @@ async fn watch_servers(
         if session.set_tools(tools).await.is_err() {
             return;
         }
-        let problems = servers.problems();
-        for message in problems.iter().skip(told) {
-            let (level, message) = (NoticeLevel::Warning, message.clone());
-            session.publish(EventKind::Notice { level, message });
+        for message in servers.problems() {
+            if told.insert(message.clone()) {
+                let level = NoticeLevel::Warning;
+                session.publish(EventKind::Notice { level, message });
+            }
         }
-        told = problems.len();
     }
 }
 

@@ -153,7 +153,7 @@ impl OpenSession {
     /// Says something and ends the turn.
     async fn answer_text(&self, turn: &Arc<Turn>, text: &str) {
         let mut frames = Vec::new();
-        let id = format!("{}-{}", self.lane.session.seq(), turn.id);
+        let id = format!("{}-said-{}", self.message_prefix, self.lane.session.seq());
         ChunkFrames::new(ChunkKind::Agent, self.lane.session.id(), &id).write(&mut frames, text);
         let stop = match turn.cancel.is_cancelled() {
             true => acp::StopReason::Cancelled,

@@ -12,10 +12,10 @@ use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 use stentor_wire::jsonrpc::{Id, RawJson};
 use tokio_util::sync::CancellationToken;
 
+use super::AcpLogin;
 use super::connection::{Connection, Slot};
 use super::error::{self, Handled, Refusal};
 use super::events;
-use super::initialize;
 use super::listing::{self, ListParams};
 use super::open::{OpenSession, Ready, Wanted, blocking, folder};
 use super::settings::{self, Settings};
@@ -81,18 +81,18 @@ pub(super) fn nothing() -> Map<String, Value> {
 }
 
 /// No way to log in goes through this method: those of a terminal are never passed to it.
-pub(super) fn authenticate(raw: RawJson<'_>) -> Handled<Map<String, Value>> {
+pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> Handled<Map<String, Value>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Params {
         method_id: String,
     }
     let Params { method_id } = params(raw)?;
-    Err(match method_id.as_str() {
-        initialize::LOGIN => Refusal::invalid_params(
+    Err(match logins.iter().any(|login| login.id == method_id) {
+        true => Refusal::invalid_params(
             "This way to log in runs in a terminal: start it there, then connect again.",
         ),
-        _ => Refusal::invalid_params("There is no such way to log in."),
+        false => Refusal::invalid_params("There is no such way to log in."),
     })
 }
 

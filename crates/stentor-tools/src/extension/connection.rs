@@ -276,3 +276,85 @@ impl Drop for OpenQuestion<'_> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, Lines};
+
+    use super::*;
+
+    /// The line to an extension that is played by the test.
+    fn connected() -> (Connection, Lines<BufReader<DuplexStream>>) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (outbox, writing) = Outbox::new(ours);
+        tokio::spawn(writing);
+        (Connection::new(outbox), BufReader::new(theirs).lines())
+    }
+
+    async fn ask(connection: &Connection, limit_ms: u64) -> Result<Value, Fault> {
+        let limit = Some(Duration::from_millis(limit_ms));
+        connection.request("m", &json!({}), limit).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_in_which_a_person_is_asked_does_not_count() {
+        let (connection, _lines) = connected();
+        let asking = async {
+            sleep(Duration::from_millis(60)).await;
+            let question = connection.question();
+            sleep(Duration::from_secs(3600)).await;
+            drop(question);
+            sleep(Duration::from_millis(30)).await;
+            connection.answered(&Id::from(-1), Ok("7".to_owned()));
+        };
+        let (answer, ()) = tokio::join!(ask(&connection, 100), asking);
+        assert_eq!(answer, Ok(json!(7)));
+        assert_eq!(
+            ask(&connection, 100).await,
+            Err(Fault::TimedOut(Duration::from_millis(100)))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn three_timeouts_in_a_row_are_the_end_and_an_answer_between_them_is_not() {
+        let (connection, _lines) = connected();
+        for answer in [false, false, true, false, false] {
+            assert_eq!(connection.given_up(), None);
+            let answering = async {
+                if answer {
+                    sleep(Duration::from_millis(1)).await;
+                    connection.answered(&Id::from(-3), Ok("null".to_owned()));
+                }
+            };
+            let (answered, ()) = tokio::join!(ask(&connection, 10), answering);
+            assert_eq!(answered.is_ok(), answer);
+        }
+        assert!(ask(&connection, 10).await.is_err());
+        assert!(connection.given_up().is_some());
+        assert_eq!(ask(&connection, 10).await, Err(Fault::Gone));
+    }
+
+    #[tokio::test]
+    async fn who_no_longer_waits_says_so_and_withdraws_the_questions() {
+        let (connection, mut lines) = connected();
+        let mut question = connection.question();
+        let params = json!({});
+        let mut asked = Box::pin(connection.request::<Value>("m", &params, None));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        let line = lines.next_line().await.unwrap().unwrap();
+        assert_eq!(
+            line,
+            r#"{"jsonrpc":"2.0","id":-1,"method":"m","params":{}}"#
+        );
+        drop(asked);
+        let line = lines.next_line().await.unwrap().unwrap();
+        assert_eq!(
+            line,
+            r#"{"jsonrpc":"2.0","method":"cancel","params":{"id":-1}}"#
+        );
+        question.withdrawn().await;
+        // An answer that comes all the same is nobody's.
+        connection.answered(&Id::from(-1), Ok("1".to_owned()));
+    }
+}

@@ -57,12 +57,11 @@ impl Reader {
         let mut buffer = vec![0; READ_BYTES];
         while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
             let mut chunk = buffer.get(..count).unwrap_or_default();
+            // A line without end costs something, too.
+            self.keep_pace().await;
             while let Some(line) = lines.next_line(&mut chunk) {
                 self.take(line);
-                if let Some(wait) = self.pace.count(Instant::now()) {
-                    self.too_fast();
-                    sleep(wait).await;
-                }
+                self.keep_pace().await;
             }
         }
         if let Some(line) = lines.finish() {
@@ -195,11 +194,15 @@ impl Reader {
         }
     }
 
-    fn too_fast(&mut self) {
+    async fn keep_pace(&mut self) {
+        let Some(wait) = self.pace.count(Instant::now()) else {
+            return;
+        };
         if !self.was_too_fast {
             self.was_too_fast = true;
             let why = "it writes too many messages and is read more slowly from now on";
             self.extension.failed("output", why);
         }
+        sleep(wait).await;
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use stentor_wire::jsonrpc::{Id, encode};
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::limits::{OUT_BYTES, OUT_MESSAGES};
@@ -43,7 +42,10 @@ pub(super) enum NotSent {
 impl Outbox {
     /// An outbox and the work of writing what is put into it. The work ends when the extension
     /// stops reading or all outboxes are gone; then the pipe closes.
-    pub fn new(stdin: ChildStdin) -> (Self, impl Future<Output = ()> + Send + 'static) {
+    pub fn new<W>(stdin: W) -> (Self, impl Future<Output = ()> + Send + 'static)
+    where
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
         let (messages, waiting) = mpsc::channel(OUT_MESSAGES);
         let outbox = Self {
             messages,
@@ -118,7 +120,7 @@ fn share(line: &[u8]) -> Result<u32, NotSent> {
     u32::try_from(line.len()).map_err(|_| NotSent::TooLong)
 }
 
-async fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<Next>) {
+async fn write(mut stdin: impl AsyncWrite + Unpin, mut waiting: mpsc::Receiver<Next>) {
     while let Some(Next::Write(message)) = waiting.recv().await {
         if stdin.write_all(&message.line).await.is_err() {
             // It does not read any more. What that means shows when it ends, or does not answer.

@@ -45,11 +45,25 @@ impl Group {
                 .env(supervisor::MARK_NAME, mark)
                 .process_group(0)
                 .spawn()?;
-            let id = child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(Pid::from_raw)
-                .ok_or_else(|| io::Error::other("the command has no process id"))?;
+            let id = group_of(&child)?;
+            Ok((child, id))
+        })?;
+        let group = Self {
+            id,
+            mark,
+            has_ended: false,
+        };
+        Ok((child, group))
+    }
+
+    /// Starts a program in a new group, its pipes as `command` says.
+    pub(crate) fn start_program(mut command: Command) -> io::Result<(Child, Self)> {
+        let (child, id, mark) = supervisor::start(|mark| {
+            let child = command
+                .env(supervisor::MARK_NAME, mark)
+                .process_group(0)
+                .spawn()?;
+            let id = group_of(&child)?;
             Ok((child, id))
         })?;
         let group = Self {
@@ -91,6 +105,14 @@ impl Drop for Group {
         }
         supervisor::ended(self.id);
     }
+}
+
+fn group_of(child: &Child) -> io::Result<Pid> {
+    child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::other("the command has no process id"))
 }
 
 /// Signals the processes that carry the mark, wherever they went. Only Linux shows environments;

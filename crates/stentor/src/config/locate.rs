@@ -189,4 +189,16 @@ mod tests {
         std::fs::write(repo.join(".stentor/config.toml"), "").unwrap();
         assert_eq!(project_file(&deep).map(|found| found.root), Some(repo));
     }
+
+    #[test]
+    fn a_folder_belongs_to_the_repository_it_is_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repo, alone) = (dir.path().join("repo"), dir.path().join("alone/a"));
+        std::fs::create_dir_all(repo.join("a/b")).unwrap();
+        std::fs::create_dir_all(&alone).unwrap();
+        std::fs::write(repo.join(".git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(project_root(&repo.join("a/b")), repo);
+        assert_eq!(project_root(&repo), repo);
+        assert_eq!(project_root(&alone), alone);
+    }
 }
