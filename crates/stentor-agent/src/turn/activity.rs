@@ -227,6 +227,9 @@ async fn auto_compact(link: &Link) {
 
 fn end_run(link: &Link, ran: Ran, will_retry: bool) {
     link.signals.in_run.store(false, Ordering::Release);
+    link.signals
+        .winding_up
+        .store(!will_retry, Ordering::Release);
     link.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
         messages: ran.messages,
         usage: ran.usage,

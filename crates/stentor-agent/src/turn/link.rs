@@ -60,6 +60,8 @@ pub(crate) struct Signals {
     pub compacting: AtomicBool,
     /// True between the start and the end of a run.
     pub in_run: AtomicBool,
+    /// True when the last run has ended for good and only tidying up follows.
+    pub winding_up: AtomicBool,
     numbers: AtomicU64,
 }
 

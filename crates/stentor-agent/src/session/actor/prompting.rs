@@ -24,7 +24,9 @@ impl Actor {
         reply: Reply<Result<Started, SessionError>>,
     ) {
         if let Some(activity) = &self.activity {
-            if activity.cancel.is_cancelled() {
+            // Who heard that a run has ended may speak at once.
+            let over = self.signals.winding_up.load(Ordering::Acquire);
+            if over || activity.cancel.is_cancelled() {
                 self.afterwards.push(Afterwards::Prompt { content, reply });
             } else {
                 answer(reply, Err(SessionError::Busy));
