@@ -2,7 +2,8 @@
 //! read from it and written to it.
 //!
 //! **Here:** [`framing`] (lines, the size limit, UTF-8), [`edn`] (a reader of full EDN, a writer of
-//! the subset that the frontend reads back), [`jsonrpc`] (envelopes and ids).
+//! the subset that the frontend reads back), [`eql`] (queries written in EDN), [`jsonrpc`] (envelopes
+//! and ids), and the frames of the dialects: [`psi`].
 //!
 //! **Deliberately absent:** IO, async, clocks, logging, and every agent concept. Functions take
 //! bytes and give values, or take values and append bytes to the caller's buffer; who reads, who
@@ -10,5 +11,7 @@
 //! whatever the input is.
 
 pub mod edn;
+pub mod eql;
 pub mod framing;
 pub mod jsonrpc;
+pub mod psi;
