@@ -10,11 +10,14 @@
 pub mod agent;
 pub mod arguments;
 pub mod clock;
+pub mod commands;
 pub mod conversation;
 pub mod dialog;
 pub mod event;
 pub mod hub;
+pub mod jobs;
 pub mod live;
+pub mod memory;
 pub mod message;
 pub mod model;
 pub mod permission;

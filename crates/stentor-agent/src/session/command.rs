@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::error::SessionError;
 use super::queues::QueueKind;
-use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
 use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
@@ -46,6 +46,9 @@ pub(super) enum Command {
     },
     Abort {
         reply: Reply<()>,
+    },
+    Interrupt {
+        reply: Reply<Interrupted>,
     },
     AbortRetry,
     Bash {

@@ -10,10 +10,11 @@ use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::options::{Environment, SessionOptions};
 use super::queues::QueueKind;
-use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
 use crate::hub::{Hub, Missed, Subscription};
+use crate::jobs::Jobs;
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -27,6 +28,7 @@ pub struct Session {
     commands: mpsc::Sender<Command>,
     hub: Hub,
     dialogs: Arc<Dialogs>,
+    jobs: Arc<Jobs>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -60,18 +62,25 @@ impl Session {
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let actor = Actor::new(environment, options, beginning, receiver)?;
         let (id, hub, dialogs) = (actor.id(), actor.hub(), actor.dialogs());
+        let jobs = actor.jobs();
         tokio::spawn(actor.live());
         Ok(Self {
             id,
             commands,
             hub,
             dialogs,
+            jobs,
         })
     }
 
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    /// What runs beside the conversation, and what ran.
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
     }
 
     /// Subscribes to what happens from now on.
@@ -150,6 +159,12 @@ impl Session {
     ) -> Result<Accepted, SessionError> {
         self.abort().await?;
         self.prompt(content).await
+    }
+
+    /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay
+    /// queued; nothing is retried any more.
+    pub async fn interrupt(&self) -> Result<Interrupted, SessionError> {
+        self.ask(|reply| Command::Interrupt { reply }).await
     }
 
     /// Gives up waiting for an automatic retry.

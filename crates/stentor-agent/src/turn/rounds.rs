@@ -47,7 +47,7 @@ pub(super) async fn run(
             Ok(call) => round(link, &call, &mut ran, on_success).await?,
             Err(refusal) => refused(link, refusal, &mut ran).await?,
         };
-        if let Next::Over = next {
+        if matches!(next, Next::Over) || link.signals.is_interrupted() {
             return Ok(ran);
         }
         injected = steering(link).await?;

@@ -34,6 +34,7 @@ use crate::clock::iso_time;
 use crate::conversation::Conversation;
 use crate::event::{CompactionResult, EventKind, InterruptMode, NoticeLevel, StateChange};
 use crate::hub::Hub;
+use crate::jobs::{JobKind, Jobs};
 use crate::message::{ContentBlock, Message};
 use crate::policy::Policy;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
@@ -85,7 +86,10 @@ pub(super) struct Actor {
     dialogs: Arc<Dialogs>,
     questions: HashMap<u64, OpenQuestion>,
     next_question: u64,
-    bash: HashMap<u64, CancellationToken>,
+    /// What runs beside the conversation, and what ran.
+    jobs: Arc<Jobs>,
+    /// How many commands of the user are running.
+    running_bash: usize,
     next_bash: u64,
     /// Commands of the user that ended during a run: the model hears of them after it.
     unheard_bash: Vec<Arc<Message>>,
@@ -163,7 +167,13 @@ impl Actor {
         let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
         let dialogs = Arc::new(Dialogs::new(hub.clone()));
         let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
-        let host = SessionToolHost::new(hub.clone(), Arc::clone(&dialogs), requests.0.clone());
+        let jobs = Jobs::new(Arc::clone(&environment.clock));
+        let host = SessionToolHost::new(
+            hub.clone(),
+            Arc::clone(&dialogs),
+            Arc::clone(&jobs),
+            requests.0.clone(),
+        );
         let mut actor = Self {
             hub,
             commands,
@@ -189,7 +199,8 @@ impl Actor {
             dialogs,
             questions: HashMap::new(),
             next_question: 1,
-            bash: HashMap::new(),
+            jobs,
+            running_bash: 0,
             next_bash: 1,
             unheard_bash: Vec::new(),
             consumed: Consumed::Known {
@@ -217,6 +228,10 @@ impl Actor {
 
     pub fn hub(&self) -> Hub {
         self.hub.clone()
+    }
+
+    pub fn jobs(&self) -> Arc<Jobs> {
+        Arc::clone(&self.jobs)
     }
 
     pub fn dialogs(&self) -> Arc<Dialogs> {
@@ -308,6 +323,10 @@ impl Actor {
                 answer(reply, promoted);
             }
             Command::Abort { reply } => self.abort(reply),
+            Command::Interrupt { reply } => {
+                let interrupted = self.interrupt();
+                answer(reply, interrupted);
+            }
             Command::AbortRetry => {
                 if let Some(activity) = &self.activity {
                     activity.cancel_retry.cancel();
@@ -320,11 +339,7 @@ impl Actor {
             } => {
                 self.start_bash(command, exclude_from_context, reply);
             }
-            Command::AbortBash => {
-                for cancel in self.bash.values() {
-                    cancel.cancel();
-                }
-            }
+            Command::AbortBash => self.jobs.cancel_all(JobKind::Shell),
             Command::Compact {
                 instructions,
                 reply,
