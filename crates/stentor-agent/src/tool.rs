@@ -221,6 +221,8 @@ pub struct ShellResult {
 }
 
 /// What a tool may ask of the session it runs in.
+///
+/// The defaults are those of a tool that runs outside any session: nobody to ask or to tell.
 pub trait ToolHost: Send + Sync {
     /// The plan as it is.
     fn plan(&self) -> Plan;
@@ -229,20 +231,32 @@ pub trait ToolHost: Send + Sync {
     fn set_plan(&self, plan: Plan);
 
     /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked.
-    fn ask(&self, dialog: Dialog) -> DialogFuture;
+    fn ask(&self, dialog: Dialog) -> DialogFuture {
+        drop(dialog);
+        Box::pin(std::future::ready(DialogAnswer::Nothing))
+    }
 
     /// Tells everybody something.
-    fn publish(&self, event: EventKind);
+    fn publish(&self, event: EventKind) {
+        drop(event);
+    }
 
     /// The model the session uses now.
-    fn model(&self) -> Option<Arc<ModelInfo>>;
+    fn model(&self) -> Option<Arc<ModelInfo>> {
+        None
+    }
 
     /// Asks the session's permission policy, and through it perhaps a person, whether a call may
     /// run that a tool makes on its own account. The error is text for the model.
-    fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture;
+    fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
+        drop((call, spec, touches));
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Counts what a tool consumed of a model into the session.
-    fn consumed(&self, usage: Usage);
+    fn consumed(&self, usage: Usage) {
+        let _ = usage;
+    }
 
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
     /// would look.

@@ -9,3 +9,4 @@ pub mod output;
 pub mod pump;
 pub mod signals;
 pub mod stdio;
+pub mod synaps;

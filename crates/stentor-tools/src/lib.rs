@@ -1,8 +1,8 @@
 //! The built-in tools, and the shell that runs commands for the user.
 //!
 //! Names, parameters, limits and result texts are those of pi's tools, because clients show calls
-//! and results by them. Each tool is one module; [`process`] is how commands run and end,
-//! [`search`] what `grep` and `find` share, [`truncation`] how much of a long text is shown.
+//! and results by them. Each tool is one module; `process` is how commands run and end,
+//! `search` what `grep` and `find` share, `truncation` how much of a long text is shown.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ mod edit;
 mod fault;
 mod file;
 mod ls;
+pub mod memory;
 mod paths;
 mod process;
 mod read;

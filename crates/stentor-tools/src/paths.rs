@@ -6,9 +6,18 @@ use serde_json::{Map, Value};
 use stentor_agent::tool::Touches;
 
 /// The absolute path a model meant: relative to `cwd`, `~` expanded, one leading `@` dropped
-/// (models copy the mark of a mentioned file), odd spaces made plain. Links are not resolved.
+/// (models copy the mark of a mentioned file), odd spaces made plain unless a file is really
+/// called that. Links are not resolved.
 pub(crate) fn absolute(path: &str, cwd: &Path) -> PathBuf {
-    absolute_from(path, cwd, std::env::home_dir().as_deref())
+    let home = std::env::home_dir();
+    if path.contains(is_odd_space) {
+        let as_given = absolute_from(path, cwd, home.as_deref());
+        if as_given.exists() {
+            return as_given;
+        }
+        return absolute_from(&path.replace(is_odd_space, " "), cwd, home.as_deref());
+    }
+    absolute_from(path, cwd, home.as_deref())
 }
 
 /// What a call touches that names one path, the folder itself if it names none.
@@ -24,11 +33,7 @@ pub(crate) fn touched(arguments: &Map<String, Value>, name: &str, cwd: &Path) ->
 }
 
 fn absolute_from(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
-    let path: String = path
-        .chars()
-        .map(|c| if is_odd_space(c) { ' ' } else { c })
-        .collect();
-    let path = path.strip_prefix('@').unwrap_or(&path);
+    let path = path.strip_prefix('@').unwrap_or(path);
     let path = match home {
         Some(home) if path == "~" => home.to_owned(),
         Some(home) => match path.strip_prefix("~/") {
@@ -73,10 +78,22 @@ mod tests {
             ("~draft", "/work/~draft"),
             ("@src/a.rs", "/work/src/a.rs"),
             ("@@a", "/work/@a"),
-            ("a\u{a0}b\u{202f}c", "/work/a b c"),
         ] {
             let path = absolute_from(given, Path::new("/work"), Some(Path::new("/home/me")));
             assert_eq!(path, Path::new(expected), "{given}");
+        }
+    }
+
+    #[test]
+    fn odd_spaces_are_plain_ones_unless_a_file_has_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("10.30\u{202f}PM.png"), "").unwrap();
+        for (given, expected) in [
+            ("a\u{a0}b\u{3000}c", "a b c"),
+            ("10.30\u{202f}PM.png", "10.30\u{202f}PM.png"),
+        ] {
+            assert_eq!(absolute(given, folder.path()), at(expected));
         }
     }
 }

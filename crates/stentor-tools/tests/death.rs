@@ -54,8 +54,8 @@ async fn runs_a_command_until_it_is_killed() {
     std::future::pending::<()>().await;
 }
 
-fn start(folder: &Path, command: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+fn start(folder: &Path, command: &str) -> std::io::Result<Child> {
+    Command::new(std::env::current_exe()?)
         .args(["--exact", "runs_a_command_until_it_is_killed", "--ignored"])
         .env(FOLDER, folder)
         .env(COMMAND, command)
@@ -63,7 +63,6 @@ fn start(folder: &Path, command: &str) -> Child {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .unwrap()
 }
 
 #[test]
@@ -79,7 +78,7 @@ fn the_processes_of_a_killed_process_go_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
-        let mut child = start(folder.path(), &format!("exec 9>pipe; {command}"));
+        let mut child = start(folder.path(), &format!("exec 9>pipe; {command}")).unwrap();
         let mut holders = BufReader::new(std::fs::File::open(&pipe).unwrap());
         let mut line = String::new();
         holders.read_line(&mut line).unwrap();

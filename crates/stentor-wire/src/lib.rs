@@ -15,3 +15,4 @@ pub mod eql;
 pub mod framing;
 pub mod jsonrpc;
 pub mod psi;
+pub mod synaps;

@@ -82,14 +82,17 @@ impl Blobs {
     /// Makes the blobs written since the last call survive a power loss. Blocks.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         let paths = std::mem::take(&mut *self.unsynced());
-        for path in &paths {
-            sync_file(path)?;
-        }
         if paths.is_empty() {
-            Ok(())
-        } else {
-            sync_file(&self.dir)
+            return Ok(());
         }
+        let synced = paths
+            .iter()
+            .try_for_each(|path| sync_file(path))
+            .and_then(|()| sync_file(&self.dir));
+        if synced.is_err() {
+            self.unsynced().extend(paths);
+        }
+        synced
     }
 
     /// Sees to it that the blobs a line refers to are among `target`'s too.
@@ -115,7 +118,8 @@ impl Blobs {
         let path = self.dir.join(hash);
         let size = fs::symlink_metadata(&path).map(|found| (found.is_file(), found.len()));
         if matches!(size, Ok((true, size)) if size == bytes.len() as u64) {
-            return Ok(());
+            // Another session may have written it and not synced it yet.
+            return self.note_unsynced(path);
         }
         fs::DirBuilder::new()
             .recursive(true)
@@ -137,7 +141,14 @@ impl Blobs {
             let _ = fs::remove_file(&half);
             return Err(StoreError::io("write", &path)(source));
         }
+        self.note_unsynced(path)
+    }
+
+    fn note_unsynced(&self, path: PathBuf) -> Result<(), StoreError> {
         let mut unsynced = self.unsynced();
+        if unsynced.contains(&path) {
+            return Ok(());
+        }
         if unsynced.len() >= MAX_UNSYNCED {
             drop(unsynced);
             return sync_file(&path);

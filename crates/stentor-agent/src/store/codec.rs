@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::entry::{Entry, EntryKind, Header};
-use super::line::LineHead;
 use crate::message::{Message, UserContent};
 
 impl Serialize for Entry {
@@ -30,15 +29,15 @@ impl Serialize for Entry {
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
-        let id = match fields.remove("id") {
+        let id = match fields.shift_remove("id") {
             Some(Value::String(id)) => id,
             _ => return Err(D::Error::missing_field("id")),
         };
         if !fields.get("type").is_some_and(Value::is_string) {
             return Err(D::Error::missing_field("type"));
         }
-        let parent_id = text(fields.remove("parentId"));
-        let timestamp = text(fields.remove("timestamp")).unwrap_or_default();
+        let parent_id = text(fields.shift_remove("parentId"));
+        let timestamp = text(fields.shift_remove("timestamp")).unwrap_or_default();
         Ok(Self {
             id,
             parent_id,
@@ -143,7 +142,7 @@ fn write_rest<M: SerializeMap>(
 }
 
 /// Messages, nearly all of a file, are read straight into their shape; the rest through a map.
-pub(super) fn read_entry(line: &[u8]) -> Option<Entry> {
+pub(super) fn read_entry(kind: &str, line: &[u8]) -> Option<Entry> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct MessageLine {
@@ -154,7 +153,7 @@ pub(super) fn read_entry(line: &[u8]) -> Option<Entry> {
         timestamp: String,
         message: Arc<Message>,
     }
-    if matches!(LineHead::of(line), LineHead::Entry { kind, .. } if kind == "message")
+    if kind == "message"
         && let Ok(read) = serde_json::from_slice::<MessageLine>(line)
     {
         return Some(Entry {
@@ -241,5 +240,94 @@ fn text(value: Option<Value>) -> Option<String> {
     match value {
         Some(Value::String(text)) => Some(text),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines as pi and omp write them, and lines of neither.
+    const LINES: [&str; 16] = [
+        r#"{"type":"message","id":"3f2a9c01","parentId":"9b1d00aa","timestamp":"2026-11-15T07:45:38.409Z","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1794728738409}}"#,
+        r#"{"type":"message","id":"3f2a9c02","parentId":null,"timestamp":"t","message":{"role":"pythonExecution","code":"1+1","timestamp":1}}"#,
+        r#"{"type":"model_change","id":"3f2a9c03","parentId":null,"timestamp":"t","provider":"anthropic","modelId":"claude-x"}"#,
+        r#"{"type":"thinking_level_change","id":"3f2a9c04","parentId":"3f2a9c03","timestamp":"t","thinkingLevel":"high"}"#,
+        r#"{"type":"thinking_level_change","id":"3f2a9c05","parentId":"3f2a9c03","timestamp":"t","thinkingLevel":null}"#,
+        r#"{"type":"compaction","id":"3f2a9c06","parentId":"a","timestamp":"t","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"details":{"readFiles":[]},"fromHook":false}"#,
+        r#"{"type":"compaction","id":"3f2a9c07","parentId":"a","timestamp":"t","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"shortSummary":"x","preserveData":{"k":1},"fromExtension":true}"#,
+        r#"{"type":"branch_summary","id":"3f2a9c08","parentId":"a","timestamp":"t","fromId":"root","summary":"s","details":{"n":1}}"#,
+        r#"{"type":"custom","id":"3f2a9c09","parentId":"a","timestamp":"t","customType":"ext","data":{"state":1}}"#,
+        r#"{"type":"custom_message","id":"3f2a9c0a","parentId":"a","timestamp":"t","customType":"ext","content":"text","display":false,"details":[1]}"#,
+        r#"{"type":"custom_message","id":"3f2a9c0b","parentId":"a","timestamp":"t","customType":"ext","content":[{"type":"text","text":"x"}],"display":true}"#,
+        r#"{"type":"label","id":"3f2a9c0c","parentId":"a","timestamp":"t","targetId":"a","label":"here"}"#,
+        r#"{"type":"label","id":"3f2a9c0d","parentId":"a","timestamp":"t","targetId":"a"}"#,
+        r#"{"type":"session_info","id":"3f2a9c0e","parentId":"a","timestamp":"t","name":"a name"}"#,
+        r#"{"type":"mode_change","id":"3f2a9c0f","parentId":"a","timestamp":"t","mode":"plan","data":{"planFile":"p.md"}}"#,
+        r#"{"type":"compaction","id":"3f2a9c10","parentId":"a","timestamp":"t","summary":["not","text"]}"#,
+    ];
+
+    #[test]
+    fn every_kind_of_entry_is_written_as_it_was_read() {
+        for line in LINES {
+            let entry = Entry::from_line(line.as_bytes()).unwrap();
+            let written = String::from_utf8(entry.to_line().unwrap()).unwrap();
+            assert_eq!(written, format!("{line}\n"));
+            assert_eq!(serde_json::from_str::<Entry>(line).unwrap(), entry);
+        }
+    }
+
+    #[test]
+    fn every_type_of_the_format_is_understood_and_others_are_kept_raw() {
+        let raw: Vec<bool> = LINES
+            .iter()
+            .map(|line| Entry::from_line(line.as_bytes()).unwrap())
+            .map(|entry| matches!(entry.kind, EntryKind::Other(_)))
+            .collect();
+        let mut expected = [false; 16];
+        expected[14..].fill(true);
+        assert_eq!(raw, expected);
+    }
+
+    #[test]
+    fn omps_model_change_is_read_and_written_as_pis() {
+        let line = r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"t","model":"openrouter/vendor/model","role":"default"}"#;
+        let entry = Entry::from_line(line.as_bytes()).unwrap();
+        let written = String::from_utf8(entry.to_line().unwrap()).unwrap();
+        assert_eq!(
+            written,
+            "{\"type\":\"model_change\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\",\"provider\":\"openrouter\",\"modelId\":\"vendor/model\"}\n"
+        );
+    }
+
+    #[test]
+    fn headers_are_written_as_they_were_read() {
+        for line in [
+            r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#,
+            r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w","parentSession":"/p.jsonl","title":"n"}"#,
+        ] {
+            let header = Header::from_line(line.as_bytes()).unwrap();
+            assert_eq!(header.to_line().unwrap(), format!("{line}\n").into_bytes());
+        }
+    }
+
+    #[test]
+    fn no_field_is_ever_written_twice() {
+        let fields = serde_json::json!({"type": "x", "id": "other", "timestamp": 1, "a": 2});
+        let entry = Entry {
+            id: "a".into(),
+            parent_id: None,
+            timestamp: "t".into(),
+            kind: EntryKind::Other(fields.as_object().unwrap().clone()),
+        };
+        assert_eq!(
+            serde_json::to_string(&entry).unwrap(),
+            r#"{"type":"x","id":"a","parentId":null,"timestamp":"t","a":2}"#
+        );
+        let typeless = Entry {
+            kind: EntryKind::Other(Map::new()),
+            ..entry
+        };
+        assert!(typeless.to_line().is_err());
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::codec;
-use super::line::{LineHead, mended, trimmed};
+use super::line::{EntryHead, LineHead, mended, trimmed};
 use crate::message::{Message, UserContent};
 
 /// The version of the format this program writes.
@@ -74,6 +74,8 @@ pub enum EntryKind {
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
     pub summary: String,
+    /// Empty, or the compaction's own id, when nothing is kept.
+    #[serde(default)]
     pub first_kept_entry_id: String,
     #[serde(default)]
     pub tokens_before: u64,
@@ -102,14 +104,33 @@ impl Entry {
     /// Reads one line. `None` when it is no entry: not JSON, a header, or without an id.
     ///
     /// Bytes that are not UTF-8 and escapes of half a surrogate pair, both of which other programs
-    /// write, become U+FFFD instead of costing the whole entry.
+    /// write, become U+FFFD instead of costing the whole entry. An entry of which only the place in
+    /// the tree can be read (a number or a nesting beyond all bounds) is an empty
+    /// [`EntryKind::Other`], so that what hangs on it is not lost.
     pub fn from_line(line: &[u8]) -> Option<Self> {
         match LineHead::of(line) {
-            LineHead::Entry { .. } => {
-                let line = trimmed(line);
-                codec::read_entry(line).or_else(|| codec::read_entry(mended(line).as_bytes()))
+            LineHead::Entry(head) => {
+                Some(Self::whole(&head, line).unwrap_or_else(|| Self::placeholder(&head)))
             }
             LineHead::Preamble | LineHead::Unreadable => None,
+        }
+    }
+
+    /// The entry of a line that begins with `head`, if all of it can be read.
+    pub(super) fn whole(head: &EntryHead<'_>, line: &[u8]) -> Option<Self> {
+        let line = trimmed(line);
+        codec::read_entry(&head.kind, line)
+            .or_else(|| codec::read_entry(&head.kind, mended(line).as_bytes()))
+    }
+
+    /// What stands for an entry of which only the head can be read.
+    pub(super) fn placeholder(head: &EntryHead<'_>) -> Self {
+        let kind = Value::String(head.kind.to_string());
+        Self {
+            id: head.id.to_string(),
+            parent_id: head.parent_id.as_ref().map(ToString::to_string),
+            timestamp: String::new(),
+            kind: EntryKind::Other(Map::from_iter([("type".to_owned(), kind)])),
         }
     }
 

@@ -198,11 +198,14 @@ fn start_at(path: &Path, header: Header) -> Result<FileJournal, StoreError> {
         .open(path)
         .map_err(StoreError::io("create", path))?;
     check_regular(path)?;
-    if file.size().map_err(StoreError::io("look at", path))? > 0 {
+    if !matches!(read_preamble(&file, path), Err(StoreError::Empty { .. })) {
         return Err(StoreError::Exists {
             path: path.to_path_buf(),
         });
     }
+    // Empty also means a few NULs that a power loss left.
+    file.set_len(0)
+        .map_err(StoreError::io("start afresh", path))?;
     let line = header.to_line().map_err(|source| StoreError::Unwritable {
         id: header.id.clone(),
         source,
@@ -245,6 +248,7 @@ fn canonical(path: &Path) -> Result<PathBuf, StoreError> {
     })
 }
 
+/// Not synced: a repair that a power loss undoes is made again at the next opening.
 fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(), StoreError> {
     let repairing = || StoreError::io("repair", path);
     let tail = tail_of(file).map_err(repairing())?;
@@ -259,9 +263,6 @@ fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(
     if tail.lacks_lf {
         let mut file = file;
         file.write_all(b"\n").map_err(repairing())?;
-    }
-    if tail.torn > 0 || tail.lacks_lf {
-        file.sync_data().map_err(repairing())?;
     }
     Ok(())
 }

@@ -8,14 +8,18 @@ use serde::de::IgnoredAny;
 /// What a line is and where it hangs, found without building the rest of it.
 #[derive(Debug, PartialEq)]
 pub(super) enum LineHead<'a> {
-    Entry {
-        kind: Cow<'a, str>,
-        id: Cow<'a, str>,
-        parent_id: Option<Cow<'a, str>>,
-    },
+    Entry(EntryHead<'a>),
     /// A header or a title line: nothing of the tree.
     Preamble,
     Unreadable,
+}
+
+/// The part of an entry that places it in the tree.
+#[derive(Debug, PartialEq)]
+pub(super) struct EntryHead<'a> {
+    pub(super) kind: Cow<'a, str>,
+    pub(super) id: Cow<'a, str>,
+    pub(super) parent_id: Option<Cow<'a, str>>,
 }
 
 impl<'a> LineHead<'a> {
@@ -37,11 +41,11 @@ impl<'a> LineHead<'a> {
                 kind,
                 id: Some(id),
                 parent_id,
-            }) => Self::Entry {
+            }) => Self::Entry(EntryHead {
                 kind,
                 id,
                 parent_id,
-            },
+            }),
             Ok(_) | Err(_) => Self::Unreadable,
         }
     }
@@ -53,14 +57,16 @@ pub(super) fn is_whole_object(line: &[u8]) -> bool {
     line.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
-/// `line` without white space around it and without NULs before it: what a hole in the file that
-/// a power loss left reads as, when a program has appended after it.
+/// `line` without white space and NULs around it. NULs are what a hole in the file reads as that a
+/// power loss left, when a program has appended after it.
 pub(super) fn trimmed(line: &[u8]) -> &[u8] {
-    let start = line
+    let is_solid = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+    let start = line.iter().position(is_solid).unwrap_or(line.len());
+    let end = line
         .iter()
-        .position(|byte| *byte != 0)
-        .unwrap_or(line.len());
-    line.get(start..).unwrap_or_default().trim_ascii()
+        .rposition(is_solid)
+        .map_or(start, |last| last + 1);
+    line.get(start..end).unwrap_or_default()
 }
 
 /// `line` with what no Rust string can hold replaced by U+FFFD.
@@ -102,4 +108,60 @@ fn surrogate(escape: &str) -> Option<u32> {
     let digits = escape.strip_prefix("\\u")?.get(..4)?;
     let unit = u32::from_str_radix(digits, 16).ok()?;
     (0xd800..0xe000).contains(&unit).then_some(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Entry;
+    use super::*;
+    use crate::message::Message;
+
+    #[test]
+    fn text_that_no_string_can_hold_costs_a_character_not_the_entry() {
+        for (content, expected) in [
+            (br"a\ud800b".as_slice(), "a\u{fffd}b"),
+            (br"\udc00\ud800", "\u{fffd}\u{fffd}"),
+            (br"\ud83d\ude00 \ud83d", "\u{1f600} \u{fffd}"),
+            (br"\\ud800 \ud800", "\\ud800 \u{fffd}"),
+            (b"\xff\xc3(", "\u{fffd}\u{fffd}("),
+            (br"\ud800\ud83d\ude00", "\u{fffd}\u{1f600}"),
+        ] {
+            let line = [
+                br#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"user","timestamp":1,"content":""#.as_slice(),
+                content,
+                br#""}}"#,
+            ]
+            .concat();
+            let entry = Entry::from_line(&line).unwrap();
+            let super::super::EntryKind::Message { message } = &entry.kind else {
+                panic!("{content:?}: {entry:?}")
+            };
+            let Message::Known(_) = message.as_ref() else {
+                panic!("{content:?}: {entry:?}")
+            };
+            assert_eq!(message.as_user().unwrap().content.text(), expected);
+        }
+    }
+
+    #[test]
+    fn lines_are_told_apart_by_their_heads() {
+        for (line, is_entry) in [
+            (r#"{"type":"x","id":"a","parentId":"b"}"#, true),
+            (r#" {"id":"a","z":[[{}]],"type":"x"} "#, true),
+            (r#"{"type":"x"}"#, false),
+            (r#"{"id":"a"}"#, false),
+            (r#"{"type":"x","id":7}"#, false),
+            (r#"{"type":"x","id":"a"} {}"#, false),
+            (r#"{"type":"x","id":"a","#, false),
+            ("", false),
+        ] {
+            let head = LineHead::of(line.as_bytes());
+            assert_eq!(matches!(head, LineHead::Entry(_)), is_entry, "{line}");
+        }
+        for line in [HEADER_LINE, r#"{"type":"title","v":1}"#] {
+            assert_eq!(LineHead::of(line.as_bytes()), LineHead::Preamble);
+        }
+    }
+
+    const HEADER_LINE: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"t"}"#;
 }

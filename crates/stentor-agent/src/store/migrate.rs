@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::bytes::{Bytes, LinesForward};
 use super::entry::CURRENT_VERSION;
-use super::line::trimmed;
+use super::line::{mended, trimmed};
 
 /// Writes the lines before `end`, which are of `version`, to `out` in the current version.
 pub(super) fn lift<B: Bytes + ?Sized>(
@@ -22,8 +22,7 @@ pub(super) fn lift<B: Bytes + ?Sized>(
     let mut chain = (version < 2).then(Chain::default);
     let mut lines = LinesForward::until(bytes, end);
     while let Some((_, line, _)) = lines.next()? {
-        let text = String::from_utf8_lossy(trimmed(line));
-        let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(&text) else {
+        let Ok(mut fields) = read_fields(line) else {
             out.write_all(line)?;
             out.write_all(b"\n")?;
             continue;
@@ -42,6 +41,11 @@ pub(super) fn lift<B: Bytes + ?Sized>(
         out.write_all(b"\n")?;
     }
     Ok(())
+}
+
+fn read_fields(line: &[u8]) -> serde_json::Result<Map<String, Value>> {
+    let line = trimmed(line);
+    serde_json::from_slice(line).or_else(|_| serde_json::from_str(&mended(line)))
 }
 
 /// The chain of a version-1 file. Ids are made from places, so that reading such a file twice, or

@@ -5,7 +5,7 @@
 //! the root is the active path. The same files are read and written by pi and omp.
 //!
 //! Read in this order: [`entry`] is a line, [`journal`] is the seam behind which a session keeps
-//! its entries, [`files`] makes, opens and forks session files, [`list`] finds them again. Behind
+//! its entries, [`files`] makes, opens and forks session files, [`mod@list`] finds them again. Behind
 //! those: `bytes` reads lines in both directions, `walk` follows the parent links backwards,
 //! `restore` rebuilds what is in context, `tail` judges a torn end, `scan` answers questions about
 //! the whole file, `migrate` lifts older versions, `lock` keeps a second writer out, `blobs` keeps
@@ -22,6 +22,7 @@ pub mod journal;
 pub mod list;
 pub mod names;
 pub mod reader;
+pub mod view;
 
 mod blobs;
 mod bytes;
@@ -36,9 +37,15 @@ mod scan;
 mod tail;
 mod walk;
 
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
+
 pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
 pub use error::{Holder, StoreError};
 pub use files::{create, create_at, fork, fork_in_memory, open};
 pub use journal::{Journal, Opened, Totals, memory};
 pub use list::{Listed, find, list, list_all};
 pub use names::{check_session_id, encoded_cwd, file_path, new_entry_id};
+pub use view::{View, view};

@@ -7,6 +7,7 @@ use std::io;
 
 use super::bytes::{Bytes, LinesForward};
 use super::entry::{CURRENT_VERSION, Header};
+use super::line::trimmed;
 use super::migrate;
 use super::restore::restore;
 use super::tail::tail_of;
@@ -61,10 +62,7 @@ pub(super) fn preamble_of<B: Bytes + ?Sized>(bytes: &B) -> io::Result<Preamble> 
     let mut lines = LinesForward::until(bytes, MAX_PREAMBLE_BYTES);
     let mut title = None;
     while let Some((_, line, _)) = lines.next()? {
-        if line
-            .iter()
-            .all(|byte| *byte == 0 || byte.is_ascii_whitespace())
-        {
+        if trimmed(line).is_empty() {
             continue;
         }
         if title.is_none()

@@ -57,8 +57,8 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         let Some((span, line)) = self.lines.next()? else {
             return Ok(None);
         };
-        let (kind, id) = match LineHead::of(line) {
-            LineHead::Entry { kind, id, .. } => (kind, id),
+        let head = match LineHead::of(line) {
+            LineHead::Entry(head) => head,
             LineHead::Preamble => return Ok(Some(Seen::Other)),
             LineHead::Unreadable => {
                 self.unreadable += 1;
@@ -67,17 +67,17 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         };
         let on_path = match &self.wanted {
             Wanted::Leaf => true,
-            Wanted::Id(wanted) => *wanted == id,
+            Wanted::Id(wanted) => *wanted == head.id,
             Wanted::Nothing => false,
         };
-        let naming = matches!(kind.as_ref(), "session_info" | "title_change");
+        let naming = matches!(head.kind.as_ref(), "session_info" | "title_change");
         if !on_path && !naming {
             return Ok(Some(Seen::Other));
         }
-        let Some(entry) = Entry::from_line(line) else {
+        let entry = Entry::whole(&head, line).unwrap_or_else(|| {
             self.unreadable += 1;
-            return Ok(Some(Seen::Other));
-        };
+            Entry::placeholder(&head)
+        });
         let entry = Box::new(entry);
         if !on_path {
             return Ok(Some(Seen::Naming(entry)));

@@ -1,8 +1,8 @@
 //! A model that plays a scenario: text, thinking, tool calls, waits, usage and errors as a file
 //! (or a test) says, the same every time.
 //!
-//! [`scenario`] is what can be said, [`file`] reads it from TOML or JSON, [`choose`] picks the
-//! turn that answers a request, [`play`] turns it into the events of an answer. The file format is
+//! `scenario` is what can be said, `file` reads it from TOML or JSON, `choose` picks the
+//! turn that answers a request, `play` turns it into the events of an answer. The file format is
 //! documented for users in `docs/scenarios.md`.
 
 mod choose;

@@ -115,7 +115,6 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         () = context.cancel.cancelled() => return Err(Fault::Aborted),
         text = context.place.read_text(&path) => text.map_err(Fault::Place)?,
     };
-    let is_in_place = in_place.is_some();
     let original = match in_place {
         Some(text) => text,
         None => {
@@ -123,28 +122,26 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
             call::blocking(&context.cancel, move || read(&path, &shown)).await?
         }
     };
-    let edited = {
+    let (text, diff) = {
         let (original, shown) = (original.clone(), shown.clone());
         call::blocking(&context.cancel, move || {
-            replace::apply(&original, &replacements, &shown)
+            let Edited {
+                text,
+                before,
+                after,
+            } = replace::apply(&original, &replacements, &shown)?;
+            Ok((text, diff::between(&before, &after)))
         })
         .await?
     };
-    let Edited {
-        text,
-        before,
-        after,
-    } = edited;
-    let written_in_place = is_in_place
-        && context
-            .place
-            .write_text(&path, &text)
-            .await
-            .map_err(Fault::Place)?;
+    let written_in_place = context
+        .place
+        .write_text(&path, &text)
+        .await
+        .map_err(Fault::Place)?;
     if !written_in_place {
         save(path, shown.clone(), original, text).await?;
     }
-    let diff = diff::between(&before, &after);
     Ok(ToolOutput::text(format!(
         "Successfully replaced {count} block(s) in {shown}."
     ))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// Shows the lines most like `old`, with their numbers, or says that there are none.
 pub(super) fn hint(text: &str, old: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = text.lines().take(MOST_SEARCHED).collect();
     let wanted: Vec<&str> = old.trim_end_matches('\n').split('\n').collect();
     match most_similar(&lines, &wanted) {
         Some(start) => {
@@ -24,6 +24,8 @@ pub(super) fn hint(text: &str, old: &str) -> String {
     }
 }
 
+/// How far into a file is searched.
+const MOST_SEARCHED: usize = 100_000;
 const MOST_SHOWN: usize = 20;
 const MOST_SHOWN_CHARS: usize = 300;
 /// How many places are compared in full.

@@ -103,7 +103,7 @@ async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         call::blocking(&context.cancel, move || Ok(look_at(&path))).await?
     };
     let (file, kind) = match on_disk {
-        Ok(found) => (Some(found.0), found.1),
+        Ok(found) => found,
         // It may exist in the client only: not saved yet.
         Err(missing) if missing.code() == Some("ENOENT") => {
             return match text_of_place(&context, &path).await? {
@@ -113,17 +113,14 @@ async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         }
         Err(fault) => return Err(fault),
     };
-    if let Kind::Text = kind
-        && let Some(text) = text_of_place(&context, &path).await?
-    {
-        return show(shown, Source::Text(text), range, context.cancel).await;
+    if kind != Kind::Text {
+        return call::blocking(&context.cancel, move || kind.output(file, &path)).await;
     }
-    let cancel = context.cancel.clone();
-    match (kind, file) {
-        (Kind::Text, Some(file)) => show(shown, Source::File(file), range, cancel).await,
-        (kind, Some(file)) => call::blocking(&cancel, move || kind.output(file, &path)).await,
-        (_, None) => Err(Fault::Aborted),
-    }
+    let source = match text_of_place(&context, &path).await? {
+        Some(text) => Source::Text(text),
+        None => Source::File(file),
+    };
+    show(shown, source, range, context.cancel).await
 }
 
 enum Source {

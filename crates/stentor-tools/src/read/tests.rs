@@ -111,7 +111,7 @@ async fn an_unreadable_file_is_a_clear_error() {
     }
     let workshop = Workshop::new();
     workshop.write("secret", "x");
-    std::fs::set_permissions(workshop.path("secret"), PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(workshop.path("secret"), PermissionsExt::from_mode(0o000)).unwrap();
     let output = reads(&workshop, json!({"path": "secret"})).await;
     assert_eq!(
         workshop.shown(&output),

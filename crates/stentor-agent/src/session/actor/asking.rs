@@ -25,7 +25,10 @@ impl Actor {
         touches: &Touches,
         reply: Reply<Verdict>,
     ) {
-        match self.policy.decide(spec, touches, &self.cwd) {
+        match self
+            .policy
+            .decide(&spec.name, spec.effect, touches, &self.cwd)
+        {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
             Decision::Ask(why) if !self.dialogs.can_ask() => {

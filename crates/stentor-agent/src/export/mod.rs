@@ -1,0 +1,105 @@
+//! A session as a web page a person likes to read.
+//!
+//! One file without scripts and without anything from elsewhere: it can be mailed, archived and
+//! opened offline. Everything in it comes from outside (people, models, files, programs), so
+//! everything is escaped, and the page's own policy forbids scripts and foreign resources besides.
+
+mod block;
+mod escape;
+mod markdown;
+mod message;
+mod session;
+mod summary;
+mod tool;
+
+use std::sync::Arc;
+
+use crate::message::Message;
+
+pub use session::session_page;
+
+use escape::Html;
+use message::Conversation;
+use summary::Summary;
+
+/// What stands above the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExportHeader {
+    /// The session's name; without one, the first prompt is the title.
+    pub title: Option<String>,
+    pub id: String,
+    pub cwd: String,
+    /// When the session began, in milliseconds since the epoch.
+    pub created_ms: Option<u64>,
+    /// The model in use, as `provider/id`. The models that answered are found in the messages.
+    pub model: Option<String>,
+}
+
+/// The page for a conversation.
+pub fn render_html(header: &ExportHeader, messages: &[Arc<Message>]) -> String {
+    let conversation = Conversation::new(messages);
+    let prompts = conversation.prompts();
+    let title = title(header, &prompts);
+    let mut page = Html::new();
+    page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.raw("<meta name=\"referrer\" content=\"no-referrer\">\n");
+    page.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n");
+    page.element("title", "", &title);
+    page.raw("\n<style>\n")
+        .raw(STYLE)
+        .raw("</style>\n</head>\n<body>\n");
+    if prompts.len() > 1 {
+        navigation(&mut page, &prompts);
+    }
+    page.raw("<main>\n<header class=\"page\">\n");
+    page.element("h1", "", &title).raw("\n");
+    Summary::of(messages).render(header, &mut page);
+    page.raw("</header>\n");
+    conversation.render(&mut page);
+    page.raw("</main>\n</body>\n</html>\n");
+    page.finish()
+}
+
+const STYLE: &str = include_str!("style.css");
+
+/// A prompt and the anchor it stands at.
+struct Prompt {
+    anchor: usize,
+    text: String,
+}
+
+fn title(header: &ExportHeader, prompts: &[Prompt]) -> String {
+    let named = header.title.as_deref().map(str::trim);
+    let named = named.filter(|title| !title.is_empty());
+    let first = prompts.first().map(|prompt| first_line(&prompt.text, 80));
+    match (named, first) {
+        (Some(title), _) => title.to_owned(),
+        (None, Some(first)) if !first.is_empty() => first,
+        (None, _) => "Session".to_owned(),
+    }
+}
+
+fn navigation(page: &mut Html, prompts: &[Prompt]) {
+    page.raw("<nav aria-label=\"Prompts\">\n<ol>\n");
+    for prompt in prompts {
+        page.raw("<li>")
+            .raw(&format!("<a href=\"#m{}\">", prompt.anchor))
+            .text(&first_line(&prompt.text, 80))
+            .raw("</a></li>\n");
+    }
+    page.raw("</ol>\n</nav>\n");
+}
+
+/// The first line that says something, cut where it gets too long.
+fn first_line(text: &str, longest: usize) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.unwrap_or_default();
+    match line.char_indices().nth(longest) {
+        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! The facts of a session at a glance.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ExportHeader;
+use super::escape::Html;
+use crate::clock::iso_time;
+use crate::message::{KnownMessage, Message};
+use crate::usage::Usage;
+
+/// Counted over all messages.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Summary {
+    prompts: usize,
+    answers: usize,
+    tool_calls: usize,
+    usage: Usage,
+    /// In the order they first answered.
+    models: Vec<String>,
+}
+
+impl Summary {
+    /// Counts.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        let mut summary = Self::default();
+        let mut known = HashMap::new();
+        for message in messages {
+            match message.as_ref() {
+                Message::Known(KnownMessage::User(_)) => summary.prompts += 1,
+                Message::Known(KnownMessage::Assistant(answer)) => {
+                    summary.answers += 1;
+                    summary.tool_calls += answer.tool_calls().count();
+                    summary.usage.add(&answer.usage);
+                    let name = format!("{}/{}", answer.provider, answer.model);
+                    if known.insert(name.clone(), ()).is_none() {
+                        summary.models.push(name);
+                    }
+                }
+                Message::Known(_) | Message::Other(_) => {}
+            }
+        }
+        summary
+    }
+
+    /// The list of facts below the title.
+    pub(super) fn render(&self, header: &ExportHeader, page: &mut Html) {
+        let models = match (&self.models[..], &header.model) {
+            ([], Some(model)) => model.clone(),
+            (models, _) => models.join(", "),
+        };
+        let usage = &self.usage;
+        let tokens = match usage.cache_read + usage.cache_write {
+            0 => format!("{} in, {} out", grouped(usage.input), grouped(usage.output)),
+            _ => format!(
+                "{} in, {} out, {} read from the cache, {} written to it",
+                grouped(usage.input),
+                grouped(usage.output),
+                grouped(usage.cache_read),
+                grouped(usage.cache_write)
+            ),
+        };
+        let counted = format!(
+            "{}, {}, {}",
+            counted(self.prompts, "prompt"),
+            counted(self.answers, "answer"),
+            counted(self.tool_calls, "tool call")
+        );
+        page.raw("<dl class=\"facts\">\n");
+        for (name, value) in [
+            ("Folder", header.cwd.clone()),
+            ("Began", header.created_ms.map(moment).unwrap_or_default()),
+            ("Model", models),
+            ("Messages", counted),
+            (
+                "Tokens",
+                if usage.is_zero() {
+                    String::new()
+                } else {
+                    tokens
+                },
+            ),
+            ("Cost", dollars(usage.cost.total)),
+            ("Session", header.id.clone()),
+        ] {
+            if !value.is_empty() {
+                page.element("dt", "", name)
+                    .element("dd", "", &value)
+                    .raw("\n");
+            }
+        }
+        page.raw("</dl>\n");
+    }
+}
+
+/// `2026-11-15 07:45 UTC`.
+pub(super) fn moment(ms: u64) -> String {
+    let time = iso_time(ms);
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => time,
+    }
+}
+
+fn dollars(cost: f64) -> String {
+    if cost <= 0.0 {
+        String::new()
+    } else if cost < 0.01 {
+        format!("${cost:.4}")
+    } else {
+        format!("${cost:.2}")
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", grouped(number as u64)),
+    }
+}
+
+/// `1 234 567`, with thin spaces.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(counted(1, "prompt"), "1 prompt");
+        assert_eq!(counted(2, "prompt"), "2 prompts");
+        assert_eq!(dollars(0.0), "");
+        assert_eq!(dollars(0.00067), "$0.0007");
+        assert_eq!(dollars(1.239), "$1.24");
+        assert_eq!(moment(1_794_728_738_409), "2026-11-15 07:45 UTC");
+    }
+}

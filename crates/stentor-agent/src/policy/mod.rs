@@ -1,0 +1,173 @@
+//! The rules that decide whether a tool call may run.
+//!
+//! In this order:
+//!
+//! 1. A tool that touches nothing outside the session may run, unless a configured rule names it.
+//! 2. Of the configured [`Rule`]s that match the call, the most specific decides; of equally
+//!    specific ones deny comes before ask, ask before allow. A rule is more specific when it has a
+//!    pattern for the path or command, the more so the more letters the pattern has; then when it
+//!    names the tool; then when it names the effect.
+//! 3. A denial stands. Otherwise what a person answered with "always" in this session decides, if
+//!    it was about a call like this one ([`Policy::remember`]).
+//! 4. Without any of these the [`PermissionMode`] decides.
+//!
+//! [`PermissionMode::ReadOnly`] is a promise: no rule and no answer lifts it, and what would be
+//! asked is denied. It allows reading inside the folder only.
+//!
+//! A shell command is taken apart and every part must be allowed: see `command`. A path counts
+//! as inside the folder only if it is there after every link and `..`: see `location`. A rule for
+//! a path is about the paths a call names; what a tool reads below a folder it was given, or a
+//! command reads by itself, is not seen here.
+
+use std::path::{Path, PathBuf};
+
+use crate::permission::{Decision, PermissionAnswer, PermissionMode, PermissionRequest};
+use crate::tool::{ToolEffect, Touches};
+
+mod command;
+mod location;
+mod memory;
+mod pattern;
+mod rule;
+mod words;
+
+pub use location::resolve;
+pub use rule::{InvalidRule, Rule, RuleDecision};
+
+use location::Location;
+use memory::Remembered;
+use rule::Subject;
+
+/// Decides about tool calls.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    mode: PermissionMode,
+    rules: Vec<Rule>,
+    /// Folders that count as the working folder does.
+    roots: Vec<PathBuf>,
+    /// Folders in which reading is as free as in the working folder.
+    readable: Vec<PathBuf>,
+    remembered: Vec<Remembered>,
+}
+
+impl Policy {
+    /// A policy with the configured rules.
+    pub fn new(mode: PermissionMode, rules: Vec<Rule>) -> Self {
+        Self {
+            mode,
+            rules,
+            ..Self::default()
+        }
+    }
+
+    /// The same with further folders that count as the working folder does.
+    #[must_use]
+    pub fn with_roots(mut self, roots: Vec<PathBuf>) -> Self {
+        self.roots = roots;
+        self
+    }
+
+    /// The same with further folders that may be read like the working folder, such as the one
+    /// where long outputs are kept.
+    #[must_use]
+    pub fn with_readable(mut self, readable: Vec<PathBuf>) -> Self {
+        self.readable = readable;
+        self
+    }
+
+    /// The stance where no rule decides.
+    pub fn mode(&self) -> PermissionMode {
+        self.mode
+    }
+
+    /// Changes the stance. Rules and answers stay.
+    pub fn set_mode(&mut self, mode: PermissionMode) {
+        self.mode = mode;
+    }
+
+    /// What the policy says about a call of `tool`.
+    pub fn decide(
+        &self,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &Touches,
+        cwd: &Path,
+    ) -> Decision {
+        let subject = Subject::new(tool, effect, touches, cwd);
+        let configured = rule::strongest(&self.rules, &subject);
+        let says = configured.map(Rule::decision);
+        if let Some(rule) = configured
+            && rule.decision() == RuleDecision::Deny
+        {
+            return Decision::Deny(words::denied_by_rule(&subject, rule));
+        }
+        let location = Location::of(&subject, &self.roots, &self.readable);
+        if self.mode == PermissionMode::ReadOnly {
+            return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
+        }
+        if let Some(answer) = memory::recall(&self.remembered, &subject) {
+            return match answer {
+                RuleDecision::Deny => Decision::Deny(words::denied_before(&subject)),
+                RuleDecision::Ask | RuleDecision::Allow => Decision::Allow,
+            };
+        }
+        match configured {
+            Some(rule) if rule.decision() == RuleDecision::Allow => Decision::Allow,
+            Some(rule) => Decision::Ask(words::asked_by_rule(&subject, rule)),
+            None => self.decide_by_mode(&subject, &location),
+        }
+    }
+
+    /// Keeps an "always" for the rest of the session. Other answers leave nothing behind.
+    ///
+    /// A call is like the one asked about if it is of the same tool and
+    /// - for a command: starts with the same two words. A command of several parts, or one that
+    ///   runs another (`sudo`, `bash -c`, `env` …) or writes a file by `>`, is like itself only;
+    /// - for paths: all are in the folder of the first one asked about, or below. Where that
+    ///   folder contains the working folder, or is the root or the home folder, only the same
+    ///   path is like it;
+    /// - otherwise: always.
+    pub fn remember(&mut self, request: &PermissionRequest, answer: PermissionAnswer, cwd: &Path) {
+        let decision = match answer {
+            PermissionAnswer::AllowAlways => RuleDecision::Allow,
+            PermissionAnswer::RejectAlways => RuleDecision::Deny,
+            PermissionAnswer::AllowOnce
+            | PermissionAnswer::RejectOnce
+            | PermissionAnswer::Cancelled => return,
+        };
+        let remembered = Remembered::new(request, decision, cwd);
+        if !self.remembered.contains(&remembered) {
+            self.remembered.push(remembered);
+        }
+    }
+
+    fn decide_by_mode(&self, subject: &Subject<'_>, location: &Location) -> Decision {
+        let is_free = match (self.mode, subject.effect) {
+            (PermissionMode::All, _) | (_, ToolEffect::Nothing) => true,
+            (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Reads) => {
+                location.is_readable()
+            }
+            (PermissionMode::AcceptEdits, ToolEffect::Writes) => location.is_writable(),
+            (PermissionMode::Ask, ToolEffect::Writes) => false,
+            (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Executes) => false,
+            (PermissionMode::ReadOnly, _) => false,
+        };
+        match is_free {
+            true => Decision::Allow,
+            false => Decision::Ask(words::asked_by_mode(subject, location)),
+        }
+    }
+}
+
+fn decide_read_only(subject: &Subject<'_>, location: &Location, would_ask: bool) -> Decision {
+    match subject.effect {
+        ToolEffect::Nothing if !would_ask => Decision::Allow,
+        ToolEffect::Reads if location.is_readable() && !would_ask => Decision::Allow,
+        ToolEffect::Nothing | ToolEffect::Reads | ToolEffect::Writes | ToolEffect::Executes => {
+            Decision::Deny(words::denied_by_read_only(subject, location))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+use super::*;
+use crate::message::ToolCall;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+
+struct Ground {
+    _folder: tempfile::TempDir,
+    work: PathBuf,
+    other: PathBuf,
+}
+
+fn ground() -> Ground {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    let (work, other) = (base.join("work"), base.join("other"));
+    std::fs::create_dir_all(work.join("src")).unwrap();
+    std::fs::create_dir_all(&other).unwrap();
+    symlink(&other, work.join("out")).unwrap();
+    symlink(other.join("new"), work.join("dangling")).unwrap();
+    Ground {
+        _folder: folder,
+        work,
+        other,
+    }
+}
+
+impl Ground {
+    fn on(&self, path: &str) -> Touches {
+        Touches {
+            paths: vec![self.work.join(path)],
+            command: None,
+        }
+    }
+}
+
+fn command(command: &str) -> Touches {
+    Touches {
+        paths: Vec::new(),
+        command: Some(command.into()),
+    }
+}
+
+fn rules(text: &str) -> Vec<Rule> {
+    #[derive(serde::Deserialize)]
+    struct Rules {
+        rules: Vec<Rule>,
+    }
+    toml::from_str::<Rules>(&format!("rules = [{text}]"))
+        .unwrap()
+        .rules
+}
+
+/// A decision in one letter: may run, is asked, is denied.
+fn letter(decision: &Decision) -> char {
+    match decision {
+        Decision::Allow => 'r',
+        Decision::Ask(_) => 'a',
+        Decision::Deny(_) => 'd',
+    }
+}
+
+#[test]
+fn the_mode_decides_where_no_rule_does() {
+    let ground = ground();
+    // One column per mode: read-only, ask, accept-edits, all.
+    for (tool, effect, touches, expected) in [
+        ("todo", ToolEffect::Nothing, Touches::default(), "rrrr"),
+        ("read", ToolEffect::Reads, ground.on("src/a.rs"), "rrrr"),
+        ("read", ToolEffect::Reads, ground.on("src/../src/a"), "rrrr"),
+        ("read", ToolEffect::Reads, Touches::default(), "rrrr"),
+        ("read", ToolEffect::Reads, ground.on("../other/x"), "daar"),
+        ("read", ToolEffect::Reads, ground.on("out/x"), "daar"),
+        ("read", ToolEffect::Reads, ground.on("/etc/passwd"), "daar"),
+        ("write", ToolEffect::Writes, ground.on("src/a.rs"), "darr"),
+        ("write", ToolEffect::Writes, ground.on("new/deep/a"), "darr"),
+        ("write", ToolEffect::Writes, ground.on("out/x"), "daar"),
+        ("write", ToolEffect::Writes, ground.on("dangling"), "daar"),
+        (
+            "write",
+            ToolEffect::Writes,
+            ground.on("src/../../x"),
+            "daar",
+        ),
+        ("save", ToolEffect::Writes, Touches::default(), "daar"),
+        ("bash", ToolEffect::Executes, command("ls"), "daar"),
+    ] {
+        let letters: String = PermissionMode::ALL
+            .into_iter()
+            .map(|mode| {
+                let policy = Policy::new(mode, Vec::new());
+                letter(&policy.decide(tool, effect, &touches, &ground.work))
+            })
+            .collect();
+        assert_eq!(letters, expected, "{tool} {touches:?}");
+    }
+}
+
+#[test]
+fn further_folders_count_as_they_are_given() {
+    let ground = ground();
+    let policy = Policy::new(PermissionMode::AcceptEdits, Vec::new());
+    let decide = |policy: &Policy, effect| {
+        letter(&policy.decide("x", effect, &ground.on("../other/x"), &ground.work))
+    };
+    let readable = policy.clone().with_readable(vec![ground.other.clone()]);
+    assert_eq!(decide(&readable, ToolEffect::Reads), 'r');
+    assert_eq!(decide(&readable, ToolEffect::Writes), 'a');
+    // Also through a link.
+    let rooted = policy.with_roots(vec![ground.work.join("out")]);
+    assert_eq!(decide(&rooted, ToolEffect::Writes), 'r');
+}
+
+#[test]
+fn the_most_specific_rule_decides_and_denial_breaks_a_tie() {
+    let ground = ground();
+    let rules = rules(
+        r#"{tool = "bash", decision = "deny"},
+           {tool = "bash", command = "git *", decision = "allow"},
+           {tool = "bash", command = "git push*", decision = "ask"},
+           {command = "git add *", decision = "allow"}, {command = "git add *", decision = "deny"},
+           {tool = "mcp_*", decision = "allow"}, {tool = "mcp_bad", decision = "deny"},
+           {effect = "writes", path = "src/**", decision = "allow"},
+           {path = "src/gen", decision = "deny"},
+           {path = "**/.env", decision = "deny"}"#,
+    );
+    let policy = Policy::new(PermissionMode::Ask, rules);
+    let (reads, writes, executes) = (ToolEffect::Reads, ToolEffect::Writes, ToolEffect::Executes);
+    for (tool, effect, touches, expected) in [
+        ("bash", executes, command("ls"), 'd'),
+        ("bash", executes, command("git status"), 'r'),
+        ("bash", executes, command("git"), 'r'),
+        ("bash", executes, command("git push origin"), 'a'),
+        ("bash", executes, command("git add x"), 'd'),
+        ("bash", executes, command("git log | git status"), 'r'),
+        ("bash", executes, command("git log && ls"), 'd'),
+        ("bash", executes, command("git log; git push"), 'a'),
+        ("bash", executes, command("git log > x"), 'd'),
+        ("bash", executes, command("git log #' \n rm x #'"), 'd'),
+        ("bash", executes, command("git $(ls)"), 'd'),
+        ("mcp_good", executes, Touches::default(), 'r'),
+        ("mcp_bad", executes, Touches::default(), 'd'),
+        ("edit", writes, ground.on("src/a/b.rs"), 'r'),
+        ("edit", writes, ground.on("a.rs"), 'a'),
+        ("edit", writes, ground.on("src/../a.rs"), 'a'),
+        ("edit", writes, ground.on("src/gen/x"), 'd'),
+        ("read", reads, ground.on("src/gen"), 'd'),
+        ("read", reads, ground.on("a/.env"), 'd'),
+        ("read", reads, ground.on("a/env"), 'r'),
+    ] {
+        let decision = policy.decide(tool, effect, &touches, &ground.work);
+        assert_eq!(
+            letter(&decision),
+            expected,
+            "{tool} {touches:?} {decision:?}"
+        );
+    }
+}
+
+#[test]
+fn a_command_pattern_allows_only_what_is_understood() {
+    let ground = ground();
+    let rules = rules(
+        r#"{tool = "bash", command = "git *", decision = "allow"},
+           {tool = "bash", command = "rm *", decision = "deny"}"#,
+    );
+    let policy = Policy::new(PermissionMode::Ask, rules);
+    for (text, expected) in [
+        ("git status && git log", 'r'),
+        ("git status && make", 'a'),
+        ("make && rm x", 'd'),
+        ("git status; rm x", 'd'),
+        ("git log $(rm x)", 'd'),
+        ("git log `rm x`", 'd'),
+        ("git log > .bashrc", 'a'),
+        ("git log 2>/dev/null", 'r'),
+        ("PATH=. git log", 'a'),
+        ("if git log; then git show; fi", 'a'),
+        ("git log <<EOF\nx\nEOF", 'a'),
+        ("echo # x\nrm y", 'd'),
+        ("gitx", 'a'),
+    ] {
+        let decision = policy.decide("bash", ToolEffect::Executes, &command(text), &ground.work);
+        assert_eq!(letter(&decision), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_path_rule_sees_through_links() {
+    let ground = ground();
+    let deny = format!(
+        r#"{{path = "{}/**", decision = "deny"}}"#,
+        ground.other.display()
+    );
+    let policy = Policy::new(PermissionMode::All, rules(&deny));
+    for (path, expected) in [("out/x", 'd'), ("dangling", 'd'), ("src/x", 'r')] {
+        let decision = policy.decide("read", ToolEffect::Reads, &ground.on(path), &ground.work);
+        assert_eq!(letter(&decision), expected, "{path}");
+    }
+    // Allowing what the link is called does not allow where it leads.
+    let allow = rules(r#"{path = "out*/**", decision = "allow"}"#);
+    let policy = Policy::new(PermissionMode::Ask, allow);
+    let decision = policy.decide("read", ToolEffect::Reads, &ground.on("out/x"), &ground.work);
+    assert_eq!(letter(&decision), 'a');
+}
+
+#[test]
+fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
+    let ground = ground();
+    let rules = rules(
+        r#"{tool = "bash", decision = "allow"}, {tool = "todo", decision = "ask"},
+           {path = "src/secret", decision = "ask"}"#,
+    );
+    let mut policy = Policy::new(PermissionMode::Ask, rules);
+    let request = request("write", ToolEffect::Writes, &ground.on("a"));
+    policy.remember(&request, PermissionAnswer::AllowAlways, &ground.work);
+    policy.set_mode(PermissionMode::ReadOnly);
+    for (tool, effect, touches) in [
+        ("bash", ToolEffect::Executes, command("ls")),
+        ("write", ToolEffect::Writes, ground.on("a")),
+        ("todo", ToolEffect::Nothing, Touches::default()),
+        ("read", ToolEffect::Reads, ground.on("src/secret")),
+    ] {
+        let decision = policy.decide(tool, effect, &touches, &ground.work);
+        assert_eq!(letter(&decision), 'd', "{tool}");
+    }
+}
+
+fn request(tool: &str, effect: ToolEffect, touches: &Touches) -> PermissionRequest {
+    PermissionRequest {
+        call: Arc::new(ToolCall {
+            id: "1".into(),
+            name: tool.into(),
+            arguments: serde_json::Map::new(),
+            thought_signature: None,
+            intent: None,
+        }),
+        effect,
+        paths: touches
+            .paths
+            .iter()
+            .filter_map(|path| resolve(path))
+            .collect(),
+        command: touches.command.clone(),
+        reason: String::new(),
+    }
+}
+
+#[test]
+fn always_is_about_calls_like_the_one_that_was_asked() {
+    let ground = ground();
+    let inside = |path: &str| ground.on(path);
+    let outside = |path: &str| Touches {
+        paths: vec![ground.other.join(path)],
+        command: None,
+    };
+    let (reads, writes, executes) = (ToolEffect::Reads, ToolEffect::Writes, ToolEffect::Executes);
+    /// The tool, its effect, what was asked about, and what is said about calls after that.
+    type Row<'a> = (&'a str, ToolEffect, Touches, Vec<(Touches, char)>);
+    let table: Vec<Row<'_>> = vec![
+        (
+            "bash",
+            executes,
+            command("cargo test --all"),
+            vec![
+                (command("cargo test"), 'r'),
+                (command("cargo test -p x && cargo test"), 'r'),
+                (command("cargo run"), 'a'),
+                (command("cargo test; rm x"), 'a'),
+                (command("cargo test > x"), 'a'),
+                (command("cargo tester"), 'a'),
+            ],
+        ),
+        (
+            "bash",
+            executes,
+            command("sudo ls"),
+            vec![(command("sudo ls"), 'r'), (command("sudo ls -l"), 'a')],
+        ),
+        (
+            "bash",
+            executes,
+            command("rm *.o && make"),
+            vec![
+                (command("rm *.o && make"), 'r'),
+                (command("rm -rf / .o && make"), 'a'),
+                (command("make"), 'a'),
+            ],
+        ),
+        (
+            "write",
+            writes,
+            inside("src/a"),
+            vec![
+                (inside("src/b/c"), 'r'),
+                (inside("x"), 'a'),
+                (inside("src/../x"), 'a'),
+            ],
+        ),
+        (
+            "read",
+            reads,
+            outside("a"),
+            vec![(outside("b"), 'r'), (outside("../x"), 'a')],
+        ),
+        // The folder of this path holds the working folder.
+        (
+            "read",
+            reads,
+            outside("../beside"),
+            vec![(outside("../beside"), 'r'), (outside("../x"), 'a')],
+        ),
+        (
+            "mcp",
+            executes,
+            Touches::default(),
+            vec![(Touches::default(), 'r'), (command("ls"), 'a')],
+        ),
+    ];
+    for (tool, effect, asked, then) in table {
+        let mut policy = Policy::new(PermissionMode::Ask, Vec::new());
+        let request = request(tool, effect, &asked);
+        for answer in [
+            PermissionAnswer::AllowOnce,
+            PermissionAnswer::RejectOnce,
+            PermissionAnswer::Cancelled,
+        ] {
+            policy.remember(&request, answer, &ground.work);
+            let decision = policy.decide(tool, effect, &asked, &ground.work);
+            assert_eq!(letter(&decision), 'a', "{tool} {asked:?}");
+        }
+        policy.remember(&request, PermissionAnswer::AllowAlways, &ground.work);
+        for (touches, expected) in then {
+            let decision = policy.decide(tool, effect, &touches, &ground.work);
+            assert_eq!(letter(&decision), expected, "{tool} {asked:?} {touches:?}");
+        }
+        let other = policy.decide("other", effect, &asked, &ground.work);
+        assert_eq!(letter(&other), 'a', "another tool");
+        policy.remember(&request, PermissionAnswer::RejectAlways, &ground.work);
+        let decision = policy.decide(tool, effect, &asked, &ground.work);
+        assert_eq!(letter(&decision), 'd', "rejection outweighs");
+    }
+}
+
+#[test]
+fn a_configured_denial_stands_whatever_was_answered() {
+    let ground = ground();
+    let rules = rules(
+        r#"{tool = "bash", command = "git push*", decision = "deny"},
+           {tool = "bash", command = "git *", decision = "ask"}"#,
+    );
+    let mut policy = Policy::new(PermissionMode::Ask, rules);
+    let asked = request("bash", ToolEffect::Executes, &command("git push"));
+    policy.remember(&asked, PermissionAnswer::AllowAlways, &ground.work);
+    let asked = request("bash", ToolEffect::Executes, &command("git log -1"));
+    policy.remember(&asked, PermissionAnswer::AllowAlways, &ground.work);
+    for (text, expected) in [
+        ("git push", 'd'),
+        ("git log -1", 'r'),
+        ("git log -1; git push", 'd'),
+    ] {
+        let decision = policy.decide("bash", ToolEffect::Executes, &command(text), &ground.work);
+        assert_eq!(letter(&decision), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_denial_says_what_by_what_and_what_instead() {
+    let ground = ground();
+    let policy = Policy::new(
+        PermissionMode::ReadOnly,
+        rules(r#"{tool = "bash", command = "rm *", decision = "deny"}"#),
+    );
+    let work = ground.work.display();
+    for (effect, tool, touches, expected) in [
+        (
+            ToolEffect::Executes,
+            "bash",
+            command("rm -rf x"),
+            "Permission denied: bash `rm -rf x` is forbidden by the rule { tool = \"bash\", \
+             command = \"rm *\", decision = \"deny\" }. Do not try to reach the same by other \
+             means. Go on without it, or tell the user what you need and why."
+                .to_owned(),
+        ),
+        (
+            ToolEffect::Writes,
+            "write",
+            ground.on("a"),
+            format!(
+                "Permission denied: write on {work}/a: this session is read-only and may not \
+                 change files. You can read files in {work}; describe to the user what you would \
+                 do beyond that."
+            ),
+        ),
+        (
+            ToolEffect::Reads,
+            "read",
+            ground.on("/etc/hosts"),
+            format!(
+                "Permission denied: read on /etc/hosts: /etc/hosts is outside the working folder, \
+                 and this session may only read inside it. You can read files in {work}; describe \
+                 to the user what you would do beyond that."
+            ),
+        ),
+    ] {
+        let decision = policy.decide(tool, effect, &touches, &ground.work);
+        assert_eq!(decision, Decision::Deny(expected));
+    }
+    let policy = Policy::new(PermissionMode::Ask, Vec::new());
+    let asked = policy.decide(
+        "write",
+        ToolEffect::Writes,
+        &ground.on("out/x"),
+        &ground.work,
+    );
+    let outside = ground.other.join("x");
+    assert_eq!(
+        asked,
+        Decision::Ask(format!(
+            "write touches {}, which is outside the working folder",
+            outside.display()
+        ))
+    );
+}

@@ -1,0 +1,87 @@
+//! What the policy says: to people why it asks, to the model why it may not.
+
+use super::location::Location;
+use super::rule::{Rule, Subject};
+use crate::tool::ToolEffect;
+
+/// A rule of the configuration forbids it.
+pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
+    format!(
+        "Permission denied: {} is forbidden by the rule {rule}. Do not try to reach the same by \
+         other means. Go on without it, or tell the user what you need and why.",
+        call(subject)
+    )
+}
+
+/// A person said never.
+pub(super) fn denied_before(subject: &Subject<'_>) -> String {
+    format!(
+        "Permission denied: the user rejected calls like {} for the rest of this session. Go on \
+         without it, or ask the user what to do instead.",
+        call(subject)
+    )
+}
+
+/// The session only reads.
+pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) -> String {
+    let why = match (subject.effect, location.outside()) {
+        (ToolEffect::Reads, Some(path)) => format!(
+            "{} is outside the working folder, and this session may only read inside it",
+            path.display()
+        ),
+        (ToolEffect::Writes, _) => "this session is read-only and may not change files".to_owned(),
+        (ToolEffect::Executes, _) => {
+            "this session is read-only and may not run commands".to_owned()
+        }
+        (ToolEffect::Reads | ToolEffect::Nothing, _) => {
+            "a rule wants it asked, and a read-only session asks nobody".to_owned()
+        }
+    };
+    format!(
+        "Permission denied: {}: {why}. You can read files in {}; describe to the user what you \
+         would do beyond that.",
+        call(subject),
+        subject.cwd.display()
+    )
+}
+
+/// A rule of the configuration wants it asked.
+pub(super) fn asked_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
+    format!("{} is to be asked by the rule {rule}", call(subject))
+}
+
+/// The mode wants it asked.
+pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> String {
+    if let Some(path) = location.outside() {
+        return format!(
+            "{} touches {}, which is outside the working folder",
+            subject.tool,
+            path.display()
+        );
+    }
+    let does = match subject.effect {
+        ToolEffect::Nothing => "touches nothing",
+        ToolEffect::Reads => "reads files",
+        ToolEffect::Writes => "changes files",
+        ToolEffect::Executes => "runs programs",
+    };
+    format!("{} {does}", call(subject))
+}
+
+/// The call in one line.
+fn call(subject: &Subject<'_>) -> String {
+    const MOST_CHARS: usize = 200;
+    if let Some(command) = subject.command {
+        let line: String = command.chars().take(MOST_CHARS).collect();
+        let dots = if line.len() < command.len() {
+            "…"
+        } else {
+            ""
+        };
+        return format!("{} `{line}{dots}`", subject.tool);
+    }
+    match subject.paths.first() {
+        Some(path) => format!("{} on {}", subject.tool, path.given.display()),
+        None => subject.tool.to_owned(),
+    }
+}

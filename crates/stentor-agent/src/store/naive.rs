@@ -1,0 +1,79 @@
+//! The plainest reader there is: everything in memory, front to back. What the real one finds by
+//! reading backwards must be the same. Tests and the fuzz target compare with it.
+
+use super::{Entry, EntryKind};
+
+/// What the plain reader found.
+#[derive(Debug, Default, PartialEq)]
+pub struct Plain {
+    pub context: Vec<Entry>,
+    pub leaf: Option<String>,
+    pub name: Option<String>,
+    pub model: Option<(String, String)>,
+    pub thinking_level: Option<String>,
+}
+
+/// Reads a version-3 session.
+pub fn read_plainly(bytes: &[u8]) -> Plain {
+    let solid = bytes.iter().rposition(|byte| *byte != 0);
+    let solid = solid.map_or(&[][..], |last| &bytes[..=last]);
+    let entries: Vec<Entry> = solid
+        .split(|byte| *byte == b'\n')
+        .filter_map(Entry::from_line)
+        .collect();
+    let path = path_to_last(&entries);
+    let mut plain = Plain {
+        leaf: path.last().map(|entry| entry.id.clone()),
+        ..Plain::default()
+    };
+    for entry in &entries {
+        if let Some(name) = entry.kind.session_name() {
+            plain.name = Some(name.to_owned());
+        }
+    }
+    for entry in &path {
+        if let Some(model) = entry.kind.model() {
+            plain.model = Some(model);
+        }
+        if let EntryKind::ThinkingLevelChange { thinking_level } = &entry.kind {
+            plain.thinking_level.clone_from(thinking_level);
+        }
+    }
+    plain.context = in_context(path);
+    plain
+}
+
+fn path_to_last(entries: &[Entry]) -> Vec<&Entry> {
+    let mut path = Vec::new();
+    let mut at = entries.len().checked_sub(1);
+    while let Some(index) = at {
+        let entry = &entries[index];
+        path.push(entry);
+        at = entry.parent_id.as_ref().and_then(|parent| {
+            entries[..index]
+                .iter()
+                .rposition(|earlier| earlier.id == *parent)
+        });
+    }
+    path.reverse();
+    path
+}
+
+fn in_context(path: Vec<&Entry>) -> Vec<Entry> {
+    let compaction = path.iter().enumerate().rev().find_map(|(at, entry)| {
+        let EntryKind::Compaction(compaction) = &entry.kind else {
+            return None;
+        };
+        Some((at, compaction.first_kept_entry_id.as_str()))
+    });
+    let start = match compaction {
+        None => 0,
+        Some((at, "")) => at,
+        Some((at, first_kept)) if path[at].id == first_kept => at,
+        Some((at, first_kept)) => path[..at]
+            .iter()
+            .rposition(|entry| entry.id == first_kept)
+            .unwrap_or(at),
+    };
+    path[start..].iter().map(|entry| (*entry).clone()).collect()
+}

@@ -1,0 +1,95 @@
+use std::fs;
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::*;
+use crate::store::{StoreError, create, find, list, list_all};
+
+fn touch(path: &Path, seconds: u64) {
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds))
+        .unwrap();
+}
+
+#[test]
+fn sessions_are_listed_newest_first_with_what_people_know_them_by() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut paths = Vec::new();
+    for (n, id) in ["first", "second"].into_iter().enumerate() {
+        let mut journal = create(dir.path(), header(id), &clock()).unwrap();
+        journal
+            .append(&user("a", None, &format!("hello {id}")))
+            .unwrap();
+        journal.append(&user("b", Some("a"), "more")).unwrap();
+        let name = EntryKind::SessionInfo {
+            name: format!("name of {id}"),
+        };
+        journal.append(&entry("c", Some("b"), name)).unwrap();
+        paths.push(journal.path().unwrap().to_path_buf());
+        touch(&paths[n], 100 + n as u64);
+    }
+    fs::write(dir.path().join("broken.jsonl"), "no session").unwrap();
+    touch(&dir.path().join("broken.jsonl"), 50);
+    fs::write(dir.path().join("notes.txt"), "not listed").unwrap();
+    let listed = list(&fs::canonicalize(dir.path()).unwrap());
+    assert_eq!(listed.len(), 3);
+    let newest = &listed[0];
+    assert_eq!(newest.path, paths[1]);
+    assert_eq!((newest.id.as_str(), newest.cwd.as_str()), ("second", "/w"));
+    assert_eq!(newest.name.as_deref(), Some("name of second"));
+    assert_eq!(newest.created, "2026-11-15T07:45:38.409Z");
+    assert_eq!(newest.modified_ms, 101_000);
+    assert_eq!(newest.first_message.as_deref(), Some("hello second"));
+    assert_eq!((newest.message_count, &newest.problem), (Some(2), &None));
+    assert_eq!(listed[1].id, "first");
+    assert_eq!(listed[2].id, "broken");
+    let problem = listed[2].problem.as_ref().unwrap();
+    assert!(problem.contains("not a session file"), "{problem}");
+    assert_eq!(list(&dir.path().join("nowhere")), []);
+}
+
+#[test]
+fn a_large_session_is_listed_with_the_name_at_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lines = vec![line(&user("a", None, "the first message"))];
+    for _ in 0..40 {
+        lines.push(line(&user("b", Some("a"), &"x".repeat(10_000))));
+    }
+    lines.push(
+        r#"{"type":"session_info","id":"n","parentId":"b","timestamp":"t","name":"late"}"#.into(),
+    );
+    session_file(dir.path(), &lines);
+    let listed = list(dir.path()).remove(0);
+    assert_eq!(listed.name.as_deref(), Some("late"));
+    assert_eq!(listed.first_message.as_deref(), Some("the first message"));
+    assert_eq!(listed.message_count, None);
+}
+
+#[test]
+fn a_session_is_found_by_id_by_unique_beginning_and_by_path() {
+    let root = tempfile::tempdir().unwrap();
+    let mut paths = Vec::new();
+    for (folder, id) in [
+        ("--a--", "0195aa"),
+        ("--b--", "0195bb"),
+        ("--b--", "0195bbcc"),
+    ] {
+        let journal = create(&root.path().join(folder), header(id), &clock()).unwrap();
+        paths.push(journal.path().unwrap().to_path_buf());
+    }
+    let root = fs::canonicalize(root.path()).unwrap();
+    assert_eq!(list_all(&root).len(), 3);
+    for (wanted, index) in [("0195aa", 0), ("0195a", 0), ("0195bb", 1), ("0195bbc", 2)] {
+        assert_eq!(find(&root, wanted).unwrap(), paths[index], "{wanted}");
+    }
+    let path = paths[0].to_str().unwrap();
+    assert_eq!(find(&root, path).unwrap(), paths[0]);
+    let ambiguous = find(&root, "0195").unwrap_err();
+    assert!(
+        matches!(&ambiguous, StoreError::Ambiguous { candidates, .. } if candidates.len() == 3),
+        "{ambiguous}"
+    );
+    for missing in ["", "zzz", "..", "../0195aa", "nothing.jsonl"] {
+        let error = find(&root, missing).unwrap_err();
+        assert!(matches!(error, StoreError::NotFound { .. }), "{missing:?}");
+    }
+}

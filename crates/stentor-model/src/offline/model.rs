@@ -1,0 +1,102 @@
+//! The guide as a model.
+
+use std::sync::Arc;
+
+use futures_util::stream;
+use stentor_agent::message::{ContentBlock, KnownBlock, KnownMessage, Message, UserContent};
+use stentor_agent::model::{InputKind, Model, ModelInfo, ModelRequest, ModelStream, Purpose};
+use stentor_agent::usage::Prices;
+
+use super::answer::{self, Answer};
+use super::{speech, summary};
+
+/// The provider of the guide.
+pub const PROVIDER: &str = "offline";
+
+/// The id of the guide.
+pub const MODEL: &str = "guide";
+
+/// The wire of the guide, which is none.
+pub const API: &str = "offline";
+
+/// The model that is used when no other can be.
+#[derive(Debug, Clone)]
+pub struct GuideModel {
+    info: Arc<ModelInfo>,
+}
+
+impl GuideModel {
+    /// The guide.
+    pub fn new() -> Self {
+        Self {
+            info: Arc::new(ModelInfo {
+                id: MODEL.to_owned(),
+                name: "Offline guide".to_owned(),
+                api: API.to_owned(),
+                provider: PROVIDER.to_owned(),
+                base_url: String::new(),
+                reasoning: true,
+                input: vec![InputKind::Text],
+                cost: Prices::default(),
+                context_window: 200_000,
+                max_tokens: 32_000,
+                thinking_levels: Vec::new(),
+            }),
+        }
+    }
+}
+
+impl Default for GuideModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Model for GuideModel {
+    fn info(&self) -> &Arc<ModelInfo> {
+        &self.info
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let answer = match request.purpose {
+            Purpose::Turn => answer::answer(&request),
+            Purpose::Compaction => Answer {
+                text: summary::summarise(&request.messages),
+                ..Answer::default()
+            },
+        };
+        let events = speech::events(answer, chars_of(&request));
+        Box::pin(stream::iter(events.into_iter().map(Ok)))
+    }
+}
+
+/// The length of a request, which stands for its tokens.
+fn chars_of(request: &ModelRequest) -> u64 {
+    let messages: usize = request.messages.iter().map(|one| message_bytes(one)).sum();
+    (request.system.len() + messages) as u64
+}
+
+fn message_bytes(message: &Message) -> usize {
+    match message {
+        Message::Known(KnownMessage::User(user)) => match &user.content {
+            UserContent::Text(text) => text.len(),
+            UserContent::Blocks(blocks) => blocks_bytes(blocks),
+        },
+        Message::Known(KnownMessage::Assistant(answer)) => blocks_bytes(&answer.content),
+        Message::Known(KnownMessage::ToolResult(result)) => blocks_bytes(&result.content),
+        Message::Known(_) | Message::Other(_) => 0,
+    }
+}
+
+fn blocks_bytes(blocks: &[ContentBlock]) -> usize {
+    let bytes = blocks.iter().map(|block| match block {
+        ContentBlock::Known(KnownBlock::Text(text)) => text.text.len(),
+        ContentBlock::Known(KnownBlock::Thinking(text)) => text.thinking.len(),
+        ContentBlock::Known(KnownBlock::ToolCall(call)) => {
+            let values = call.arguments.values().map(|value| value.to_string().len());
+            call.name.len() + values.sum::<usize>()
+        }
+        ContentBlock::Known(_) | ContentBlock::Other(_) => 0,
+    });
+    bytes.sum()
+}

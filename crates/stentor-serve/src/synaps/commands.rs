@@ -1,0 +1,346 @@
+//! The commands (sections 6, 8 and 12).
+
+use serde_json::{Map, Value, json};
+use stentor_agent::message::ContentBlock;
+use stentor_agent::session::SessionError;
+use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYTES, TOO_LONG};
+use tokio::time::Instant;
+
+use super::child::{Child, model_of, name_of};
+use super::turn::{Turn, turn_usage};
+use super::{attachments, events, history};
+use crate::input::Input;
+
+/// Whether the child goes on.
+pub(super) enum Next {
+    GoOn,
+    Shutdown,
+}
+
+impl Child {
+    /// Handles one line.
+    pub async fn handle(&mut self, line: Input) -> Next {
+        match line {
+            Input::Line(line) if line.trim().is_empty() => {}
+            Input::Line(line) => match synaps::parse(&line) {
+                Ok(Command::Shutdown) => return Next::Shutdown,
+                Ok(command) => self.command(command).await,
+                Err(error) => self.error(error.id, &error.message).await,
+            },
+            Input::TooLong => self.error(None, TOO_LONG).await,
+            Input::InvalidUtf8 => self.error(None, "frame is not valid UTF-8").await,
+        }
+        Next::GoOn
+    }
+
+    async fn command(&mut self, command: Command) {
+        match command {
+            Command::Prompt {
+                id,
+                message,
+                attachments,
+            } => {
+                self.prompt("prompt", id, message, attachments).await;
+            }
+            Command::FollowUp { id, message } => {
+                self.prompt("follow_up", id, message, Vec::new()).await;
+            }
+            Command::Abort { id } => self.abort(id),
+            Command::Compact { id } => self.compact(id).await,
+            Command::NewSession { id } => self.new_session(id).await,
+            Command::GetMessages { id } => match self.session.messages().await {
+                Ok(messages) => {
+                    let body = json!({ "ok": true, "messages": history::render(&messages) });
+                    self.respond(id, "get_messages", body).await;
+                }
+                Err(error) => self.error(Some(id), &error.to_string()).await,
+            },
+            Command::SetModel { id, model } => self.set_model(id, &model).await,
+            Command::GetAvailableModels { id } => {
+                let models: Vec<Value> = self
+                    .agent
+                    .models()
+                    .available()
+                    .iter()
+                    .map(|info| {
+                        json!({ "provider": info.provider, "model_id": info.id, "model_name": info.name })
+                    })
+                    .collect();
+                self.respond(
+                    id,
+                    "get_available_models",
+                    json!({ "ok": true, "models": models }),
+                )
+                .await;
+            }
+            Command::GetSessionStats { id } => self.stats(id).await,
+            Command::GetState { id } => match self.session.state().await {
+                Ok(state) => {
+                    let body = json!({
+                        "ok": true,
+                        "streaming": state.is_running && self.turn.is_some(),
+                        "model": state.model.map_or_else(String::new, |info| name_of(&info)),
+                        "session_id": &*state.id,
+                        "message_count": state.message_count,
+                    });
+                    self.respond(id, "get_state", body).await;
+                }
+                Err(error) => self.error(Some(id), &error.to_string()).await,
+            },
+            Command::ToolsList { id } => {
+                let tools = match self.agent.options(&self.options.cwd) {
+                    Ok(options) => tools_list(options.tools.iter().map(|tool| tool.spec())),
+                    Err(error) => return self.error(id, &error.to_string()).await,
+                };
+                let body = json!({ "ok": true, "tools": tools });
+                self.respond(id.unwrap_or_default(), "tools_list", body)
+                    .await;
+            }
+            // Taken by the caller.
+            Command::Shutdown => {}
+        }
+    }
+
+    async fn prompt(
+        &mut self,
+        command: &'static str,
+        id: String,
+        message: String,
+        files: Vec<Attachment>,
+    ) {
+        if message.trim().is_empty() && files.is_empty() {
+            return self.nothing_to_do(command, id).await;
+        }
+        let model = self
+            .session
+            .state()
+            .await
+            .ok()
+            .and_then(|state| state.model);
+        let content = match blocks(message, files, model.as_deref()).await {
+            Ok(content) => content,
+            Err(why) => return self.error(Some(id), &why).await,
+        };
+        match self.session.prompt(content).await {
+            Ok(accepted) => {
+                self.turns += 1;
+                self.turn.begin(Turn {
+                    id,
+                    command,
+                    model: model_of(&self.session).await,
+                    started: Instant::now(),
+                    number: self.turns,
+                    usage: stentor_agent::usage::Usage::default(),
+                    outcome: None,
+                });
+                // The run begins here, when everybody knows whose it is.
+                drop(accepted);
+            }
+            Err(SessionError::Busy) => self.error(Some(id), BUSY).await,
+            Err(error) => self.refused(command, id, &error).await,
+        }
+    }
+
+    /// A prompt that says nothing ends at once, without a model (section 8.1).
+    async fn nothing_to_do(&self, command: &'static str, id: String) {
+        if self.turn.is_some() {
+            return self.error(Some(id), BUSY).await;
+        }
+        let mut frames = Vec::new();
+        let usage = turn_usage(&stentor_agent::usage::Usage::default(), None);
+        events::write(&mut frames, &Event::AgentEnd { usage });
+        response(&mut frames, id, command, json!({ "ok": true }));
+        self.send(frames).await;
+    }
+
+    /// A prompt that cannot reach a model is a turn that failed (section 9.4).
+    async fn refused(&self, command: &'static str, id: String, error: &SessionError) {
+        let message = error.to_string();
+        let mut frames = Vec::new();
+        events::write(
+            &mut frames,
+            &Event::Error {
+                id: Some(id.clone()),
+                message: message.clone(),
+            },
+        );
+        let usage = turn_usage(&stentor_agent::usage::Usage::default(), None);
+        events::write(&mut frames, &Event::AgentEnd { usage });
+        response(
+            &mut frames,
+            id,
+            command,
+            json!({ "ok": false, "error": message }),
+        );
+        self.send(frames).await;
+    }
+
+    /// Stopping takes a moment; the loop goes on reading meanwhile.
+    fn abort(&self, id: String) {
+        let (session, answers) = (self.session.clone(), self.answers.clone());
+        tokio::spawn(async move {
+            session.abort().await.ok();
+            let mut frames = Vec::new();
+            response(&mut frames, id, "abort", json!({ "ok": true }));
+            answers.send(session.seq(), frames).await.ok();
+        });
+    }
+
+    async fn compact(&self, id: String) {
+        let state = match self.session.state().await {
+            Ok(state) => state,
+            Err(error) => return self.error(Some(id), &error.to_string()).await,
+        };
+        if state.is_running {
+            return self.error(Some(id), BUSY).await;
+        }
+        if state.message_count == 0 {
+            return self
+                .respond(id, "compact", json!({ "ok": true, "summary": "" }))
+                .await;
+        }
+        let (session, answers) = (self.session.clone(), self.answers.clone());
+        tokio::spawn(async move {
+            let mut frames = Vec::new();
+            match session.compact(None).await {
+                Ok(result) => {
+                    let body = json!({ "ok": true, "summary": result.summary });
+                    response(&mut frames, id, "compact", body);
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    events::write(
+                        &mut frames,
+                        &Event::Error {
+                            id: Some(id),
+                            message,
+                        },
+                    );
+                }
+            }
+            answers.send(session.seq(), frames).await.ok();
+        });
+    }
+
+    async fn new_session(&mut self, id: String) {
+        let running = self
+            .session
+            .state()
+            .await
+            .is_ok_and(|state| state.is_running);
+        if running {
+            return self.error(Some(id), BUSY).await;
+        }
+        match self.renew().await {
+            Ok(session_id) => {
+                let body = json!({ "ok": true, "session_id": session_id });
+                self.respond(id, "new_session", body).await;
+            }
+            Err(why) => self.error(Some(id), &why).await,
+        }
+    }
+
+    async fn set_model(&self, id: String, name: &str) {
+        let Some(info) = self.agent.models().resolve(name) else {
+            let text = format!("unknown model `{name}`: see get_available_models");
+            return self.error(Some(id), &text).await;
+        };
+        match self.session.set_model(&info.provider, &info.id).await {
+            Ok(choice) => {
+                let body = json!({ "ok": true, "model": name_of(&choice.model) });
+                self.respond(id, "set_model", body).await;
+            }
+            Err(error) => self.error(Some(id), &error.to_string()).await,
+        }
+    }
+
+    async fn stats(&self, id: String) {
+        let (stats, model) = (self.session.stats().await, model_of(&self.session).await);
+        match stats {
+            Ok(stats) => {
+                let usage = stats.total_usage;
+                let body = json!({
+                    "ok": true,
+                    "input_tokens": usage.input,
+                    "output_tokens": usage.output,
+                    "cache_read_input_tokens": usage.cache_read,
+                    "cache_creation_input_tokens": usage.cache_write,
+                    "cost": usage.cost.total,
+                    "message_count": stats.total_messages,
+                    "model": model,
+                    "session_id": &*stats.id,
+                });
+                self.respond(id, "get_session_stats", body).await;
+            }
+            Err(error) => self.error(Some(id), &error.to_string()).await,
+        }
+    }
+
+    async fn respond(&self, id: String, command: &str, body: Value) {
+        let mut frames = Vec::new();
+        response(&mut frames, id, command, body);
+        self.send(frames).await;
+    }
+
+    async fn error(&self, id: Option<String>, message: &str) {
+        let mut frames = Vec::new();
+        events::write(
+            &mut frames,
+            &Event::Error {
+                id,
+                message: message.to_owned(),
+            },
+        );
+        self.send(frames).await;
+    }
+
+    /// Writes after everything that has happened. A closed pipe is noticed by the loop.
+    async fn send(&self, frames: Vec<u8>) {
+        self.answers.send(self.session.seq(), frames).await.ok();
+    }
+}
+
+/// The tools as parents and the probe on the command line see them (section 8.1).
+pub fn tools_list<'a>(
+    specs: impl Iterator<Item = &'a stentor_agent::tool::ToolSpec>,
+) -> Vec<Value> {
+    specs
+        .map(|spec| {
+            json!({
+                "name": spec.name,
+                "description": spec.description,
+                "input_schema": spec.parameters,
+                "inputSchema": spec.parameters,
+            })
+        })
+        .collect()
+}
+
+fn response(frames: &mut Vec<u8>, id: String, command: &str, body: Value) {
+    let body = match body {
+        Value::Object(body) => synaps::fit(body, MAX_FRAME_BYTES),
+        _ => Map::new(),
+    };
+    events::write(
+        frames,
+        &Event::Response {
+            id,
+            command: command.to_owned(),
+            body,
+        },
+    );
+}
+
+async fn blocks(
+    message: String,
+    files: Vec<Attachment>,
+    model: Option<&stentor_agent::model::ModelInfo>,
+) -> Result<Vec<ContentBlock>, String> {
+    if files.is_empty() {
+        return Ok(vec![ContentBlock::text(message)]);
+    }
+    let inputs = model.map(|info| info.input.clone()).unwrap_or_default();
+    tokio::task::spawn_blocking(move || attachments::read(message, &files, &inputs))
+        .await
+        .unwrap_or_else(|_| Err("the attachments could not be read".to_owned()))
+}

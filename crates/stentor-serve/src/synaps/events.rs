@@ -1,0 +1,195 @@
+//! The way out: what happens in the session, in the words of the wire.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use stentor_agent::event::{Event, EventKind};
+use stentor_agent::live::{LiveBlock, LiveBlockKind};
+use stentor_agent::message::{ToolCall, text_of};
+use stentor_agent::tool::ToolOutput;
+use stentor_wire::synaps::{self, AssistantEvent, MAX_FRAME_BYTES, ascii, truncated};
+
+use super::closing;
+use super::limits;
+use super::turn::CurrentTurn;
+use crate::pump::EventEncoder;
+
+/// Writes the frames of a session's events.
+pub(super) struct Encoder {
+    pub turn: CurrentTurn,
+}
+
+impl EventEncoder for Encoder {
+    fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        match &event.kind {
+            EventKind::BlockStarted { block, .. } => {
+                if let LiveBlockKind::ToolCall { id, name } = &block.kind {
+                    let (tool_id, tool_name) = (id.clone(), name.clone());
+                    update(frames, AssistantEvent::ToolCallStart { tool_id, tool_name });
+                }
+            }
+            EventKind::BlockDelta { block, range, .. } => delta(frames, block, range.clone()),
+            EventKind::BlockEnded { call, .. } => {
+                if let Some(call) = call {
+                    input(frames, call);
+                }
+            }
+            EventKind::ToolEnded { call, output, .. } => result(frames, call, output),
+            EventKind::RunEnded(end) => {
+                self.turn.consumed(&end.usage);
+                self.turn.ended_with(&end.outcome);
+            }
+            EventKind::Settled { .. } => {
+                if let Some(turn) = self.turn.end() {
+                    closing::write_end(frames, turn);
+                }
+            }
+            EventKind::SubagentStarted(agent) => write(
+                frames,
+                &synaps::Event::SubagentStart {
+                    subagent_id: agent.id,
+                    agent_name: agent.name.clone(),
+                    task_preview: preview(&agent.task, limits::TASK_PREVIEW_CHARS),
+                },
+            ),
+            EventKind::SubagentProgress { agent, status } => write(
+                frames,
+                &synaps::Event::SubagentUpdate {
+                    subagent_id: agent.id,
+                    agent_name: agent.name.clone(),
+                    status: preview(status, limits::RESULT_PREVIEW_CHARS),
+                },
+            ),
+            EventKind::SubagentEnded { agent, end } => {
+                self.turn.consumed(&end.usage);
+                let said = preview(&end.result, limits::RESULT_PREVIEW_CHARS);
+                let result_preview = if end.failed {
+                    format!("ERROR: {said}")
+                } else {
+                    said
+                };
+                write(
+                    frames,
+                    &synaps::Event::SubagentDone {
+                        subagent_id: agent.id,
+                        agent_name: agent.name.clone(),
+                        result_preview,
+                        duration_secs: end.duration_ms as f64 / 1000.0,
+                    },
+                );
+            }
+            // The protocol has no words for these. A background problem above all must never
+            // become an `error` frame: a parent that cannot attribute one gives up (16.3).
+            EventKind::RunStarted
+            | EventKind::TurnStarted
+            | EventKind::TurnEnded { .. }
+            | EventKind::MessageStarted { .. }
+            | EventKind::AnswerStarted(_)
+            | EventKind::MessageEnded { .. }
+            | EventKind::ToolStarted { .. }
+            | EventKind::ToolProgress { .. }
+            | EventKind::QueueChanged(_)
+            | EventKind::StateChanged(_)
+            | EventKind::EntryAppended { .. }
+            | EventKind::CompactionStarted { .. }
+            | EventKind::CompactionEnded(_)
+            | EventKind::RetryStarted { .. }
+            | EventKind::RetryEnded { .. }
+            | EventKind::PlanChanged(_)
+            | EventKind::BashOutput { .. }
+            | EventKind::PermissionAsked { .. }
+            | EventKind::PermissionAnswered { .. }
+            | EventKind::Notice { .. }
+            | EventKind::DialogAsked { .. }
+            | EventKind::DialogClosed { .. }
+            | EventKind::Status { .. }
+            | EventKind::Widget { .. }
+            | EventKind::Title(_)
+            | EventKind::EditorText(_)
+            | EventKind::CommandsChanged(_)
+            | EventKind::RulesTriggered(_)
+            | EventKind::PlanReminder { .. }
+            | EventKind::ExtensionFailed { .. } => {}
+        }
+    }
+}
+
+/// Appends one frame.
+pub(super) fn write(frames: &mut Vec<u8>, event: &synaps::Event) {
+    if let Err(error) = ascii::write_line(frames, event) {
+        tracing::error!(%error, "a frame could not be written");
+    }
+}
+
+fn update(frames: &mut Vec<u8>, event: AssistantEvent) {
+    write(frames, &synaps::Event::MessageUpdate { event });
+}
+
+/// The hot path: written straight into the buffer, in pieces that fit a frame.
+fn delta(frames: &mut Vec<u8>, block: &Arc<LiveBlock>, range: Range<usize>) {
+    let kind = match &block.kind {
+        LiveBlockKind::Text => "text_delta",
+        LiveBlockKind::Thinking => "thinking_delta",
+        LiveBlockKind::ToolCall { .. } => "toolcall_input_delta",
+        LiveBlockKind::Redacted => return,
+    };
+    block.with(range, |text| {
+        for piece in pieces(text) {
+            frames.extend_from_slice(b"{\"type\":\"message_update\",\"event\":{\"type\":\"");
+            frames.extend_from_slice(kind.as_bytes());
+            frames.extend_from_slice(b"\",");
+            if let LiveBlockKind::ToolCall { id, .. } = &block.kind {
+                frames.extend_from_slice(b"\"tool_id\":\"");
+                ascii::escape_into(frames, id);
+                frames.extend_from_slice(b"\",");
+            }
+            frames.extend_from_slice(b"\"delta\":\"");
+            ascii::escape_into(frames, piece);
+            frames.extend_from_slice(b"\"}}\n");
+        }
+    });
+}
+
+/// `text` in pieces of at most so many bytes that each fits a frame.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.floor_char_boundary(limits::DELTA_CHARS.min(rest.len()));
+        let (piece, later) = rest.split_at(end);
+        rest = later;
+        Some(piece)
+    })
+}
+
+fn input(frames: &mut Vec<u8>, call: &ToolCall) {
+    let input = synaps::fit(
+        call.arguments.clone(),
+        MAX_FRAME_BYTES - limits::DELTA_CHARS,
+    );
+    let tool_id = call.id.clone();
+    update(
+        frames,
+        AssistantEvent::ToolCallInput {
+            tool_id,
+            input: input.into(),
+        },
+    );
+}
+
+fn result(frames: &mut Vec<u8>, call: &ToolCall, output: &ToolOutput) {
+    let result = truncated(&text_of(&output.content, "\n"), limits::RESULT_BYTES);
+    update(
+        frames,
+        AssistantEvent::ToolCallResult {
+            tool_id: call.id.clone(),
+            result,
+        },
+    );
+}
+
+fn preview(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}

@@ -1,0 +1,139 @@
+//! `stentor -p`: one prompt, one answer.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+
+use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::event::EventKind;
+use stentor_agent::hub::Subscription;
+use stentor_agent::message::ContentBlock;
+use stentor_agent::session::Session;
+use stentor_serve::signals::EndSignals;
+
+use crate::args::SessionArgs;
+use crate::print::{PrintOptions, Printer};
+
+/// A prompt is typed or generated, never this long.
+const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What one prompt needs.
+pub struct Ask<'a> {
+    pub agent: &'a Agent,
+    pub cwd: &'a Path,
+    pub prompt: String,
+    pub session: &'a SessionArgs,
+    /// The model was asked for, so a resumed session takes it instead of its own.
+    pub model_asked_for: bool,
+    pub print: PrintOptions,
+}
+
+/// The text of the prompt: what was given, or what stdin says, or both.
+pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<String, String> {
+    if given != "-" && !add_stdin {
+        return Ok(given.to_owned());
+    }
+    if stdin.is_terminal() && given == "-" {
+        return Err("no prompt: give one with -p \"...\", or pipe it in".to_owned());
+    }
+    let mut bytes = Vec::new();
+    stdin
+        .take(LONGEST_PROMPT_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot read the prompt from stdin: {error}"))?;
+    if bytes.len() as u64 > LONGEST_PROMPT_BYTES {
+        return Err(format!(
+            "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
+        ));
+    }
+    let piped = String::from_utf8_lossy(&bytes);
+    let text = match given {
+        "-" => piped.into_owned(),
+        given => format!("{given}\n\n{piped}"),
+    };
+    match text.trim() {
+        "" => Err("the prompt is empty".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+impl Ask<'_> {
+    /// Asks and prints until nothing follows any more. Returns the exit status.
+    pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, String> {
+        let session = self.open_session()?;
+        let told = session.set_can_ask(false).await;
+        told.map_err(|error| error.to_string())?;
+        let events = session.subscribe();
+        let signals =
+            EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+        let blocks = vec![ContentBlock::text(self.prompt.clone())];
+        let accepted = session.prompt(blocks).await;
+        drop(accepted.map_err(|error| error.to_string())?);
+        let ending = follow(&session, events, signals, self.print, out, err).await;
+        session.close().await;
+        match ending {
+            Ok(status) => Ok(status),
+            // Whoever reads has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+            Err(error) => Err(format!("cannot print the answer: {error}")),
+        }
+    }
+
+    fn open_session(&self) -> Result<Session, String> {
+        let mut options = self.agent.options(self.cwd).map_err(|e| e.to_string())?;
+        let file = match (&self.session.resume, self.session.continue_last) {
+            (Some(wanted), _) => Some(self.agent.find(wanted).map_err(|e| e.to_string())?),
+            (None, true) => {
+                let last = self.agent.list(Some(self.cwd)).into_iter();
+                let mut usable = last.filter(|session| session.problem.is_none());
+                let found = usable.next().map(|session| session.path);
+                Some(found.ok_or("there is no session of this folder to go on with")?)
+            }
+            (None, false) => None,
+        };
+        let session = match file {
+            None => self.agent.start_with(options, NewSession::default()),
+            Some(file) => {
+                if !self.model_asked_for {
+                    options.model = None;
+                }
+                self.agent.resume(&file, options)
+            }
+        };
+        session.map_err(|error| error.to_string())
+    }
+}
+
+/// Prints events until the session is settled. A signal stops the run, a second one the program.
+async fn follow(
+    session: &Session,
+    mut events: Subscription,
+    mut signals: EndSignals,
+    print: PrintOptions,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> io::Result<u8> {
+    let mut printer = Printer::new(print);
+    let mut stopped = None;
+    loop {
+        tokio::select! {
+            event = events.next() => {
+                let Some(event) = event else { break };
+                printer.on_event(&event, out, err)?;
+                if let EventKind::Settled { .. } = event.kind {
+                    break;
+                }
+            }
+            signal = signals.next() => {
+                if stopped.is_some() {
+                    break;
+                }
+                stopped = Some(signal);
+                let session = session.clone();
+                tokio::spawn(async move { session.abort().await });
+            }
+        }
+    }
+    let status = printer.exit_code();
+    Ok(stopped.map_or(status, |signal| signal.exit_code()))
+}

@@ -1,0 +1,54 @@
+//! The layer that environment variables make: every key has one.
+
+use std::path::Path;
+
+use super::error::{ConfigError, Problem};
+use super::keys::{KEYS, Layer, variable};
+use super::locate::Lookup;
+use super::source::Source;
+use super::value::{Input, Raw};
+
+/// Reads `STENTOR_…`. An empty variable counts as not set.
+pub fn read_environment(
+    env: Lookup<'_>,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> Result<Layer, Vec<ConfigError>> {
+    let mut layer = Layer::default();
+    let mut errors = Vec::new();
+    for key in KEYS {
+        let name = variable(key.name);
+        let Some(value) = env(&name).filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        let source = Source::Environment(name);
+        let set = match value.to_str() {
+            Some(text) => layer.set(
+                key.name,
+                &Input {
+                    raw: Raw::Text(text),
+                    source: source.clone(),
+                    base: cwd,
+                    home,
+                },
+            ),
+            None => Some(Err(Problem {
+                found: "not UTF-8".to_owned(),
+                expected: "UTF-8 text".to_owned(),
+                suggestion: None,
+            })),
+        };
+        if let Some(Err(problem)) = set {
+            errors.push(ConfigError::BadValue {
+                at: source,
+                key: key.name.to_owned(),
+                problem,
+            });
+        }
+    }
+    if errors.is_empty() {
+        Ok(layer)
+    } else {
+        Err(errors)
+    }
+}

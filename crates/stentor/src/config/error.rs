@@ -1,0 +1,92 @@
+//! What can be wrong with the configuration, told so that a person can put it right.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::source::{Location, Source};
+
+/// Everything that is wrong, in the order it was found. Never empty.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", lines(.0))]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+/// One thing that is wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{}: cannot be read: {error}", path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error("{}: is larger than {limit_bytes} bytes, that is no configuration", path.display())]
+    TooLarge { path: PathBuf, limit_bytes: u64 },
+    #[error("{}: is not UTF-8 (byte {offset})", path.display())]
+    NotUtf8 { path: PathBuf, offset: usize },
+    #[error("{at}: {message}")]
+    Syntax { at: Location, message: String },
+    #[error("{at}: unknown key `{key}`{}", did_you_mean(.suggestion))]
+    UnknownKey {
+        at: Location,
+        key: String,
+        suggestion: Option<String>,
+    },
+    #[error("{}: {message}", place(.at))]
+    BadRule { at: Source, message: String },
+    #[error("{}: `{key}` {problem}", place(.at))]
+    BadValue {
+        at: Source,
+        key: String,
+        problem: Problem,
+    },
+}
+
+/// What is wrong with a value: what it is, what is expected, and perhaps what was meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub found: String,
+    pub expected: String,
+    pub suggestion: Option<String>,
+}
+
+/// Something that was left out of account, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub at: Location,
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "is {}, expected {}{}",
+            self.found,
+            self.expected,
+            did_you_mean(&self.suggestion)
+        )
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
+}
+
+fn did_you_mean(suggestion: &Option<String>) -> String {
+    match suggestion {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None => String::new(),
+    }
+}
+
+/// An error points at the column, too, where `Source` shows only the line.
+fn place(source: &Source) -> String {
+    match source {
+        Source::File(at) => at.to_string(),
+        Source::Default | Source::Environment(_) | Source::Flag(_) => source.to_string(),
+    }
+}
+
+fn lines(errors: &[ConfigError]) -> String {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.join("\n")
+}

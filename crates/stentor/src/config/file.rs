@@ -1,0 +1,288 @@
+//! One configuration file: its text in, what it says out, every wrong key and value with its place.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stentor_agent::policy::Rule;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Problem};
+use super::keys::{KEYS, Layer};
+use super::rules::read_rules;
+use super::source::{Location, Scope, Source, Sourced};
+use super::suggest::nearest;
+use super::value::{Input, Raw};
+
+/// What a file says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FileContent {
+    pub layer: Layer,
+    /// In the order they are written.
+    pub permissions: Vec<Sourced<Rule>>,
+    pub providers: Vec<RawTable>,
+    pub models: Vec<RawTable>,
+}
+
+/// A table that is not interpreted here but handed on: `[providers.NAME]` or `[models.NAME]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawTable {
+    pub name: String,
+    pub table: toml::Table,
+    pub at: Location,
+}
+
+/// Which file is read, and what its relative paths and `~` mean.
+#[derive(Debug, Clone)]
+pub struct FilePlace<'a> {
+    pub path: Arc<Path>,
+    pub scope: Scope,
+    pub base: &'a Path,
+    pub home: Option<&'a Path>,
+}
+
+/// Sections whose tables are handed on as they are.
+const RAW_SECTIONS: [&str; 2] = ["providers", "models"];
+const RULES: &str = "permissions";
+/// A configuration is written by hand; a larger file is a mistake, or an attempt on our memory.
+const LARGEST_BYTES: u64 = 1024 * 1024;
+
+/// Reads a file. A file that does not exist says nothing.
+pub fn read_file(place: &FilePlace<'_>) -> Result<FileContent, Vec<ConfigError>> {
+    match text_of(&place.path) {
+        Ok(Some(text)) => parse(&text, place),
+        Ok(None) => Ok(FileContent::default()),
+        Err(errors) => Err(errors),
+    }
+}
+
+/// Reads the text of a file.
+pub fn parse(text: &str, place: &FilePlace<'_>) -> Result<FileContent, Vec<ConfigError>> {
+    let document = match DeTable::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            return Err(vec![ConfigError::Syntax {
+                at: place.at(text, error.span().map_or(0, |span| span.start)),
+                message: error.message().trim_end().replace('\n', ", "),
+            }]);
+        }
+    };
+    let mut reader = Reader {
+        text,
+        place,
+        content: FileContent::default(),
+        errors: Vec::new(),
+    };
+    reader.document(document.get_ref());
+    if reader.errors.is_empty() {
+        Ok(reader.content)
+    } else {
+        Err(reader.errors)
+    }
+}
+
+impl FilePlace<'_> {
+    /// The place of a byte of the file's text.
+    pub fn at(&self, text: &str, offset: usize) -> Location {
+        Location::in_text(&self.path, self.scope, text, offset)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    place: &'a FilePlace<'a>,
+    content: FileContent,
+    errors: Vec<ConfigError>,
+}
+
+impl<'a> Reader<'a> {
+    fn document(&mut self, document: &DeTable<'_>) {
+        for (key, value) in in_order(document) {
+            let name = key.get_ref().as_ref();
+            if name == RULES {
+                self.rules(value);
+            } else if RAW_SECTIONS.contains(&name) {
+                self.raw_section(name, value);
+            } else if is_section(name) {
+                self.section(name, value);
+            } else {
+                self.setting(name, key, value);
+            }
+        }
+    }
+
+    fn section(&mut self, section: &str, value: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong(section, value, &format!("a table, as in [{section}]"));
+        };
+        for (key, value) in in_order(table) {
+            self.setting(&format!("{section}.{}", key.get_ref()), key, value);
+        }
+    }
+
+    fn setting(&mut self, name: &str, key: &Spanned<impl Sized>, value: &Spanned<DeValue<'_>>) {
+        let input = self.input(value);
+        match self.content.layer.set(name, &input) {
+            Some(Ok(())) => {}
+            Some(Err(problem)) => self.bad(input.source, name, problem),
+            None => self.errors.push(ConfigError::UnknownKey {
+                at: self.place.at(self.text, key.span().start),
+                key: name.to_owned(),
+                suggestion: suggestion(name),
+            }),
+        }
+    }
+
+    fn rules(&mut self, value: &Spanned<DeValue<'_>>) {
+        let read = read_rules(
+            value,
+            |value| self.input(value),
+            |offset| self.place.at(self.text, offset),
+        );
+        self.content.permissions = read.rules;
+        self.errors.extend(read.errors);
+    }
+
+    fn raw_section(&mut self, section: &str, value: &Spanned<DeValue<'_>>) {
+        let expected = format!("tables, as in [{section}.NAME]");
+        let DeValue::Table(tables) = value.get_ref() else {
+            return self.wrong(section, value, &expected);
+        };
+        for (key, value) in in_order(tables) {
+            let name = key.get_ref().as_ref();
+            match raw_table(self.text, section, name) {
+                Some(table) => {
+                    let raw = RawTable {
+                        name: name.to_owned(),
+                        table,
+                        at: self.place.at(self.text, key.span().start),
+                    };
+                    if section == "providers" {
+                        self.content.providers.push(raw);
+                    } else {
+                        self.content.models.push(raw);
+                    }
+                }
+                None => self.wrong(&format!("{section}.{name}"), value, "a table"),
+            }
+        }
+    }
+
+    fn wrong(&mut self, name: &str, value: &Spanned<DeValue<'_>>, expected: &str) {
+        let input = self.input(value);
+        let problem = input.problem(expected);
+        self.bad(input.source, name, problem);
+    }
+
+    fn input<'v>(&self, value: &'v Spanned<DeValue<'v>>) -> Input<'v>
+    where
+        'a: 'v,
+    {
+        Input {
+            raw: Raw::Toml(value.get_ref()),
+            source: Source::File(self.place.at(self.text, value.span().start)),
+            base: self.place.base,
+            home: self.place.home,
+        }
+    }
+
+    fn bad(&mut self, at: Source, key: &str, problem: Problem) {
+        self.errors.push(ConfigError::BadValue {
+            at,
+            key: key.to_owned(),
+            problem,
+        });
+    }
+}
+
+/// A table's entries as they are written, whatever order the table keeps them in.
+pub(super) fn in_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(
+    &'t Spanned<std::borrow::Cow<'i, str>>,
+    &'t Spanned<DeValue<'i>>,
+)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+fn is_section(name: &str) -> bool {
+    KEYS.iter()
+        .filter_map(|key| key.name.split_once('.'))
+        .any(|(section, _)| section == name)
+}
+
+/// The nearest key. Somebody may have the name right and the section wrong.
+fn suggestion(name: &str) -> Option<String> {
+    let names = KEYS.iter().map(|key| key.name);
+    let sections = KEYS
+        .iter()
+        .filter_map(|key| key.name.split_once('.'))
+        .map(|(section, _)| section);
+    let whole = names.chain(sections).chain(RAW_SECTIONS).chain([RULES]);
+    if let Some(found) = nearest(name, whole) {
+        return Some(found.to_owned());
+    }
+    let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let word = name.rsplit('.').next().unwrap_or(name);
+    let found = nearest(word, KEYS.iter().map(|key| last(key.name)))?;
+    let key = KEYS.iter().find(|key| last(key.name) == found)?;
+    Some(key.name.to_owned())
+}
+
+/// The same table without spans, which is what others want.
+fn raw_table(text: &str, section: &str, name: &str) -> Option<toml::Table> {
+    let mut document: toml::Table = text.parse().ok()?;
+    let toml::Value::Table(tables) = document.get_mut(section)? else {
+        return None;
+    };
+    match tables.remove(name)? {
+        toml::Value::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn text_of(path: &Path) -> Result<Option<String>, Vec<ConfigError>> {
+    let unreadable = |error: io::Error| {
+        vec![ConfigError::Unreadable {
+            path: PathBuf::from(path),
+            error,
+        }]
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(LARGEST_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST_BYTES {
+        return Err(vec![ConfigError::TooLarge {
+            path: path.to_owned(),
+            limit_bytes: LARGEST_BYTES,
+        }]);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(vec![ConfigError::NotUtf8 {
+            path: path.to_owned(),
+            offset: error.utf8_error().valid_up_to(),
+        }]),
+    }
+}
+
+/// No such file, or a part of its path is a file itself.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests;

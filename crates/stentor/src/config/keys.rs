@@ -1,0 +1,150 @@
+//! The keys: every setting's name, type, default and one line of explanation, in one table.
+
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+use stentor_agent::event::{InterruptMode, QueueMode};
+use stentor_agent::model::ThinkingLevel;
+use stentor_agent::permission::PermissionMode;
+
+use super::error::Problem;
+use super::source::Sourced;
+use super::value::{Folders, Input, Name, Setting};
+
+/// What is known about a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// As it is written in a file, the section before a dot.
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+/// A setting as `stentor config` shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    pub key: Key,
+    /// Absent when nobody set it and there is no default.
+    pub value: Option<Sourced<Json>>,
+}
+
+/// One table, from which the layers, the settings and everything said about them are made.
+macro_rules! settings {
+    (
+        optional { $( $oname:literal $ofield:ident : $otype:ty , $oabout:literal ; )* }
+        defaulted { $( $dname:literal $dfield:ident : $dtype:ty = $default:expr , $dabout:literal ; )* }
+    ) => {
+        /// Every key there is.
+        pub const KEYS: &[Key] = &[
+            $( Key { name: $oname, about: $oabout }, )*
+            $( Key { name: $dname, about: $dabout }, )*
+        ];
+
+        /// What one file, the environment or the command line says.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Layer {
+            $( #[doc = $oabout] pub $ofield: Option<Sourced<$otype>>, )*
+            $( #[doc = $dabout] pub $dfield: Option<Sourced<$dtype>>, )*
+        }
+
+        /// What holds when all layers are put together.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Settings {
+            $( #[doc = $oabout] pub $ofield: Option<Sourced<$otype>>, )*
+            $( #[doc = $dabout] pub $dfield: Sourced<$dtype>, )*
+        }
+
+        impl Layer {
+            /// Sets the key of that name. `None` means that there is no such key.
+            pub fn set(&mut self, name: &str, input: &Input<'_>) -> Option<Result<(), Problem>> {
+                let set = match name {
+                    $( $oname => read(input).map(|value| self.$ofield = Some(value)), )*
+                    $( $dname => read(input).map(|value| self.$dfield = Some(value)), )*
+                    _ => return None,
+                };
+                Some(set)
+            }
+
+            /// This layer with `stronger` on top of it.
+            #[must_use]
+            pub fn under(self, stronger: Self) -> Self {
+                Self {
+                    $( $ofield: stronger.$ofield.or(self.$ofield), )*
+                    $( $dfield: stronger.$dfield.or(self.$dfield), )*
+                }
+            }
+
+            /// Fills in the defaults.
+            pub fn settle(self) -> Settings {
+                Settings {
+                    $( $ofield: self.$ofield, )*
+                    $( $dfield: self.$dfield.unwrap_or_else(|| Sourced::default_value($default)), )*
+                }
+            }
+        }
+
+        impl Settings {
+            /// Every key with its value, in the order of the table.
+            pub fn shown(&self) -> Vec<Shown> {
+                vec![
+                    $( Shown {
+                        key: Key { name: $oname, about: $oabout },
+                        value: self.$ofield.as_ref().map(show),
+                    }, )*
+                    $( Shown {
+                        key: Key { name: $dname, about: $dabout },
+                        value: Some(show(&self.$dfield)),
+                    }, )*
+                ]
+            }
+        }
+    };
+}
+
+settings! {
+    optional {
+        "provider" provider: Name, "Who provides the model.";
+        "model" model: Name, "The model, as `id` or `provider/id`, with `:level` for its thinking level.";
+        "thinking" thinking: ThinkingLevel, "How long the model may think before it answers.";
+        "permission_mode" permission_mode: PermissionMode, "What may run without being asked.";
+        "tools" tools: Vec<String>, "The tools the model may use.";
+        "system_prompt" system_prompt: String, "Replaces the built-in system prompt.";
+        "append_system_prompt" append_system_prompt: String, "Is added to the system prompt.";
+        "data_dir" data_dir: PathBuf, "The folder for what stentor keeps.";
+        "session_dir" session_dir: PathBuf, "The folder for session files.";
+        "budget.tokens" budget_tokens: u64, "Most tokens a session may use.";
+        "budget.cost" budget_cost: f64, "Most US dollars a session may cost.";
+        "budget.turns" budget_turns: u64, "Most model calls a session may make.";
+    }
+    defaulted {
+        "context_files" context_files: bool = true, "Whether AGENTS.md and CLAUDE.md go into the system prompt.";
+        "steering_mode" steering_mode: QueueMode = QueueMode::OneAtATime, "How many waiting steering messages are delivered at once.";
+        "follow_up_mode" follow_up_mode: QueueMode = QueueMode::OneAtATime, "How many waiting follow-up messages are delivered at once.";
+        "interrupt_mode" interrupt_mode: InterruptMode = InterruptMode::Immediate, "When a steering message gets through.";
+        "auto_compaction" auto_compaction: bool = true, "Whether a conversation is summarised when it nears the model's window.";
+        "compaction.reserve_tokens" compaction_reserve_tokens: u64 = 16_384, "Tokens of the window kept free; compaction starts there.";
+        "compaction.keep_recent_tokens" compaction_keep_recent_tokens: u64 = 20_000, "Tokens of recent conversation that compaction leaves as they are.";
+        "auto_retry" auto_retry: bool = true, "Whether a model that is overloaded or breaks off is asked again.";
+        "retry.max_attempts" retry_max_attempts: u64 = 3, "How often it is asked again.";
+        "retry.base_delay_ms" retry_base_delay_ms: u64 = 2_000, "The first wait before asking again; it doubles each time.";
+        "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
+    }
+}
+
+/// The environment variable that sets a key: `retry.max_attempts` is `STENTOR_RETRY_MAX_ATTEMPTS`.
+pub fn variable(key: &str) -> String {
+    format!("STENTOR_{}", key.replace('.', "_").to_ascii_uppercase())
+}
+
+fn read<T: Setting>(input: &Input<'_>) -> Result<Sourced<T>, Problem> {
+    T::read(input).map(|value| Sourced {
+        value,
+        source: input.source.clone(),
+    })
+}
+
+fn show<T: Setting>(sourced: &Sourced<T>) -> Sourced<Json> {
+    Sourced {
+        value: sourced.value.shown(),
+        source: sourced.source.clone(),
+    }
+}

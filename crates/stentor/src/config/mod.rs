@@ -1,0 +1,210 @@
+//! The configuration: the user's file, the project's, the environment, the flags; later ones win.
+//!
+//! Nothing is lost on the way: every value knows where it came from, every mistake its line and
+//! column, and what a project's file may not say is left out with a warning (see [`trust`]).
+
+pub mod environment;
+pub mod error;
+pub mod file;
+pub mod keys;
+pub mod locate;
+pub mod model_choice;
+pub mod rules;
+pub mod show;
+pub mod source;
+pub mod suggest;
+pub mod trust;
+pub mod value;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stentor_agent::permission::PermissionMode;
+use stentor_agent::policy::Rule;
+
+pub use error::{ConfigError, ConfigErrors, Warning};
+pub use file::RawTable;
+pub use keys::{Layer, Settings};
+pub use locate::{Lookup, Places, Platform};
+pub use model_choice::{ModelChoice, ModelName};
+pub use source::{Location, Scope, Source, Sourced};
+
+use file::{FileContent, FilePlace, read_file};
+use locate::ProjectFile;
+
+/// Everything the configuration says.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub settings: Settings,
+    /// The policy decides among them by how specific they are, not by their order.
+    pub permissions: Vec<Sourced<Rule>>,
+    /// Weakest first: what the model registry reads last wins.
+    pub providers: Vec<RawTable>,
+    /// Weakest first, as `providers`.
+    pub models: Vec<RawTable>,
+    pub warnings: Vec<Warning>,
+    pub files: Files,
+    pub places: Places,
+    /// The stance an untrusted project asks for; it counts only where it is stricter.
+    project_mode: Option<Sourced<PermissionMode>>,
+}
+
+/// The files that were looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    pub user: Option<FoundFile>,
+    pub project: Option<FoundFile>,
+    /// Whether the project's file was trusted.
+    pub project_trusted: bool,
+}
+
+/// A file that was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    pub path: PathBuf,
+    pub exists: bool,
+}
+
+/// What the configuration is read from, besides the files.
+pub struct Surroundings<'a> {
+    pub env: Lookup<'a>,
+    pub cwd: &'a Path,
+    pub platform: Platform,
+}
+
+/// Reads the configuration. `flags` is the strongest layer.
+pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, ConfigErrors> {
+    let places = locate::places(surroundings.env, surroundings.platform);
+    let home = places.home.as_deref();
+    let cwd = surroundings.cwd;
+    let mut errors = Vec::new();
+
+    let user_file = places
+        .config_dir
+        .as_ref()
+        .map(|dir| cwd.join(dir).join("config.toml"));
+    let user = match &user_file {
+        Some(path) => {
+            let base = path.parent().unwrap_or(cwd);
+            content(path, Scope::User, base, home, &mut errors)
+        }
+        None => FileContent::default(),
+    };
+    let project_file = locate::project_file(cwd);
+    let mut project = match &project_file {
+        Some(found) => content(&found.file, Scope::Project, &found.root, home, &mut errors),
+        None => FileContent::default(),
+    };
+    let environment =
+        environment::read_environment(surroundings.env, cwd, home).unwrap_or_else(|wrong| {
+            errors.extend(wrong);
+            Layer::default()
+        });
+    if !errors.is_empty() {
+        return Err(ConfigErrors(errors));
+    }
+
+    let project_trusted = is_trusted(project_file.as_ref(), &user.layer, &environment);
+    let mut warnings = trust::restrict_always(&mut project);
+    let mut project_mode = None;
+    if !project_trusted {
+        warnings.extend(trust::restrict(&mut project, &user));
+        project_mode = project.layer.permission_mode.take();
+    }
+    let spoken = environment.under(flags);
+    if spoken.permission_mode.is_some() {
+        project_mode = None;
+    }
+    let mut settings = user.layer.under(project.layer).under(spoken).settle();
+    fill_in_folders(&mut settings, &places);
+    let found = |path: PathBuf| FoundFile {
+        exists: path.exists(),
+        path,
+    };
+    Ok(Config {
+        settings,
+        permissions: [user.permissions, project.permissions].concat(),
+        providers: [user.providers, project.providers].concat(),
+        models: [user.models, project.models].concat(),
+        warnings,
+        files: Files {
+            user: user_file.map(found),
+            project: project_file.map(|project| found(project.file)),
+            project_trusted,
+        },
+        places,
+        project_mode,
+    })
+}
+
+impl Config {
+    /// The permission mode, where the way in has its own `default`.
+    pub fn permission_mode(&self, default: PermissionMode) -> Sourced<PermissionMode> {
+        let base = self
+            .settings
+            .permission_mode
+            .clone()
+            .unwrap_or_else(|| Sourced::default_value(default));
+        match &self.project_mode {
+            Some(mode) if trust::is_stricter(mode.value, base.value) => mode.clone(),
+            Some(_) | None => base,
+        }
+    }
+
+    /// The model that was asked for.
+    pub fn model_choice(&self) -> ModelChoice {
+        ModelChoice::of(&self.settings)
+    }
+}
+
+fn content(
+    path: &Path,
+    scope: Scope,
+    base: &Path,
+    home: Option<&Path>,
+    errors: &mut Vec<ConfigError>,
+) -> FileContent {
+    let place = FilePlace {
+        path: Arc::from(path),
+        scope,
+        base,
+        home,
+    };
+    read_file(&place).unwrap_or_else(|wrong| {
+        errors.extend(wrong);
+        FileContent::default()
+    })
+}
+
+/// The user's file or environment lists the project's folder, or one above it.
+fn is_trusted(project: Option<&ProjectFile>, user: &Layer, environment: &Layer) -> bool {
+    let Some(project) = project else { return false };
+    let resolved = |path: &Path| path.canonicalize().ok();
+    let Some(root) = resolved(&project.root) else {
+        return false;
+    };
+    let listed = environment
+        .trusted_projects
+        .as_ref()
+        .or(user.trusted_projects.as_ref());
+    listed.is_some_and(|folders| {
+        let mut folders = folders.value.0.iter();
+        folders.any(|folder| resolved(folder).is_some_and(|folder| root.starts_with(folder)))
+    })
+}
+
+fn fill_in_folders(settings: &mut Settings, places: &Places) {
+    if settings.data_dir.is_none() {
+        settings.data_dir = places.data_dir.clone().map(Sourced::default_value);
+    }
+    if settings.session_dir.is_none() {
+        // Sessions follow the data folder, and say so.
+        settings.session_dir = settings
+            .data_dir
+            .clone()
+            .map(|data| data.map(|dir| dir.join("sessions")));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What a project's own file may say before its folder is trusted.
+//!
+//! Whoever wrote a repository wrote its `.stentor/config.toml`, and cloning it must not be enough to
+//! run commands, redirect keys, loosen permissions or spend more. Until the user lists the folder
+//! under `trusted_projects`, such a file may choose among what the user has set up and make things
+//! stricter; everything else in it is left out with a warning.
+
+use stentor_agent::permission::PermissionMode;
+use stentor_agent::policy::RuleDecision;
+
+use super::error::Warning;
+use super::file::FileContent;
+use super::source::{Location, Source, Sourced};
+
+/// Removes from `project` what only a trusted project may say, given what the user's file says.
+pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let layer = &mut project.layer;
+    for raw in project.providers.drain(..) {
+        let what = format!("[providers.{}] could send your keys elsewhere", raw.name);
+        warnings.push(left_out(raw.at, &what));
+    }
+    for raw in project.models.drain(..) {
+        let what = format!("[models.{}] could send your keys elsewhere", raw.name);
+        warnings.push(left_out(raw.at, &what));
+    }
+    let user_denies = user_file
+        .permissions
+        .iter()
+        .any(|rule| rule.value.decision() == RuleDecision::Deny);
+    project.permissions.retain(|rule| {
+        let danger = match rule.value.decision() {
+            RuleDecision::Allow => "a rule that allows would loosen permissions",
+            // The more specific rule decides, so it could stand in for a denial.
+            RuleDecision::Ask if user_denies => {
+                "a rule that asks could take the place of one of yours that denies"
+            }
+            RuleDecision::Ask | RuleDecision::Deny => return true,
+        };
+        refuse(rule, danger, &mut warnings);
+        false
+    });
+    let user = &user_file.layer;
+    let scripted = |name: &str| name == "script" || name.starts_with("script/");
+    drop_if(
+        &mut layer.provider,
+        |name| scripted(&name.0),
+        SCRIPT,
+        &mut warnings,
+    );
+    drop_if(
+        &mut layer.model,
+        |name| scripted(&name.0),
+        SCRIPT,
+        &mut warnings,
+    );
+    drop_if(&mut layer.data_dir, |_| true, MOVES, &mut warnings);
+    drop_if(&mut layer.session_dir, |_| true, MOVES, &mut warnings);
+    let tools = user.tools.as_ref();
+    drop_if(
+        &mut layer.tools,
+        |names| tools.is_some_and(|have| names.iter().any(|name| !have.value.contains(name))),
+        "`tools` would add tools that your own file leaves out",
+        &mut warnings,
+    );
+    lower_only(&mut layer.budget_tokens, &user.budget_tokens, &mut warnings);
+    lower_only(&mut layer.budget_cost, &user.budget_cost, &mut warnings);
+    lower_only(&mut layer.budget_turns, &user.budget_turns, &mut warnings);
+    warnings
+}
+
+/// Removes what no project may say, trusted or not.
+pub fn restrict_always(project: &mut FileContent) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Some(Source::File(at)) = project.layer.trusted_projects.take().map(|set| set.source) {
+        warnings.push(Warning {
+            at,
+            message: "left out: `trusted_projects` counts only in your own file".to_owned(),
+        });
+    }
+    warnings
+}
+
+/// True when `a` lets less through than `b`.
+pub fn is_stricter(a: PermissionMode, b: PermissionMode) -> bool {
+    // ALL lists the modes most careful first.
+    let place = |mode| PermissionMode::ALL.iter().position(|known| *known == mode);
+    place(a) < place(b)
+}
+
+const SCRIPT: &str = "a scripted model could run commands";
+const MOVES: &str = "it would move where your conversations are kept";
+
+fn drop_if<T>(
+    field: &mut Option<Sourced<T>>,
+    dangerous: impl FnOnce(&T) -> bool,
+    why: &str,
+    warnings: &mut Vec<Warning>,
+) {
+    if let Some(set) = field.take_if(|set| dangerous(&set.value)) {
+        refuse(&set, why, warnings);
+    }
+}
+
+fn lower_only<T: PartialOrd>(
+    field: &mut Option<Sourced<T>>,
+    user: &Option<Sourced<T>>,
+    warnings: &mut Vec<Warning>,
+) {
+    let raises = |value: &T| user.as_ref().is_some_and(|set| *value > set.value);
+    drop_if(field, raises, "it would raise your own budget", warnings);
+}
+
+fn refuse<T>(set: &Sourced<T>, why: &str, warnings: &mut Vec<Warning>) {
+    if let Source::File(at) = &set.source {
+        warnings.push(left_out(at.clone(), why));
+    }
+}
+
+fn left_out(at: Location, why: &str) -> Warning {
+    Warning {
+        at,
+        message: format!(
+            "left out: {why}; list the folder under `trusted_projects` in your own file to trust it"
+        ),
+    }
+}

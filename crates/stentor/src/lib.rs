@@ -1,0 +1,13 @@
+//! The parts of the `stentor` program: its command line, its configuration, what it prints.
+//!
+//! They are a library so that each can be tested by itself; `main.rs` puts them together.
+
+pub mod args;
+pub mod choose_model;
+pub mod commands;
+pub mod config;
+pub mod models;
+pub mod overview;
+pub mod print;
+pub mod program;
+pub mod setup;

@@ -1,0 +1,44 @@
+//! `stentor` alone: one screen that says what it is, what it would use, and what to do next.
+
+use std::path::Path;
+
+use crate::config::Config;
+
+/// The model that would be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelReport {
+    /// `provider/id`, or what is missing.
+    pub name: String,
+    /// For example `--model`, or that no key is configured.
+    pub why: String,
+}
+
+/// The screen.
+pub fn overview(config: &Config, model: &ModelReport, cwd: &Path) -> String {
+    let configuration = match (&config.files.user, &config.files.project) {
+        (_, Some(project)) => project.path.display().to_string(),
+        (Some(user), None) if user.exists => user.path.display().to_string(),
+        (Some(user), None) => format!("none ({} is not there)", user.path.display()),
+        (None, None) => "none".to_owned(),
+    };
+    format!(
+        "\
+stentor {version}: a headless coding agent
+
+  model          {model}
+                 {why}
+  folder         {cwd}
+  configuration  {configuration}
+
+  Ask            stentor -p \"summarise this folder\"
+  Go on          stentor -c -p \"and now fix it\"
+  Connect        stentor -p \"...\" --json   one JSON event a line, for programs
+  Look           stentor models, stentor sessions, stentor config
+  Help           stentor --help
+",
+        version = env!("CARGO_PKG_VERSION"),
+        model = model.name,
+        why = model.why,
+        cwd = cwd.display(),
+    )
+}

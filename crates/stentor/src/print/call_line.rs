@@ -1,0 +1,134 @@
+//! A tool call and its outcome in a few words.
+
+use serde_json::Value;
+use stentor_agent::message::{ToolCall, text_of};
+use stentor_agent::tool::ToolOutput;
+
+/// Longer lines do not fit a terminal.
+const LONGEST: usize = 100;
+
+/// What a call is about, on one line: the command, the path, the pattern.
+pub fn call_summary(call: &ToolCall) -> String {
+    let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+    let said = match call.name.as_str() {
+        "bash" => text("command").map(str::to_owned),
+        "read" | "write" | "edit" | "ls" => text("path").map(str::to_owned),
+        "grep" | "find" => text("pattern").map(|pattern| match text("path") {
+            Some(path) => format!("{pattern}  {path}"),
+            None => pattern.to_owned(),
+        }),
+        _ => None,
+    };
+    let said = said.unwrap_or_else(|| match call.arguments.is_empty() {
+        true => String::new(),
+        false => Value::Object(call.arguments.clone()).to_string(),
+    });
+    one_line(&said)
+}
+
+/// Why a call failed, on one line: the exit status, else the last thing it said.
+pub fn failure_summary(output: &ToolOutput) -> String {
+    let text = text_of(&output.content, "\n");
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    let last = last.unwrap_or("no output").trim();
+    match last.strip_prefix("Command exited with code ") {
+        Some(code) => one_line(&format!("exit {code}")),
+        None => one_line(last),
+    }
+}
+
+/// A duration as a person says it.
+pub fn seconds(ms: u64) -> String {
+    match ms {
+        0..100 => format!("{ms} ms"),
+        100..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+    }
+}
+
+/// The first line, without control characters, cut where it gets too long.
+pub fn one_line(text: &str) -> String {
+    let first = text.trim().lines().next().unwrap_or_default();
+    let more = text.trim().lines().nth(1).is_some();
+    let clean: String = first
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    match clean.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}...", &clean[..cut]),
+        None if more => format!("{clean} ..."),
+        None => clean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn summary(name: &str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object")
+        };
+        call_summary(&ToolCall {
+            id: "1".into(),
+            name: name.into(),
+            arguments,
+            thought_signature: None,
+            intent: None,
+        })
+    }
+
+    #[test]
+    fn a_call_is_summarised_by_what_it_is_about() {
+        for (name, arguments, line) in [
+            ("bash", json!({"command": "ls -la"}), "ls -la"),
+            ("bash", json!({"command": "cat <<E\nx\nE"}), "cat <<E ..."),
+            (
+                "bash",
+                json!({"command": "printf '\u{1b}[2J'"}),
+                "printf '\u{fffd}[2J'",
+            ),
+            ("bash", json!({"command": 3}), r#"{"command":3}"#),
+            ("read", json!({"path": "a.rs", "limit": 3}), "a.rs"),
+            (
+                "grep",
+                json!({"pattern": "TODO", "path": "src"}),
+                "TODO  src",
+            ),
+            ("find", json!({"pattern": "*.rs"}), "*.rs"),
+            ("ls", json!({}), ""),
+            ("deploy", json!({"to": "prod"}), r#"{"to":"prod"}"#),
+        ] {
+            assert_eq!(summary(name, arguments), line);
+        }
+        let long = summary("bash", json!({"command": "é".repeat(300)}));
+        assert_eq!(long, format!("{}...", "é".repeat(100)));
+    }
+
+    #[test]
+    fn a_failure_is_its_exit_status_or_the_last_thing_said() {
+        for (text, line) in [
+            ("boom\n\nCommand exited with code 2", "exit 2"),
+            ("No such file: x\n", "No such file: x"),
+            ("", "no output"),
+        ] {
+            assert_eq!(failure_summary(&ToolOutput::error(text)), line);
+        }
+    }
+
+    #[test]
+    fn durations_have_the_unit_a_person_would_use() {
+        for (ms, text) in [
+            (0, "0 ms"),
+            (99, "99 ms"),
+            (100, "0.1 s"),
+            (1250, "1.2 s"),
+            (59_999, "59.9 s"),
+            (61_000, "1 min 1 s"),
+        ] {
+            assert_eq!(seconds(ms), text);
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! What `stentor -p` prints: the answer on stdout, everything else on stderr.
+
+pub mod call_line;
+pub mod json;
+mod json_beside;
+pub mod style;
+
+use std::io::{self, Write};
+
+use stentor_agent::event::{CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome};
+use stentor_agent::live::{LiveBlock, LiveBlockKind};
+use stentor_agent::message::ToolCall;
+use stentor_agent::tool::ToolOutput;
+
+use call_line::{call_summary, failure_summary, one_line, seconds};
+use style::{Style, printable};
+
+/// Prints the events of a run as they come.
+///
+/// Stdout gets the text of the answers and nothing else, so that it can be piped; stderr one line
+/// for each tool call. With [`Format::Json`] stdout gets one JSON object for each event instead.
+#[derive(Debug)]
+pub struct Printer {
+    options: PrintOptions,
+    /// The call whose line on stderr still waits for its outcome.
+    open_call: Option<String>,
+    /// True in the middle of a line of thinking on stderr.
+    thinking_open: bool,
+    /// True when something of the answer has been written, so that what follows is set apart.
+    has_answer: bool,
+    /// True when the answer's last character was a line break.
+    at_line_start: bool,
+    outcome: Option<RunOutcome>,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy)]
+pub struct PrintOptions {
+    pub format: Format,
+    /// Shows thinking and usage.
+    pub verbose: bool,
+    /// How stderr looks.
+    pub style: Style,
+    /// Stdout is a terminal: control characters in the answer must not reach it.
+    pub out_is_terminal: bool,
+}
+
+/// The two forms of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+impl Printer {
+    /// A printer that has printed nothing.
+    pub fn new(options: PrintOptions) -> Self {
+        Self {
+            options,
+            open_call: None,
+            thinking_open: false,
+            has_answer: false,
+            at_line_start: true,
+            outcome: None,
+        }
+    }
+
+    /// Prints one event.
+    pub fn on_event(
+        &mut self,
+        event: &Event,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        if let EventKind::RunEnded(end) = &event.kind
+            && !end.will_retry
+        {
+            self.outcome = Some(end.outcome.clone());
+        }
+        match self.options.format {
+            Format::Json => {
+                serde_json::to_writer(&mut *out, &json::event_json(event))?;
+                out.write_all(b"\n")?;
+                out.flush()
+            }
+            Format::Text => self.text_event(&event.kind, out, err),
+        }
+    }
+
+    /// The exit status of the program, once the run has ended.
+    pub fn exit_code(&self) -> u8 {
+        match &self.outcome {
+            Some(RunOutcome::Completed) => 0,
+            // What a shell reports for a program that was interrupted.
+            Some(RunOutcome::Aborted) => 130,
+            Some(
+                RunOutcome::Refused
+                | RunOutcome::OutputLimit
+                | RunOutcome::Failed { .. }
+                | RunOutcome::BudgetReached { .. },
+            )
+            | None => 1,
+        }
+    }
+
+    fn text_event(
+        &mut self,
+        kind: &EventKind,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        match kind {
+            EventKind::BlockStarted { block, .. } => self.block_started(block, out, err),
+            EventKind::BlockDelta { block, range, .. } => block.with(range.clone(), |text| {
+                self.delta(&block.kind, text, out, err)
+            }),
+            EventKind::BlockEnded { block, .. } => self.block_ended(block, out, err),
+            EventKind::ToolStarted { call } => self.tool_started(call, err),
+            EventKind::ToolEnded {
+                call,
+                output,
+                duration_ms,
+            } => self.tool_ended(call, output, *duration_ms, err),
+            EventKind::RetryStarted {
+                attempt,
+                max_attempts,
+                delay_ms,
+                error,
+            } => {
+                let wait = seconds(*delay_ms);
+                let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");
+                self.line(self.options.style.waiting(), &what, err)
+            }
+            EventKind::CompactionStarted { .. } => {
+                let what = "summarising the older part of the conversation";
+                self.line(self.options.style.waiting(), what, err)
+            }
+            EventKind::CompactionEnded(end) => self.compaction_ended(end, err),
+            EventKind::PermissionAsked { request, .. } => {
+                let what = format!("{}: {}", request.call.name, request.reason);
+                self.line(self.options.style.question(), &what, err)
+            }
+            EventKind::Notice { level, message } => self.notice(*level, message, err),
+            EventKind::RunEnded(end) => self.run_ended(end, err),
+            EventKind::ExtensionFailed {
+                extension,
+                event,
+                error,
+            } => {
+                let what = format!("extension {extension} failed at {event}: {error}");
+                self.notice(NoticeLevel::Warning, &what, err)
+            }
+            EventKind::SubagentStarted(agent) => {
+                let what = format!("{}: {}", agent.name, one_line(&agent.task));
+                self.line(self.options.style.waiting(), &what, err)
+            }
+            EventKind::SubagentEnded { agent, end } => {
+                let how = if end.failed { "failed" } else { "done" };
+                let what = format!("{}: {how} after {}", agent.name, seconds(end.duration_ms));
+                self.line(self.options.style.waiting(), &what, err)
+            }
+            // What these say is either said by others or of no interest to a reader.
+            EventKind::RunStarted
+            | EventKind::TurnStarted
+            | EventKind::TurnEnded { .. }
+            | EventKind::MessageStarted { .. }
+            | EventKind::AnswerStarted(_)
+            | EventKind::MessageEnded { .. }
+            | EventKind::ToolProgress { .. }
+            | EventKind::QueueChanged(_)
+            | EventKind::StateChanged(_)
+            | EventKind::EntryAppended { .. }
+            | EventKind::RetryEnded { .. }
+            | EventKind::Settled { .. }
+            | EventKind::PlanChanged(_)
+            | EventKind::BashOutput { .. }
+            | EventKind::PermissionAnswered { .. }
+            | EventKind::DialogAsked { .. }
+            | EventKind::DialogClosed { .. }
+            | EventKind::Status { .. }
+            | EventKind::Widget { .. }
+            | EventKind::Title(_)
+            | EventKind::EditorText(_)
+            | EventKind::CommandsChanged(_)
+            | EventKind::SubagentProgress { .. }
+            | EventKind::RulesTriggered(_)
+            | EventKind::PlanReminder { .. } => Ok(()),
+        }
+    }
+
+    fn block_started(
+        &mut self,
+        block: &LiveBlock,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        match block.kind {
+            LiveBlockKind::Text => {
+                self.close_line(err)?;
+                if self.has_answer {
+                    out.write_all(b"\n")?;
+                }
+                Ok(())
+            }
+            LiveBlockKind::Thinking | LiveBlockKind::Redacted | LiveBlockKind::ToolCall { .. } => {
+                Ok(())
+            }
+        }
+    }
+
+    fn delta(
+        &mut self,
+        kind: &LiveBlockKind,
+        text: &str,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        match kind {
+            LiveBlockKind::Text => {
+                let text = printable(text, self.options.out_is_terminal);
+                out.write_all(text.as_bytes())?;
+                if let Some(last) = text.chars().next_back() {
+                    self.has_answer = true;
+                    self.at_line_start = last == '\n';
+                }
+                out.flush()
+            }
+            LiveBlockKind::Thinking if self.options.verbose => {
+                if !self.thinking_open {
+                    self.close_line(err)?;
+                    self.thinking_open = true;
+                }
+                let text = printable(text, self.options.style.is_terminal());
+                write!(err, "{}", self.options.style.dim(&text))?;
+                err.flush()
+            }
+            LiveBlockKind::Thinking | LiveBlockKind::Redacted | LiveBlockKind::ToolCall { .. } => {
+                Ok(())
+            }
+        }
+    }
+
+    fn block_ended(
+        &mut self,
+        block: &LiveBlock,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        match block.kind {
+            LiveBlockKind::Text if !self.at_line_start => {
+                self.at_line_start = true;
+                out.write_all(b"\n")?;
+                out.flush()
+            }
+            LiveBlockKind::Thinking if self.thinking_open => self.close_line(err),
+            LiveBlockKind::Text
+            | LiveBlockKind::Thinking
+            | LiveBlockKind::Redacted
+            | LiveBlockKind::ToolCall { .. } => Ok(()),
+        }
+    }
+
+    /// On a terminal a call shows at once; elsewhere its one line comes with its outcome.
+    fn tool_started(&mut self, call: &ToolCall, err: &mut impl Write) -> io::Result<()> {
+        self.close_line(err)?;
+        if !self.options.style.is_terminal() {
+            return Ok(());
+        }
+        self.open_call = Some(call.id.clone());
+        self.call_start(call, err)?;
+        err.flush()
+    }
+
+    fn tool_ended(
+        &mut self,
+        call: &ToolCall,
+        output: &ToolOutput,
+        duration_ms: u64,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        if self.open_call.as_deref() != Some(call.id.as_str()) {
+            // Not said yet, or another line came in between.
+            self.close_line(err)?;
+            self.call_start(call, err)?;
+        }
+        self.open_call = None;
+        let style = self.options.style;
+        if output.is_error {
+            writeln!(
+                err,
+                "  {} {}",
+                style.failed(),
+                style.red(&failure_summary(output))
+            )
+        } else {
+            writeln!(
+                err,
+                "  {} {}",
+                style.done(),
+                style.dim(&seconds(duration_ms))
+            )
+        }
+    }
+
+    fn call_start(&self, call: &ToolCall, err: &mut impl Write) -> io::Result<()> {
+        let style = self.options.style;
+        write!(
+            err,
+            "{} {}",
+            style.call(),
+            style.bold(&printable(&call.name, true))
+        )?;
+        match call_summary(call) {
+            summary if summary.is_empty() => Ok(()),
+            summary => write!(err, "  {summary}"),
+        }
+    }
+
+    fn compaction_ended(&mut self, end: &CompactionEnd, err: &mut impl Write) -> io::Result<()> {
+        let what = match (&end.result, &end.error) {
+            (Some(result), _) => format!(
+                "summarised: {} tokens became {}",
+                result.tokens_before, result.tokens_after
+            ),
+            (None, Some(error)) => format!("not summarised: {error}"),
+            (None, None) => "not summarised".to_owned(),
+        };
+        self.line(self.options.style.waiting(), &what, err)
+    }
+
+    fn notice(
+        &mut self,
+        level: NoticeLevel,
+        message: &str,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        let style = self.options.style;
+        let label = match level {
+            NoticeLevel::Info => style.dim("note:"),
+            NoticeLevel::Warning => style.yellow("warning:"),
+            NoticeLevel::Error => style.red("error:"),
+        };
+        self.line(&label, message, err)
+    }
+
+    fn run_ended(&mut self, end: &RunEnd, err: &mut impl Write) -> io::Result<()> {
+        self.close_line(err)?;
+        if !end.will_retry {
+            let problem = match &end.outcome {
+                RunOutcome::Completed => None,
+                RunOutcome::Refused => Some("the model declined to answer"),
+                RunOutcome::OutputLimit => Some("the answer was cut at the model's output limit"),
+                RunOutcome::Aborted => Some("stopped"),
+                RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } => {
+                    Some(message.as_str())
+                }
+            };
+            if let Some(problem) = problem {
+                self.notice(NoticeLevel::Error, problem, err)?;
+            }
+        }
+        if self.options.verbose && !end.usage.is_zero() {
+            let usage = &end.usage;
+            let what = format!(
+                "{} tokens in, {} from the cache, {} out, ${:.4}",
+                usage.input + usage.cache_write,
+                usage.cache_read,
+                usage.output,
+                usage.cost.total
+            );
+            self.line(&self.options.style.dim("usage:"), &what, err)?;
+        }
+        Ok(())
+    }
+
+    /// A whole line on stderr.
+    fn line(&mut self, label: &str, text: &str, err: &mut impl Write) -> io::Result<()> {
+        self.close_line(err)?;
+        writeln!(err, "{label} {}", printable(text, true))
+    }
+
+    /// Ends a line on stderr that waits for more.
+    fn close_line(&mut self, err: &mut impl Write) -> io::Result<()> {
+        if self.open_call.take().is_some() || std::mem::take(&mut self.thinking_open) {
+            err.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Colours and signs on stderr, and what keeps foreign text from driving the terminal.
+
+use std::borrow::Cow;
+
+/// How lines on stderr look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// A terminal: colours and signs.
+    Terminal,
+    /// A file, a pipe, or `NO_COLOR`: plain ASCII.
+    Plain,
+}
+
+impl Style {
+    /// The style for a stderr that is a terminal or not, given the value of `NO_COLOR`.
+    pub fn choose(err_is_terminal: bool, no_color: Option<&str>) -> Self {
+        let refused = no_color.is_some_and(|value| !value.is_empty());
+        if err_is_terminal && !refused {
+            Self::Terminal
+        } else {
+            Self::Plain
+        }
+    }
+
+    /// True for a terminal.
+    pub fn is_terminal(self) -> bool {
+        self == Self::Terminal
+    }
+
+    /// Begins the line of a tool call.
+    pub fn call(self) -> &'static str {
+        self.pick("\u{1b}[36m▸\u{1b}[0m", ">")
+    }
+
+    /// The call went well.
+    pub fn done(self) -> &'static str {
+        self.pick("\u{1b}[32m✓\u{1b}[0m", "ok")
+    }
+
+    /// The call failed.
+    pub fn failed(self) -> &'static str {
+        self.pick("\u{1b}[31m✗\u{1b}[0m", "failed:")
+    }
+
+    /// Something takes its time.
+    pub fn waiting(self) -> &'static str {
+        self.pick("\u{1b}[33m…\u{1b}[0m", "...")
+    }
+
+    /// A person would be asked.
+    pub fn question(self) -> &'static str {
+        self.pick("\u{1b}[33m?\u{1b}[0m", "?")
+    }
+
+    /// Text of less importance.
+    pub fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// Text of more importance.
+    pub fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// An error.
+    pub fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    /// A warning.
+    pub fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    fn pick(self, terminal: &'static str, plain: &'static str) -> &'static str {
+        match self {
+            Self::Terminal => terminal,
+            Self::Plain => plain,
+        }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Self::Terminal => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            Self::Plain => text.to_owned(),
+        }
+    }
+}
+
+/// `text` without the control characters that would let a model or a file drive the terminal.
+///
+/// Line breaks and tabs stay. Where nothing is a terminal the text stays as it is.
+pub fn printable(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    let harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if is_terminal && text.contains(harmful) {
+        Cow::Owned(text.replace(harmful, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_need_a_terminal_and_no_refusal() {
+        for (terminal, no_color, style) in [
+            (true, None, Style::Terminal),
+            (true, Some(""), Style::Terminal),
+            (true, Some("1"), Style::Plain),
+            (false, None, Style::Plain),
+        ] {
+            assert_eq!(Style::choose(terminal, no_color), style);
+        }
+    }
+
+    #[test]
+    fn escape_sequences_do_not_reach_a_terminal() {
+        let text = "a\u{1b}]0;title\u{7}\tb\n\u{9b}31mc\r";
+        assert_eq!(
+            printable(text, true),
+            "a\u{fffd}]0;title\u{fffd}\tb\n\u{fffd}31mc\u{fffd}"
+        );
+        assert_eq!(printable(text, false), text);
+    }
+}

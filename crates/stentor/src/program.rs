@@ -1,0 +1,261 @@
+//! The program from its words to its exit status.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use stentor_agent::agent::SessionFiles;
+use stentor_agent::model::ModelRegistry;
+use stentor_agent::permission::PermissionMode;
+use stentor_serve::stdio::{self, Pipes};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Args, Command};
+use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::{self, describe};
+use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::overview::{ModelReport, overview};
+use crate::print::style::Style;
+use crate::print::{Format, PrintOptions};
+use crate::setup::{self, Defaults};
+
+/// Exit status for a wrong command line or configuration.
+const USAGE: u8 = 2;
+/// Exit status for everything else that went wrong.
+const FAILED: u8 = 1;
+
+/// Runs the program.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(words) {
+        Ok(args) => args,
+        Err(error) => {
+            // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+        }
+    };
+    log_to_stderr(args.verbose);
+    let status = match stdio::take() {
+        Ok(pipes) => with_pipes(&args, pipes),
+        Err(error) => Err(Failure::other(format!(
+            "cannot use stdin and stdout: {error}"
+        ))),
+    };
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "stentor: {}", failure.message);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+/// Why the program ends without having done what it was asked.
+struct Failure {
+    status: u8,
+    message: String,
+}
+
+impl Failure {
+    fn other(message: impl Into<String>) -> Self {
+        Self {
+            status: FAILED,
+            message: message.into(),
+        }
+    }
+
+    fn usage(message: impl Into<String>) -> Self {
+        Self {
+            status: USAGE,
+            message: message.into(),
+        }
+    }
+
+    /// A closed pipe means that the reader has seen enough.
+    fn printing(done: io::Result<()>) -> Result<u8, Self> {
+        match done {
+            Ok(()) => Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+            Err(error) => Err(Self::other(format!("cannot print: {error}"))),
+        }
+    }
+}
+
+impl From<ConfigErrors> for Failure {
+    fn from(errors: ConfigErrors) -> Self {
+        let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
+        Self::usage(texts.join("\nstentor: "))
+    }
+}
+
+fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
+    let mut stdin = File::from(pipes.stdin);
+    let mut out = File::from(pipes.stdout);
+    match &args.command {
+        Some(Command::Completions { shell }) => {
+            return Failure::printing(describe::completions(*shell, &mut out));
+        }
+        Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
+        Some(
+            Command::Sessions { .. }
+            | Command::Export { .. }
+            | Command::Config
+            | Command::Models { .. },
+        )
+        | None => {}
+    }
+    let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
+    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let flags = args.layer(&cwd, home.as_deref())?;
+    let config = setup::load_config(&cwd, &flags)?;
+    let job = Job {
+        args,
+        flags,
+        config,
+        cwd,
+    };
+    match (&args.command, &args.ask.prompt) {
+        (Some(Command::Config), _) => {
+            Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
+        }
+        (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
+        (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
+        (Some(Command::Export { session, output }), _) => {
+            let file = job.agent().find(session);
+            let file = file.map_err(|error| Failure::other(error.to_string()))?;
+            commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
+                .map_err(Failure::other)?;
+            Ok(0)
+        }
+        (Some(Command::Completions { .. } | Command::Man), _) => Ok(0),
+        (None, Some(prompt)) => {
+            let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
+            job.ask(text, &mut out)
+        }
+        (None, None) => job.overview(&mut out),
+    }
+}
+
+/// What was asked, with what holds for it.
+struct Job<'a> {
+    args: &'a Args,
+    flags: Layer,
+    config: Config,
+    cwd: std::path::PathBuf,
+}
+
+impl Job<'_> {
+    fn agent(&self) -> stentor_agent::agent::Agent {
+        let defaults = Defaults {
+            flags: self.flags.clone(),
+            models: setup::models(&self.config, &self.cwd),
+            // Nobody is there to be asked.
+            permission_mode: PermissionMode::All,
+            clock: setup::system_clock(),
+        };
+        let files = setup::session_files(&self.config.settings, self.args.session.no_session);
+        setup::agent(&self.config, Arc::new(defaults), files)
+    }
+
+    fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
+        let models = setup::models(&self.config, &self.cwd);
+        let chosen = setup::chosen_model(&self.config, &models);
+        let json = self.args.ask.json;
+        let available = models.available();
+        Failure::printing(commands::models::run(
+            &available, &chosen, filter, json, out,
+        ))
+    }
+
+    fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+        let folder = (!all).then_some(self.cwd.as_path());
+        let listed = self.agent().list(folder);
+        let json = self.args.ask.json;
+        Failure::printing(commands::sessions::run(&listed, all, json, out))
+    }
+
+    fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
+        let mut err = io::stderr();
+        for warning in &self.config.warnings {
+            let _ = writeln!(err, "warning: {warning}");
+        }
+        let files = setup::session_files(&self.config.settings, self.args.session.no_session);
+        if files == SessionFiles::None && !self.args.session.no_session {
+            let _ = writeln!(
+                err,
+                "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
+            );
+        }
+        let agent = self.agent();
+        let no_color = setup::variable("NO_COLOR");
+        let style = Style::choose(
+            err.is_terminal(),
+            no_color.as_ref().and_then(|value| value.to_str()),
+        );
+        let ask = Ask {
+            agent: &agent,
+            cwd: &self.cwd,
+            prompt,
+            session: &self.args.session,
+            model_asked_for: {
+                let choice = self.config.model_choice();
+                choice.model.is_some() || choice.provider.is_some()
+            },
+            print: PrintOptions {
+                format: if self.args.ask.json {
+                    Format::Json
+                } else {
+                    Format::Text
+                },
+                verbose: self.args.verbose,
+                style,
+                out_is_terminal: out.is_terminal(),
+            },
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))?;
+        runtime
+            .block_on(ask.run(out, &mut err))
+            .map_err(Failure::other)
+    }
+
+    fn overview(&self, out: &mut File) -> Result<u8, Failure> {
+        let models = setup::models(&self.config, &self.cwd);
+        let report = match setup::chosen_model(&self.config, &models) {
+            Ok(chosen) => ModelReport {
+                name: chosen.info.full_name(),
+                why: chosen.why,
+            },
+            Err(problem) => ModelReport {
+                name: "none".to_owned(),
+                why: problem,
+            },
+        };
+        let text = overview(&self.config, &report, &self.cwd);
+        if out.is_terminal() {
+            return Failure::printing(out.write_all(text.as_bytes()));
+        }
+        // Somebody who wanted frames or an answer gets neither, and should notice.
+        let _ = io::stderr().write_all(text.as_bytes());
+        Ok(USAGE)
+    }
+}
+
+/// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.
+fn log_to_stderr(verbose: bool) {
+    let usual = if verbose { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .without_time()
+        .with_target(false)
+        .try_init();
+}

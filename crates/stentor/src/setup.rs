@@ -1,0 +1,218 @@
+//! From the configuration to an agent: what a session in a folder is started with.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
+use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
+use stentor_agent::context_files::{ContextPlaces, find_context_files};
+use stentor_agent::permission::PermissionMode;
+use stentor_agent::policy::Policy;
+use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
+use stentor_agent::system_prompt::{PromptParts, system_prompt};
+use stentor_agent::tool::{Tool, ToolSpec};
+use stentor_agent::turn::RetryPolicy;
+
+use crate::choose_model::{ChosenModel, choose_model};
+use crate::config::suggest::nearest;
+use crate::config::{self, Config, ConfigErrors, Layer, Platform, Settings, Source, Surroundings};
+use crate::models::Models;
+
+/// The environment the program was started in.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Reads the configuration for a folder.
+pub fn load_config(cwd: &Path, flags: &Layer) -> Result<Config, ConfigErrors> {
+    let surroundings = Surroundings {
+        env: &variable,
+        cwd,
+        platform: Platform::HERE,
+    };
+    config::load(&surroundings, flags.clone())
+}
+
+/// How sessions are started: the flags of the command line, and what the way in has by default.
+pub struct Defaults {
+    pub flags: Layer,
+    pub models: Arc<Models>,
+    /// The stance of this way in where nobody chose one.
+    pub permission_mode: PermissionMode,
+    pub clock: SharedClock,
+}
+
+impl SessionDefaults for Defaults {
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
+        let config = load_config(cwd, &self.flags).map_err(|errors| errors.to_string())?;
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        self.options(&config, cwd)
+    }
+}
+
+impl Defaults {
+    /// The options of a session in `cwd` under a configuration that has been read.
+    pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
+        let settings = &config.settings;
+        let tools = chosen_tools(settings)?;
+        let model = choose_model(&config.model_choice(), &self.models)?;
+        let mut options = SessionOptions::in_memory(cwd, tools);
+        options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
+        options.thinking = model.thinking;
+        options.model = Some(model.info);
+        options.policy = policy(config, self.permission_mode);
+        options.steering_mode = settings.steering_mode.value;
+        options.follow_up_mode = settings.follow_up_mode.value;
+        options.interrupt_mode = settings.interrupt_mode.value;
+        options.auto_compaction = settings.auto_compaction.value;
+        options.auto_retry = settings.auto_retry.value;
+        options.compaction = CompactionSettings {
+            reserve_tokens: settings.compaction_reserve_tokens.value,
+            keep_recent_tokens: settings.compaction_keep_recent_tokens.value,
+        };
+        options.retry = RetryPolicy {
+            max_attempts: u32::try_from(settings.retry_max_attempts.value).unwrap_or(u32::MAX),
+            base_delay_ms: settings.retry_base_delay_ms.value,
+            ..RetryPolicy::default()
+        };
+        options.budget = Budget {
+            tokens: settings.budget_tokens.as_ref().map(|set| set.value),
+            cost: settings.budget_cost.as_ref().map(|set| set.value),
+            turns: settings.budget_turns.as_ref().map(|set| set.value),
+        };
+        Ok(options)
+    }
+
+    fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
+        let settings = &config.settings;
+        let context_files = if settings.context_files.value {
+            find_context_files(ContextPlaces {
+                cwd,
+                config_dir: config.places.config_dir.as_deref(),
+                home: config.places.home.as_deref(),
+            })
+        } else {
+            Vec::new()
+        };
+        let specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec().clone()).collect();
+        let today = iso_time(self.clock.now_ms());
+        system_prompt(&PromptParts {
+            custom: settings
+                .system_prompt
+                .as_ref()
+                .map(|set| set.value.as_str()),
+            append: settings
+                .append_system_prompt
+                .as_ref()
+                .map(|set| set.value.as_str()),
+            tools: &specs,
+            context_files: &context_files,
+            cwd,
+            date: today.get(..10).unwrap_or(&today),
+        })
+    }
+}
+
+/// An agent for a way in.
+pub fn agent(config: &Config, defaults: Arc<Defaults>, files: SessionFiles) -> Agent {
+    let environment = Environment {
+        models: Arc::clone(&defaults.models) as _,
+        shell: stentor_tools::local_shell(),
+        clock: Arc::clone(&defaults.clock),
+        spill_dir: spill_dir(config).into(),
+    };
+    Agent::new(environment, defaults, files)
+}
+
+/// Where sessions are kept: below the data folder one folder for each working folder; a folder
+/// somebody named has all of them.
+pub fn session_files(settings: &Settings, no_session: bool) -> SessionFiles {
+    match &settings.session_dir {
+        _ if no_session => SessionFiles::None,
+        None => SessionFiles::None,
+        Some(dir) => {
+            let follows_data_dir = settings
+                .data_dir
+                .as_ref()
+                .is_some_and(|data| data.value.join("sessions") == dir.value);
+            if dir.source == Source::Default || follows_data_dir {
+                SessionFiles::PerFolder(dir.value.clone())
+            } else {
+                SessionFiles::Flat(dir.value.clone())
+            }
+        }
+    }
+}
+
+/// The machine's clock.
+pub fn system_clock() -> SharedClock {
+    Arc::new(SystemClock)
+}
+
+/// The models of this configuration.
+pub fn models(_config: &Config, cwd: &Path) -> Arc<Models> {
+    Arc::new(Models::new(Vec::new(), cwd))
+}
+
+/// The model a configuration asks for.
+pub fn chosen_model(config: &Config, models: &Models) -> Result<ChosenModel, String> {
+    choose_model(&config.model_choice(), models)
+}
+
+/// The working folder, links resolved so that sessions of one folder are found by any way to it.
+pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
+    let folder = asked.unwrap_or(Path::new("."));
+    let resolved = folder
+        .canonicalize()
+        .map_err(|error| format!("cannot work in {}: {error}", folder.display()))?;
+    if resolved.is_dir() {
+        Ok(resolved)
+    } else {
+        Err(format!(
+            "cannot work in {}: it is no folder",
+            folder.display()
+        ))
+    }
+}
+
+fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let all = stentor_tools::builtin_tools();
+    let Some(wanted) = &settings.tools else {
+        return Ok(all);
+    };
+    let known = |name: &str| all.iter().find(|tool| tool.spec().name == name);
+    let mut chosen: Vec<Arc<dyn Tool>> = Vec::new();
+    for name in &wanted.value {
+        let Some(tool) = known(name) else {
+            let names: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
+            let near = nearest(name, names.iter().copied());
+            let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
+            return Err(format!(
+                "{}: unknown tool `{name}`;{hint} there are {}",
+                wanted.source,
+                names.join(", ")
+            ));
+        };
+        if !chosen.iter().any(|have| have.spec().name == *name) {
+            chosen.push(Arc::clone(tool));
+        }
+    }
+    Ok(chosen)
+}
+
+fn policy(config: &Config, default: PermissionMode) -> Policy {
+    let rules = config.permissions.iter().map(|rule| rule.value.clone());
+    let policy = Policy::new(config.permission_mode(default).value, rules.collect());
+    // A result that was cut names the file that has it whole, so the model must be able to read it.
+    policy.with_readable(vec![spill_dir(config)])
+}
+
+fn spill_dir(config: &Config) -> PathBuf {
+    match &config.settings.data_dir {
+        Some(data) => data.value.join("output"),
+        None => std::env::temp_dir().join(format!("stentor-{}", std::process::id())),
+    }
+}

@@ -1,0 +1,265 @@
+//! `stentor -p` from the outside: what is printed, kept, and left behind.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use crate::world::{Ran, World};
+use expect_test::expect;
+
+const SCENARIO: &str = r#"
+on_exhausted = "error"
+usage = "estimate"
+
+[[turn]]
+thinking = "hm"
+text = "I will look."
+tool = "bash"
+arguments = { command = "echo found; exit 3" }
+
+[[turn]]
+text = "It said: {{last_tool_result}}"
+
+[[turn]]
+text = "You said: {{last_user}}"
+"#;
+
+const MODEL: [&str; 2] = ["--model", "script/plan.toml"];
+
+fn scripted() -> World {
+    let world = World::new();
+    world.file("work/plan.toml", SCENARIO);
+    world
+}
+
+fn ask(world: &World, words: &[&str]) -> Ran {
+    world.run(&[&MODEL, words].concat())
+}
+
+#[test]
+fn the_answer_is_on_stdout_and_the_calls_are_on_stderr() {
+    let Ran { status, out, err } = ask(&scripted(), &["-p", "go"]);
+    assert_eq!(status, Some(0));
+    expect![[r#"
+        I will look.
+
+        It said: found
+
+
+        Command exited with code 3
+    "#]]
+    .assert_eq(&out);
+    expect![[r#"
+        > bash  echo found; exit 3  failed: exit 3
+    "#]]
+    .assert_eq(&err);
+}
+
+#[test]
+fn the_guide_answers_without_key_and_network() {
+    let world = World::new();
+    world.file("work/notes.txt", "nothing\nTODO water the plants\n");
+    let Ran { status, out, err } = world.run(&["-p", "find TODO in this folder"]);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("notes.txt:2"), "{out}");
+    let Ran { status, out, err } = world.run(&["-p", "run `echo $((40 + 2))`"]);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("42"), "{out}");
+}
+
+#[test]
+fn a_prompt_can_come_from_stdin() {
+    let world = World::new();
+    world.file("work/echo.toml", "[[turn]]\ntext = \"<{{last_user}}>\"\n");
+    let ask = |words: &[&str], input: &str| {
+        let model = ["--model", "script/echo.toml", "--no-session"];
+        world.run_with_input(&[&model, words].concat(), input)
+    };
+    assert_eq!(ask(&["-p"], "from stdin\n").ok(), "<from stdin>\n");
+    assert_eq!(ask(&["-p", "-"], "from stdin\n").ok(), "<from stdin>\n");
+    assert_eq!(
+        ask(&["-p", "look", "--stdin"], "here\n").ok(),
+        "<look\n\nhere>\n"
+    );
+    assert_eq!(ask(&["-p", "alone"], "not this").ok(), "<alone>\n");
+    let empty = ask(&["-p"], " \n");
+    assert_eq!(
+        (empty.status, empty.err.as_str()),
+        (Some(2), "stentor: the prompt is empty\n")
+    );
+}
+
+#[test]
+fn json_prints_one_event_a_line_and_nothing_else() {
+    let Ran { status, out, err } = ask(&scripted(), &["-p", "go", "--json"]);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let mut last_seq = 0;
+    let mut types: Vec<String> = Vec::new();
+    for line in out.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let seq = event["seq"].as_u64().unwrap();
+        assert!(seq > last_seq, "{line}");
+        last_seq = seq;
+        types.push(event["type"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(types.last().map(String::as_str), Some("settled"));
+    for kind in [
+        "run_started",
+        "block_delta",
+        "tool_started",
+        "tool_ended",
+        "run_ended",
+    ] {
+        assert!(types.iter().any(|have| have == kind), "{kind} in {types:?}");
+    }
+}
+
+#[test]
+fn a_session_is_kept_listed_continued_and_exported() {
+    let world = scripted();
+    ask(&world, &["-p", "first"]);
+    let listed: serde_json::Value =
+        serde_json::from_str(&world.run(&["sessions", "--json"]).ok()).unwrap();
+    let id = listed[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(listed[0]["firstMessage"], "first");
+
+    let again = world.run(&["-c", "-p", "second"]);
+    assert_eq!(
+        (again.status, again.out.as_str()),
+        (Some(0), "You said: second\n"),
+        "{}",
+        again.err
+    );
+    let listed = world.run(&["sessions"]).ok();
+    assert_eq!(listed.matches("first").count(), 1, "one session: {listed}");
+
+    let page = world.run(&["export", &id[..30], "-o", "-"]).ok();
+    for text in ["<!doctype html>", "first", "You said: second", "echo found"] {
+        assert!(page.contains(text), "{text}");
+    }
+    let said = world.run(&["export", &id]).ok();
+    assert_eq!(said, format!("~~/work/{id}.html\n"));
+    let written = std::fs::read_to_string(world.work(&format!("{id}.html"))).unwrap();
+    assert_eq!(world.without_folder(&written), page);
+}
+
+#[test]
+fn nothing_is_kept_with_no_session() {
+    let world = scripted();
+    ask(&world, &["-p", "go", "--no-session"]);
+    assert_eq!(world.run(&["sessions", "--all"]).ok(), "no sessions\n");
+    let none = world.run(&["-c", "-p", "go"]);
+    assert_eq!(
+        none.err,
+        "stentor: there is no session of this folder to go on with\n"
+    );
+}
+
+#[test]
+fn without_a_home_it_answers_and_says_that_nothing_is_kept() {
+    let world = scripted();
+    let mut command = world.command(&[&MODEL[..], &["-p", "go"]].concat());
+    let ran = world.finish(command.env_remove("HOME").output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(
+        ran.err.contains("no folder to keep the session in"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn limits_and_failures_decide_the_exit_status() {
+    let world = scripted();
+    let ran = ask(&world, &["-p", "go", "--max-turns", "1"]);
+    assert_eq!(ran.status, Some(1));
+    assert!(ran.err.contains("error: "), "{}", ran.err);
+    world.file("work/plan.toml", "[[turn]]\nerror = \"auth\"\n");
+    let ran = ask(&world, &["-p", "go"]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("error: "), "{}", ran.err);
+}
+
+#[test]
+fn what_may_not_run_is_denied_and_the_model_hears_of_it() {
+    let ran = ask(&scripted(), &["-p", "go", "--permission-mode", "read-only"]);
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(
+        ran.out.contains("It said: Permission denied: "),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("exited with code"), "{}", ran.out);
+    assert!(
+        ran.err.contains("> bash  echo found; exit 3  failed: "),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn an_untrusted_project_cannot_choose_a_scripted_model() {
+    let world = scripted();
+    world.file(
+        "work/.stentor/config.toml",
+        "model = \"script/plan.toml\"\n",
+    );
+    let ran = world.run(&["-p", "help"]);
+    assert!(
+        ran.err.contains("a scripted model could run commands"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.out.contains("offline guide"), "{}", ran.out);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_program_quietly() {
+    let world = World::new();
+    world.file(
+        "work/long.toml",
+        "[[turn]]\ntext = \"word {{n}}\\n\"\nrepeat = 200000\n",
+    );
+    let words = ["--model", "script/long.toml", "-p", "go", "--no-session"];
+    let mut child = world
+        .command(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    drop(out);
+    let ran = world.finish(child.wait_with_output().unwrap());
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_interrupt_stops_the_run_and_keeps_what_was_said() {
+    let world = World::new();
+    world.file(
+        "work/slow.toml",
+        "[[turn]]\nsteps = [{ text = \"begun\\n\" }, { wait_ms = 600000 }, { text = \"never\" }]\n",
+    );
+    let mut child = world
+        .command(&["--model", "script/slow.toml", "-p", "go"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    out.read_to_string(&mut line).unwrap();
+    let ran = world.finish(child.wait_with_output().unwrap());
+    assert_eq!(
+        (ran.status, line.as_str()),
+        (Some(130), "begun\n"),
+        "{}",
+        ran.err
+    );
+    assert!(world.run(&["sessions"]).ok().contains("2 messages"));
+}

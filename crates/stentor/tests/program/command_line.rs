@@ -1,0 +1,146 @@
+//! The program from the outside: its words, its help, its configuration.
+
+use crate::world::{Ran, World};
+use expect_test::expect;
+
+#[test]
+fn help_goes_to_stdout_and_has_examples() {
+    let help = World::new().run(&["--help"]).ok();
+    for word in ["Examples:", "Session:", "--permission-mode", "stentor -p"] {
+        assert!(help.contains(word), "{word} in {help}");
+    }
+}
+
+#[test]
+fn a_wrong_flag_is_told_on_stderr_with_status_two() {
+    let Ran { status, out, err } = World::new().run(&["--frobnicate"]);
+    assert_eq!((status, out.as_str()), (Some(2), ""));
+    assert!(err.contains("unexpected argument '--frobnicate'"), "{err}");
+}
+
+#[test]
+fn every_shell_gets_completions_and_man_gets_a_page() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = world.run(&["completions", shell]).ok();
+        assert!(script.contains("permission-mode"), "{shell}");
+    }
+    let page = world.run(&["man"]).ok();
+    assert!(page.contains(".TH stentor 1"), "{page}");
+    assert!(page.contains(".SH \"STENTOR EXPORT\""), "{page}");
+}
+
+#[test]
+fn config_shows_the_values_and_their_sources() {
+    let world = World::new();
+    world
+        .file(
+            "home/.config/stentor/config.toml",
+            "model = \"offline/guide\"\n",
+        )
+        .file("work/.stentor/config.toml", "auto_retry = false\n");
+    let mut command = world.command(&["config", "--thinking", "low"]);
+    command.env("STENTOR_RETRY_MAX_ATTEMPTS", "7");
+    let shown = world.finish(command.output().unwrap()).ok();
+    let lines: Vec<&str> = shown
+        .lines()
+        .filter(|line| !line.ends_with("  default") && !line.ends_with("  not set"))
+        .collect();
+    expect![[r#"
+        user file     ~~/home/.config/stentor/config.toml
+        project file  ~~/work/.stentor/config.toml (not trusted: it may only choose and tighten)
+
+        model                          "offline/guide"                   ~~/home/.config/stentor/config.toml:1
+        thinking                       "low"                             --thinking
+        auto_retry                     false                             ~~/work/.stentor/config.toml:1
+        retry.max_attempts             7                                 STENTOR_RETRY_MAX_ATTEMPTS"#]].assert_eq(&lines.join("\n"));
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["config", "--json"]).ok()).unwrap();
+    assert_eq!(json["settings"]["model"]["value"], "offline/guide");
+}
+
+#[test]
+fn mistakes_in_the_configuration_stop_the_program_with_their_places() {
+    let world = World::new();
+    world.file(
+        "home/.config/stentor/config.toml",
+        "modle = \"x\"\nthinking = \"hgih\"\n",
+    );
+    let told = expect![[r#"
+        stentor: ~~/home/.config/stentor/config.toml:1:1: unknown key `modle`; did you mean `model`?
+        stentor: ~~/home/.config/stentor/config.toml:2:12: `thinking` is "hgih", expected off, minimal, low, medium, high or xhigh; did you mean `high`?
+    "#]];
+    for words in [&["config"][..], &["-p", "hi"], &["models"]] {
+        let Ran { status, out, err } = world.run(words);
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{words:?}");
+        told.assert_eq(&err);
+    }
+}
+
+#[test]
+fn alone_it_says_what_it_is_and_which_model_it_would_use() {
+    let world = World::new();
+    // Without a terminal somebody expected something else, so it is no success.
+    let Ran { status, out, err } = world.run(&[]);
+    assert_eq!((status, out.as_str()), (Some(2), ""));
+    expect![[r#"
+        stentor 0.1.0: a headless coding agent
+
+          model          offline/guide
+                         no key is configured: this one works by rule, without a network
+          folder         ~~/work
+          configuration  none (~~/home/.config/stentor/config.toml is not there)
+
+          Ask            stentor -p "summarise this folder"
+          Go on          stentor -c -p "and now fix it"
+          Connect        stentor -p "..." --json   one JSON event a line, for programs
+          Look           stentor models, stentor sessions, stentor config
+          Help           stentor --help
+    "#]]
+    .assert_eq(&err);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
+    let world = World::new();
+    for (words, message) in [
+        (
+            &["-p", "hi", "--model", "offline/gide"][..],
+            "stentor: unknown model `offline/gide` (--model); did you mean `offline/guide`? `stentor models` lists what there is\n",
+        ),
+        (
+            &["-p", "hi", "--model", "something-else"],
+            "stentor: unknown model `something-else` (--model); `stentor models` lists what there is\n",
+        ),
+        (
+            &["-p", "hi", "--provider", "nobody"],
+            "stentor: no model of provider `nobody` can be used (--provider): is there a key for it? `stentor models` lists what there is\n",
+        ),
+        (
+            &["-p", "hi", "--tools", "read,gerp"],
+            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo\n",
+        ),
+        (
+            &["-p", "hi", "--cwd", "nowhere"],
+            "stentor: cannot work in nowhere: No such file or directory (os error 2)\n",
+        ),
+    ] {
+        let Ran { status, out, err } = world.run(words);
+        assert_ne!(status, Some(0), "{words:?}");
+        assert_eq!((out.as_str(), err.as_str()), ("", message), "{words:?}");
+    }
+}
+
+#[test]
+fn models_marks_the_one_that_would_be_used() {
+    let world = World::new();
+    expect![[r#"
+        * offline/guide   200k context  free
+
+        offline/guide: no key is configured: this one works by rule, without a network
+    "#]]
+    .assert_eq(&world.run(&["models"]).ok());
+    let json: serde_json::Value =
+        serde_json::from_str(&world.run(&["models", "--json"]).ok()).unwrap();
+    assert_eq!(json["wouldUse"]["model"]["provider"], "offline");
+}
