@@ -5,7 +5,9 @@
 //! answers to commands onto the wire in the order in which they must appear.
 
 pub mod input;
+pub mod login;
 pub mod output;
+pub mod psi;
 pub mod pump;
 pub mod signals;
 pub mod stdio;
