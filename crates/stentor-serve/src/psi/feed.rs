@@ -104,7 +104,7 @@ impl Growing {
 
     /// Whether it is time.
     pub fn is_due(&self, interval: Duration, now: Instant) -> bool {
-        self.due(interval).is_some_and(|due| due <= now)
+        self.unsent && self.sent.is_none_or(|sent| sent + interval <= now)
     }
 
     /// The content of a string: all there is.
