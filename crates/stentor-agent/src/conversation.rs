@@ -1,11 +1,12 @@
 //! The part of a session that is in context: what clients see as its messages, and what a model
 //! is told.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::message::{
     AssistantMessage, BashExecution, ContentBlock, KnownBlock, KnownMessage, Message, StopReason,
-    UserContent, UserMessage,
+    ToolCall, UserContent, UserMessage,
 };
 
 /// Characters one token stands for where no provider counted.
@@ -33,15 +34,28 @@ impl Conversation {
         self.items.push(Item { entry_id, message });
     }
 
-    /// Takes the newest message out of the context, if it is stored in that entry.
-    pub fn forget_last(&mut self, entry_id: &str) {
-        if self
-            .items
-            .last()
-            .is_some_and(|item| item.entry_id == entry_id)
-        {
-            self.items.pop();
-        }
+    /// Takes an answer out of the context, and the results of its calls with it.
+    pub fn forget(&mut self, entry_id: &str) {
+        let is_it = |item: &Item| item.entry_id == entry_id;
+        let Some(at) = self.items.iter().rposition(is_it) else {
+            return;
+        };
+        let forgotten = self.items.remove(at).message;
+        let Some(answer) = forgotten.as_assistant() else {
+            return;
+        };
+        let is_answered_here = |item: &Item| {
+            item.message.as_tool_result().is_some_and(|result| {
+                answer
+                    .tool_calls()
+                    .any(|call| call.id == result.tool_call_id)
+            })
+        };
+        let results = self.items[at..]
+            .iter()
+            .take_while(|item| is_answered_here(item))
+            .count();
+        self.items.drain(at..at + results);
     }
 
     /// Replaces everything before the item `first_kept` by `summary`.
@@ -142,15 +156,29 @@ impl Conversation {
 pub fn lower<'a>(messages: impl Iterator<Item = &'a Arc<Message>>) -> Vec<Arc<Message>> {
     let messages: Vec<&Arc<Message>> = messages.collect();
     let mut lowered = Vec::with_capacity(messages.len());
-    for (index, message) in messages.iter().enumerate() {
+    let answered: HashSet<&str> = messages
+        .iter()
+        .filter_map(|message| Some(message.as_tool_result()?.tool_call_id.as_str()))
+        .collect();
+    // The calls the model is told of so far: a result of any other would mean nothing to it.
+    let mut called: HashSet<&str> = HashSet::new();
+    for message in &messages {
         match &***message {
-            Message::Known(KnownMessage::User(_) | KnownMessage::ToolResult(_)) => {
-                lowered.push(Arc::clone(message));
+            Message::Known(KnownMessage::User(_)) => lowered.push(Arc::clone(message)),
+            Message::Known(KnownMessage::ToolResult(result)) => {
+                if called.contains(result.tool_call_id.as_str()) {
+                    lowered.push(Arc::clone(message));
+                }
             }
             Message::Known(KnownMessage::Assistant(answer)) => {
-                if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
+                let is_answered = |call: &ToolCall| answered.contains(call.id.as_str());
+                let ids = answer.tool_calls().filter(|call| is_answered(call));
+                called.extend(ids.map(|call| call.id.as_str()));
+                let broke_off =
+                    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+                if !broke_off && answer.tool_calls().all(is_answered) {
                     lowered.push(Arc::clone(message));
-                } else if let Some(rest) = usable_part(answer, &messages[index + 1..]) {
+                } else if let Some(rest) = usable_part(answer, is_answered) {
                     lowered.push(Arc::new(KnownMessage::Assistant(rest).into()));
                 }
             }
@@ -237,20 +265,16 @@ fn estimate_text(text: &str) -> u64 {
 }
 
 /// What of a broken-off answer can be told to a model: its text, and the calls that have results.
-fn usable_part(answer: &AssistantMessage, later: &[&Arc<Message>]) -> Option<AssistantMessage> {
-    let has_result = |id: &str| {
-        later.iter().any(|message| {
-            message
-                .as_tool_result()
-                .is_some_and(|result| result.tool_call_id == id)
-        })
-    };
+fn usable_part(
+    answer: &AssistantMessage,
+    is_answered: impl Fn(&ToolCall) -> bool,
+) -> Option<AssistantMessage> {
     let content: Vec<ContentBlock> = answer
         .content
         .iter()
         .filter(|block| match block {
             ContentBlock::Known(KnownBlock::Text(text)) => !text.text.trim().is_empty(),
-            ContentBlock::Known(KnownBlock::ToolCall(call)) => has_result(&call.id),
+            ContentBlock::Known(KnownBlock::ToolCall(call)) => is_answered(call),
             _ => false,
         })
         .cloned()

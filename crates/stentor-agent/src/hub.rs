@@ -1,9 +1,10 @@
 //! Where a session's events go: numbered, kept for latecomers, handed to each subscriber.
 //!
 //! Every subscriber has its own bounded queue. While it lags, adjacent deltas of one block merge
-//! (by range, nothing is copied) and reports of one running tool replace each other; nothing else
-//! is dropped or reordered. [`Hub::room`] lets the turn loop wait for a subscriber whose queue is
-//! full of what cannot merge, so memory stays flat however long a reader sleeps.
+//! (by range, nothing is copied), reports of one running tool replace each other, and of the output
+//! of a user's command the newest is kept; nothing else is dropped or reordered. [`Hub::room`] lets
+//! the turn loop wait for a subscriber whose queue is full of what cannot merge, so memory stays
+//! flat however long a reader sleeps.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,10 @@ pub const QUEUE_EVENTS: usize = 1024;
 
 /// Events kept for a subscriber that was away.
 pub const REPLAY_EVENTS: usize = 512;
+
+/// Output of one user's command that waits in one event. When the queue is full, older output
+/// makes room for newer: the command's result has the tail and names the file with all of it.
+const OUTPUT_BYTES: usize = 64 * 1024;
 
 /// Single deltas inside merged ones that a latecomer can still be told apart.
 const REPLAY_DELTAS: usize = 16 * 1024;
@@ -122,7 +127,8 @@ impl Hub {
             .log
             .front()
             .map_or(state.seq + 1, |logged| logged.first_seq);
-        if since + 1 < oldest {
+        // A number from the future is one of another life of the session: its events began anew.
+        if since > state.seq || since + 1 < oldest {
             return Err(Missed { oldest });
         }
         let missed = state
@@ -259,6 +265,27 @@ impl Queue {
         {
             return;
         }
+        // The tools of a batch and the commands of a user report in turns: without a look further
+        // back they could fill the queue, and nobody waits for room before a report.
+        match &event.kind {
+            EventKind::ToolProgress { call, .. } => {
+                let is_older = |older: &Event| matches!(&older.kind, EventKind::ToolProgress { call: other, .. } if Arc::ptr_eq(call, other));
+                if let Some(at) = waiting.iter().rposition(is_older) {
+                    waiting.remove(at);
+                }
+            }
+            EventKind::BashOutput { id, delta } if waiting.len() >= QUEUE_EVENTS => {
+                let is_older = |older: &&mut Event| matches!(&older.kind, EventKind::BashOutput { id: other, .. } if id == other);
+                if let Some(older) = waiting.iter_mut().rev().find(is_older) {
+                    older.kind = EventKind::BashOutput {
+                        id: *id,
+                        delta: tail(&older.kind, delta),
+                    };
+                    return;
+                }
+            }
+            _ => {}
+        }
         let was_empty = waiting.is_empty();
         waiting.push_back(event);
         drop(waiting);
@@ -302,11 +329,32 @@ fn merge(last: &mut Event, next: &Event) -> bool {
                 partial: next_partial,
             },
         ) if Arc::ptr_eq(call, next_call) => *partial = Arc::clone(next_partial),
+        (
+            EventKind::BashOutput { id, delta },
+            EventKind::BashOutput {
+                id: next_id,
+                delta: next_delta,
+            },
+        ) if id == next_id && delta.len() + next_delta.len() <= OUTPUT_BYTES => {
+            *delta = [&**delta, &**next_delta].concat().into();
+        }
         _ => return false,
     }
     last.seq = next.seq;
     last.time_ms = next.time_ms;
     true
+}
+
+/// The newest output that fits, of what waits and what comes.
+fn tail(older: &EventKind, newer: &str) -> Arc<str> {
+    let older = match older {
+        EventKind::BashOutput { delta, .. } => &**delta,
+        _ => "",
+    };
+    let all = [older, newer].concat();
+    let most = all.len().saturating_sub(OUTPUT_BYTES);
+    let cut = (most..=all.len()).find(|at| all.is_char_boundary(*at));
+    all.get(cut.unwrap_or(0)..).unwrap_or_default().into()
 }
 
 impl Subscription {
@@ -453,6 +501,76 @@ mod tests {
         }
         assert_eq!(hub.subscribe_since(3).err(), Some(Missed { oldest: 11 }));
         assert!(hub.subscribe_since(10).is_ok());
+    }
+
+    #[test]
+    fn a_number_of_another_life_of_the_session_is_one_that_was_missed() {
+        let hub = hub();
+        assert!(hub.subscribe_since(0).is_ok());
+        hub.publish(EventKind::TurnStarted);
+        for since in [2, 500, u64::MAX] {
+            assert_eq!(hub.subscribe_since(since).err(), Some(Missed { oldest: 1 }));
+        }
+    }
+
+    #[test]
+    fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
+        let hub = hub();
+        let mut asleep = hub.subscribe();
+        let call = |id: &str| {
+            Arc::new(crate::message::ToolCall {
+                id: id.to_owned(),
+                name: "look".to_owned(),
+                arguments: serde_json::Map::new(),
+                thought_signature: None,
+                intent: None,
+            })
+        };
+        let calls = [call("1"), call("2")];
+        for round in 0..10_000 {
+            for call in &calls {
+                let partial = Arc::new(crate::tool::ToolOutput::text(round.to_string()));
+                let call = Arc::clone(call);
+                hub.publish(EventKind::ToolProgress { call, partial });
+            }
+        }
+        let mut seen = Vec::new();
+        while let Some(event) = asleep.try_next() {
+            if let EventKind::ToolProgress { call, partial } = event.kind {
+                let text = crate::message::text_of(&partial.content, "");
+                seen.push((event.seq, call.id.clone(), text));
+            }
+        }
+        let last = "9999".to_owned();
+        assert_eq!(
+            seen,
+            [
+                (19_999, "1".to_owned(), last.clone()),
+                (20_000, "2".to_owned(), last)
+            ]
+        );
+    }
+
+    #[test]
+    fn the_output_of_commands_behind_a_sleeping_reader_is_bounded() {
+        let hub = hub();
+        let mut asleep = hub.subscribe();
+        for round in 0..3_000 {
+            for id in [1, 2] {
+                let delta = Arc::from(format!("{round:0100}\n"));
+                hub.publish(EventKind::BashOutput { id, delta });
+            }
+        }
+        let mut waiting = 0;
+        let mut last = [const { String::new() }; 3];
+        while let Some(event) = asleep.try_next() {
+            if let EventKind::BashOutput { id, delta } = event.kind {
+                waiting += delta.len();
+                last[usize::try_from(id).unwrap()] = delta.to_string();
+            }
+        }
+        assert!(waiting < QUEUE_EVENTS * 101 + 3 * OUTPUT_BYTES, "{waiting}");
+        assert!(last[1].ends_with("2999\n") && last[2].ends_with("2999\n"));
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub trait Tool: Send + Sync {
     /// What a call with these arguments would touch. The permission policy decides on it.
     fn touches(&self, arguments: &Map<String, Value>, cwd: &Path) -> Touches;
 
+    /// True when a call may run at the same time as the calls beside it of which this is also true.
+    fn runs_together(&self) -> bool {
+        self.spec().effect == ToolEffect::Reads
+    }
+
     /// Does it. The arguments have been checked against the schema's required names and types.
     ///
     /// It must end soon after `context.cancel` fires and leave no process behind; what it
@@ -51,7 +56,7 @@ pub struct ToolSpec {
 pub enum ToolEffect {
     /// Touches nothing outside the session, such as the plan.
     Nothing,
-    /// Only looks. Calls of this kind may run together.
+    /// Only looks. Calls of this kind run together.
     Reads,
     /// Changes files.
     Writes,
@@ -241,6 +246,11 @@ pub trait ToolHost: Send + Sync {
         drop(event);
     }
 
+    /// Waits until whoever is told has room for more. A tool that tells much calls this before.
+    fn room(&self) -> RoomFuture {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The model the session uses now.
     fn model(&self) -> Option<Arc<ModelInfo>> {
         None
@@ -264,6 +274,9 @@ pub trait ToolHost: Send + Sync {
         None
     }
 }
+
+/// Room that is being waited for.
+pub type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A permission that is being decided.
 pub type PermitFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;

@@ -1,7 +1,28 @@
 //! The models: providers that are spoken to over the network, and two that need none.
 //!
-//! [`script`] plays a scenario file, for tests and for people who write frontends. [`offline`] is
-//! the built-in guide that works by rule when no key is configured.
+//! Read in this order: [`remote`] is a model behind a wire; [`wire`] names the wires and what each
+//! one does; [`transcript`] puts a conversation of any origin into an order every wire accepts;
+//! [`registry`] knows which models there are and which of them can be used. [`script`] plays a
+//! scenario file, for tests and for people who write frontends; [`offline`] is the built-in guide
+//! that works by rule when no key is configured.
 
+pub mod answer;
+pub mod anthropic;
+pub mod catalogue;
+pub mod configuration;
+pub mod credential;
+pub mod failure;
+pub mod gemini;
+pub mod http;
+pub mod login;
 pub mod offline;
+pub mod openai_chat;
+pub mod openai_responses;
+pub mod pdf;
+pub mod registry;
+pub mod remote;
 pub mod script;
+pub mod secret;
+pub mod sse;
+pub mod transcript;
+pub mod wire;

@@ -20,11 +20,14 @@ mod process;
 mod read;
 mod search;
 mod shell;
+mod subagent;
 #[cfg(test)]
 mod testing;
 mod todo;
 mod truncation;
 mod write;
+
+pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.
 pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];

@@ -62,6 +62,16 @@ pub enum Command {
         /// Only those whose name contains this
         filter: Option<String>,
     },
+    /// Log in at a provider with a subscription
+    Login {
+        /// Who; without it, the providers one can log in at are listed
+        provider: Option<String>,
+    },
+    /// Forget a login
+    Logout {
+        /// Where
+        provider: String,
+    },
     /// Print shell completions
     Completions {
         #[arg(value_enum)]

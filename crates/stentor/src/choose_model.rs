@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use stentor_model::{offline, script};
+use stentor_model::script;
 
-use crate::config::suggest::nearest;
 use crate::config::{ModelChoice, ModelName, Source};
 use crate::models::Models;
 
@@ -22,23 +21,26 @@ pub struct ChosenModel {
 
 /// Finds the model that was asked for, else the best there is. The error is text for a person.
 pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel, String> {
+    let thinking = choice.thinking.as_ref().map(|set| set.value);
     let chosen = |info: Arc<ModelInfo>, why: String, asked_for: bool| ChosenModel {
         info,
-        thinking: choice.thinking.as_ref().map(|set| set.value),
+        thinking: thinking.or_else(|| models.registry().default_thinking_level()),
         why,
         asked_for,
     };
-    let candidates = choice.candidates();
     if let Some(model) = &choice.model {
-        for candidate in &candidates {
+        for candidate in &choice.candidates() {
             if let Some(info) = find(candidate, models)? {
                 return Ok(chosen(info, said_by(&model.source), true));
             }
         }
-        return Err(unknown(&model.value, &model.source, models));
+        return match resembling(choice, &model.value, models) {
+            Ok(info) => Ok(chosen(info, said_by(&model.source), true)),
+            Err(why) => Err(format!("{}: {why}", model.source)),
+        };
     }
-    let available = models.available();
     if let Some(provider) = &choice.provider {
+        let available = models.available();
         let first = available
             .iter()
             .find(|info| info.provider == provider.value);
@@ -58,16 +60,23 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
             )),
         };
     }
-    let best = available.into_iter().next();
-    best.map(|info| {
-        let why = if info.provider == offline::PROVIDER {
-            "no key is configured: this one works by rule, without a network"
-        } else {
-            "the best of those there is a key for"
-        };
-        chosen(info, why.to_owned(), false)
-    })
-    .ok_or_else(|| "there is no model at all".to_owned())
+    let best = models.registry().default_model();
+    best.map(|best| chosen(best.info, best.reason, false))
+        .ok_or_else(|| "there is no model at all".to_owned())
+}
+
+/// The model a shortened or unlisted name stands for.
+fn resembling(choice: &ModelChoice, name: &str, models: &Models) -> Result<Arc<ModelInfo>, String> {
+    let full = match &choice.provider {
+        Some(provider) if !name.starts_with(&format!("{}/", provider.value)) => {
+            format!("{}/{name}", provider.value)
+        }
+        _ => name.to_owned(),
+    };
+    let named = models.registry().resolve(&full);
+    named
+        .map(|named| named.info)
+        .map_err(|error| error.to_string())
 }
 
 fn find(name: &ModelName, models: &Models) -> Result<Option<Arc<ModelInfo>>, String> {
@@ -91,13 +100,4 @@ fn said_by(source: &Source) -> String {
         Source::Default => "by default".to_owned(),
         Source::File(_) | Source::Environment(_) | Source::Flag(_) => format!("chosen by {source}"),
     }
-}
-
-fn unknown(model: &str, source: &Source, models: &Models) -> String {
-    let available = models.available();
-    let names: Vec<String> = available.iter().map(|info| info.full_name()).collect();
-    let ids = available.iter().map(|info| info.id.as_str());
-    let near = nearest(model, names.iter().map(String::as_str).chain(ids));
-    let hint = near.map_or(String::new(), |name| format!(" did you mean `{name}`?"));
-    format!("unknown model `{model}` ({source});{hint} `stentor models` lists what there is")
 }

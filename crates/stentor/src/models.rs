@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
-use stentor_model::offline::{self, GuideModel};
+use stentor_model::offline::GuideModel;
+use stentor_model::registry::{PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 
-/// All models: those of other registries first, the guide last, scenario files by name.
+/// All models: the registry's, with the guide last among them, and scenario files by name.
 pub struct Models {
-    others: Vec<Arc<dyn ModelRegistry>>,
-    guide: Arc<GuideModel>,
+    registry: Registry,
     /// What a scenario's path is relative to.
     cwd: PathBuf,
     /// By the name they were asked for and by the id they have. One instance for each, so that a
@@ -19,15 +19,37 @@ pub struct Models {
     scripts: Mutex<HashMap<String, Arc<ScriptModel>>>,
 }
 
+/// The guide, as the registry takes it in.
+#[derive(Default)]
+pub struct Guide(Arc<GuideModel>);
+
+impl PluggedProvider for Guide {
+    fn models(&self) -> Vec<Arc<ModelInfo>> {
+        vec![Arc::clone(self.0.info())]
+    }
+
+    fn open(&self, _: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Model>)
+    }
+
+    fn default_reason(&self) -> Option<String> {
+        Some("no key is configured: this one works by rule, without a network".to_owned())
+    }
+}
+
 impl Models {
-    /// The models of `others`, and those that need no network.
-    pub fn new(others: Vec<Arc<dyn ModelRegistry>>, cwd: impl Into<PathBuf>) -> Self {
+    /// The models of `registry`, and scenario files relative to `cwd`.
+    pub fn new(registry: Registry, cwd: impl Into<PathBuf>) -> Self {
         Self {
-            others,
-            guide: Arc::new(GuideModel::new()),
+            registry,
             cwd: cwd.into(),
             scripts: Mutex::default(),
         }
+    }
+
+    /// The models that are known by name.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The model that plays a scenario file, or what is wrong with the file.
@@ -46,44 +68,33 @@ impl Models {
 
 impl ModelRegistry for Models {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
-        let others = self.others.iter().flat_map(|other| other.available());
-        others.chain([Arc::clone(self.guide.info())]).collect()
+        self.registry.available()
     }
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
-        match provider {
-            offline::PROVIDER if id == offline::MODEL => Some(Arc::clone(self.guide.info())),
-            script::PROVIDER => match self.script(id) {
-                Ok(model) => Some(Arc::clone(model.info())),
-                Err(error) => {
-                    tracing::warn!("{error}");
-                    None
-                }
-            },
-            _ => self
-                .others
-                .iter()
-                .find_map(|other| other.find(provider, id)),
+        if provider != script::PROVIDER {
+            return self.registry.find(provider, id);
+        }
+        match self.script(id) {
+            Ok(model) => Some(Arc::clone(model.info())),
+            Err(error) => {
+                tracing::warn!("{error}");
+                None
+            }
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
+        match name.split_once('/') {
+            Some((script::PROVIDER, id)) => self.find(script::PROVIDER, id),
+            _ => self.registry.resolve(name).ok().map(|named| named.info),
         }
     }
 
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
-        match info.provider.as_str() {
-            offline::PROVIDER => Ok(Arc::clone(&self.guide) as Arc<dyn Model>),
-            script::PROVIDER => Ok(self.script(&info.id)?),
-            provider => {
-                let holder = self
-                    .others
-                    .iter()
-                    .find(|other| other.find(provider, &info.id).is_some());
-                match holder {
-                    Some(registry) => registry.open(info),
-                    None => Err(ModelError::new(
-                        ModelErrorKind::UnknownModel,
-                        format!("no model {}; `stentor models` lists them", info.full_name()),
-                    )),
-                }
-            }
+        if info.provider == script::PROVIDER {
+            return Ok(self.script(&info.id)?);
         }
+        self.registry.open(info)
     }
 }

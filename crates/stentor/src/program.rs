@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::SessionFiles;
-use stentor_agent::model::ModelRegistry;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, Command};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::log;
+use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
+use crate::rpc;
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -29,6 +30,10 @@ const FAILED: u8 = 1;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(status) = rpc::run_if_meant(&words) {
+        return status;
+    }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(error) => {
@@ -37,7 +42,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
-    log_to_stderr(args.verbose);
+    log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
         Ok(pipes) => with_pipes(&args, pipes),
         Err(error) => Err(Failure::other(format!(
@@ -103,7 +108,9 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
-            | Command::Models { .. },
+            | Command::Models { .. }
+            | Command::Login { .. }
+            | Command::Logout { .. },
         )
         | None => {}
     }
@@ -111,10 +118,12 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let config = setup::load_config(&cwd, &flags)?;
+    let models = setup::models(&config, &cwd)?;
     let job = Job {
         args,
         flags,
         config,
+        models,
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
@@ -122,6 +131,18 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
         }
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
+        (Some(Command::Login { provider }), _) => {
+            let logins = job.models.registry().logins();
+            let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
+            runtime()?.block_on(login).map_err(Failure::other)?;
+            Ok(0)
+        }
+        (Some(Command::Logout { provider }), _) => {
+            let logins = job.models.registry().logins();
+            let logout = commands::login::logout(logins, provider, &mut out);
+            runtime()?.block_on(logout).map_err(Failure::other)?;
+            Ok(0)
+        }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
             let file = job.agent().find(session);
@@ -144,6 +165,7 @@ struct Job<'a> {
     args: &'a Args,
     flags: Layer,
     config: Config,
+    models: Arc<Models>,
     cwd: std::path::PathBuf,
 }
 
@@ -151,9 +173,10 @@ impl Job<'_> {
     fn agent(&self) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
-            models: setup::models(&self.config, &self.cwd),
+            models: Arc::clone(&self.models),
             // Nobody is there to be asked.
             permission_mode: PermissionMode::All,
+            subagents: false,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);
@@ -161,13 +184,13 @@ impl Job<'_> {
     }
 
     fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let chosen = setup::chosen_model(&self.config, &models);
+        let chosen = setup::chosen_model(&self.config, &self.models);
+        for warning in self.models.registry().warnings() {
+            let _ = writeln!(io::stderr(), "warning: {warning}");
+        }
         let json = self.args.ask.json;
-        let available = models.available();
-        Failure::printing(commands::models::run(
-            &available, &chosen, filter, json, out,
-        ))
+        let listed = self.models.registry().list();
+        Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
@@ -215,19 +238,13 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))?;
-        runtime
+        runtime()?
             .block_on(ask.run(out, &mut err))
             .map_err(Failure::other)
     }
 
     fn overview(&self, out: &mut File) -> Result<u8, Failure> {
-        let models = setup::models(&self.config, &self.cwd);
-        let report = match setup::chosen_model(&self.config, &models) {
+        let report = match setup::chosen_model(&self.config, &self.models) {
             Ok(chosen) => ModelReport {
                 name: chosen.info.full_name(),
                 why: chosen.why,
@@ -247,15 +264,11 @@ impl Job<'_> {
     }
 }
 
-/// `STENTOR_LOG` says what is logged; without it warnings, and more with `--verbose`.
-fn log_to_stderr(verbose: bool) {
-    let usual = if verbose { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .without_time()
-        .with_target(false)
-        .try_init();
+/// What everything asynchronous runs on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
 }

@@ -1,9 +1,11 @@
 //! From the configuration to an agent: what a session in a folder is started with.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
@@ -13,11 +15,17 @@ use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOpt
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
+use stentor_tools::{SUBAGENT, SubagentSetup};
+
+use stentor_model::registry::{Registry, RegistrySources};
 
 use crate::choose_model::{ChosenModel, choose_model};
+use crate::config::error::ConfigError;
 use crate::config::suggest::nearest;
-use crate::config::{self, Config, ConfigErrors, Layer, Platform, Settings, Source, Surroundings};
-use crate::models::Models;
+use crate::config::{
+    self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
+};
+use crate::models::{Guide, Models};
 
 /// The environment the program was started in.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -40,6 +48,8 @@ pub struct Defaults {
     pub models: Arc<Models>,
     /// The stance of this way in where nobody chose one.
     pub permission_mode: PermissionMode,
+    /// True when the tool for subagents is among the tools nobody chose.
+    pub subagents: bool,
     pub clock: SharedClock,
 }
 
@@ -57,7 +67,7 @@ impl Defaults {
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
-        let tools = chosen_tools(settings)?;
+        let (tools, subagents) = chosen_tools(settings, self.subagents)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
@@ -83,7 +93,25 @@ impl Defaults {
             cost: settings.budget_cost.as_ref().map(|set| set.value),
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
+        if subagents {
+            let tool = stentor_tools::subagent_tool(SubagentSetup {
+                environment: self.environment(config),
+                session: options.clone(),
+                config_dir: config.places.config_dir.clone(),
+            });
+            options.tools.push(tool);
+        }
         Ok(options)
+    }
+
+    /// What all sessions of the process share.
+    fn environment(&self, config: &Config) -> Environment {
+        Environment {
+            models: Arc::clone(&self.models) as _,
+            shell: stentor_tools::local_shell(),
+            clock: Arc::clone(&self.clock),
+            spill_dir: spill_dir(config).into(),
+        }
     }
 
     fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
@@ -118,12 +146,7 @@ impl Defaults {
 
 /// An agent for a way in.
 pub fn agent(config: &Config, defaults: Arc<Defaults>, files: SessionFiles) -> Agent {
-    let environment = Environment {
-        models: Arc::clone(&defaults.models) as _,
-        shell: stentor_tools::local_shell(),
-        clock: Arc::clone(&defaults.clock),
-        spill_dir: spill_dir(config).into(),
-    };
+    let environment = defaults.environment(config);
     Agent::new(environment, defaults, files)
 }
 
@@ -153,8 +176,45 @@ pub fn system_clock() -> SharedClock {
 }
 
 /// The models of this configuration.
-pub fn models(_config: &Config, cwd: &Path) -> Arc<Models> {
-    Arc::new(Models::new(Vec::new(), cwd))
+pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    let environment: stentor_model::registry::Environment =
+        Arc::new(|name| variable(name)?.into_string().ok());
+    let nowhere = PathBuf::from("/dev/null");
+    let mut sources = RegistrySources::usual(
+        environment,
+        config.places.home.as_deref(),
+        config.places.config_dir.as_deref().unwrap_or(&nowhere),
+        system_clock(),
+    );
+    sources.providers = tables("providers", &config.providers)?;
+    sources.models = tables("models", &config.models)?;
+    sources.plugged = vec![Arc::new(Guide::default())];
+    Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
+}
+
+/// Tables that were read as they are, as what they must be.
+fn tables<T: DeserializeOwned>(
+    kind: &str,
+    tables: &[RawTable],
+) -> Result<BTreeMap<String, T>, ConfigErrors> {
+    let mut read = BTreeMap::new();
+    let mut errors = Vec::new();
+    for table in tables {
+        match table.table.clone().try_into::<T>() {
+            Ok(value) => {
+                read.insert(table.name.clone(), value);
+            }
+            Err(error) => errors.push(ConfigError::Syntax {
+                at: table.at.clone(),
+                message: format!("[{kind}.{}] {}", table.name, error.message()),
+            }),
+        }
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(ConfigErrors(errors))
+    }
 }
 
 /// The model a configuration asks for.
@@ -178,16 +238,24 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
-fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
+/// The tools that were chosen, and whether subagents are among them.
+fn chosen_tools(
+    settings: &Settings,
+    subagents: bool,
+) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
     let all = stentor_tools::builtin_tools();
     let Some(wanted) = &settings.tools else {
-        return Ok(all);
+        return Ok((all, subagents));
     };
     let known = |name: &str| all.iter().find(|tool| tool.spec().name == name);
     let mut chosen: Vec<Arc<dyn Tool>> = Vec::new();
     for name in &wanted.value {
+        if name == SUBAGENT {
+            continue;
+        }
         let Some(tool) = known(name) else {
-            let names: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
+            let names = all.iter().map(|tool| tool.spec().name.as_str());
+            let names: Vec<&str> = names.chain([SUBAGENT]).collect();
             let near = nearest(name, names.iter().copied());
             let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
             return Err(format!(
@@ -200,7 +268,8 @@ fn chosen_tools(settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, String> {
             chosen.push(Arc::clone(tool));
         }
     }
-    Ok(chosen)
+    let subagents = wanted.value.iter().any(|name| name == SUBAGENT);
+    Ok((chosen, subagents))
 }
 
 fn policy(config: &Config, default: PermissionMode) -> Policy {

@@ -13,7 +13,7 @@ use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
-use crate::tool::{Plan, Tool};
+use crate::tool::{Plan, Tool, ToolSpec};
 
 /// Commands a session may have waiting. A caller waits when it is full.
 pub(super) const COMMANDS: usize = 64;
@@ -109,6 +109,9 @@ pub(super) enum Command {
     },
     Messages {
         reply: Reply<Vec<Arc<Message>>>,
+    },
+    Tools {
+        reply: Reply<Arc<[ToolSpec]>>,
     },
     LastText {
         reply: Reply<Option<String>>,

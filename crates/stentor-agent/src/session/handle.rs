@@ -19,7 +19,7 @@ use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
-use crate::tool::{Plan, Tool};
+use crate::tool::{Plan, Tool, ToolSpec};
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
@@ -319,6 +319,11 @@ impl Session {
     /// Counts and sums.
     pub async fn stats(&self) -> Result<SessionStats, SessionError> {
         Ok(*self.ask(|reply| Command::Stats { reply }).await??)
+    }
+
+    /// The tools its model is told of.
+    pub async fn tools(&self) -> Result<Arc<[ToolSpec]>, SessionError> {
+        self.ask(|reply| Command::Tools { reply }).await
     }
 
     /// The messages in context.

@@ -24,6 +24,9 @@ pub enum QueueKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Queued {
+    /// The session it waits in; a fork does not inherit it.
+    #[serde(default)]
+    pub session: String,
     pub queue: QueueKind,
     pub content: Vec<ContentBlock>,
     /// The id of the entry it becomes when it is delivered. An entry of that id on disk means
@@ -53,12 +56,25 @@ impl WaitingMessages {
         }
     }
 
+    /// Puts messages back to the front, where they were taken.
+    pub fn put_back(&mut self, queue: QueueKind, messages: Vec<Queued>) {
+        let waiting = self.of(queue);
+        for message in messages.into_iter().rev() {
+            waiting.push_front(message);
+        }
+    }
+
     /// Takes everything out.
     pub fn clear(&mut self) -> Vec<Queued> {
         self.steering
             .drain(..)
             .chain(self.follow_up.drain(..))
             .collect()
+    }
+
+    /// The first message with that text.
+    pub fn find(&self, queue: QueueKind, text: &str) -> Option<&Queued> {
+        self.peek(queue).iter().find(|queued| queued.text() == text)
     }
 
     /// Takes out the first message with that text.

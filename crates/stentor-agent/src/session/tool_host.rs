@@ -11,7 +11,7 @@ use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::message::ToolCall;
 use crate::model::ModelInfo;
-use crate::tool::{DialogFuture, PermitFuture, Plan, ToolHost, ToolSpec, Touches};
+use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};
 use crate::usage::Usage;
 
@@ -59,7 +59,12 @@ impl SessionToolHost {
         self.lock().model = model;
     }
 
-    /// What tools consumed since this was last asked.
+    /// What tools consumed since this was last taken.
+    pub fn consumed_now(&self) -> Usage {
+        self.lock().consumed
+    }
+
+    /// The same, which begins at nothing then.
     pub fn take_consumed(&self) -> Usage {
         std::mem::take(&mut self.lock().consumed)
     }
@@ -89,6 +94,11 @@ impl ToolHost for SessionToolHost {
 
     fn publish(&self, event: EventKind) {
         self.hub.publish(event);
+    }
+
+    fn room(&self) -> RoomFuture {
+        let hub = self.hub.clone();
+        Box::pin(async move { hub.room().await })
     }
 
     fn model(&self) -> Option<Arc<ModelInfo>> {

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use futures_core::future::BoxFuture;
+use serde::Deserialize;
 
 use super::StoreError;
-use super::entry::{Entry, Header};
+use super::entry::{Entry, EntryKind, Header};
 use super::memory::MemoryJournal;
 use crate::message::{KnownMessage, Message};
 use crate::usage::Usage;
@@ -75,6 +76,9 @@ impl std::fmt::Debug for Opened {
     }
 }
 
+/// The custom entry that says what tools consumed of models in a round: a [`Usage`].
+pub const CONSUMED_BY_TOOLS: &str = "stentor.consumedByTools";
+
 /// Sums over a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
@@ -84,11 +88,27 @@ pub struct Totals {
     pub assistant_messages: u64,
     pub tool_calls: u64,
     pub tool_results: u64,
-    /// Tokens and cost of all answers.
+    /// Tokens and cost of all answers, and of what tools asked models.
     pub usage: Usage,
 }
 
 impl Totals {
+    /// Adds one entry.
+    pub fn count_entry(&mut self, entry: &EntryKind) {
+        match entry {
+            EntryKind::Message { message } => self.count(message),
+            EntryKind::Custom {
+                custom_type,
+                data: Some(data),
+            } if custom_type == CONSUMED_BY_TOOLS => {
+                if let Ok(usage) = Usage::deserialize(data) {
+                    self.usage.add(&usage);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Adds one message.
     pub fn count(&mut self, message: &Message) {
         self.messages += 1;

@@ -4,14 +4,19 @@
 //! `<session>.lock`. It belongs to the open file, not to the process, so it also keeps two openings
 //! within one process apart, and the kernel drops it with the process however that dies. What is
 //! written in the lock file only serves to name the holder. The descriptor is closed on exec, so
-//! tools started meanwhile do not keep the lock alive.
+//! tools started meanwhile do not keep the lock alive; only one that was being started when the
+//! holder was killed has it for a moment, and is waited for.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::error::{Holder, StoreError};
 
@@ -27,6 +32,7 @@ impl SessionLock {
     /// Takes the lock of the session file `session`, or says who has it.
     pub(super) fn acquire(session: &Path) -> Result<Self, StoreError> {
         let path = lock_path(session);
+        let begun = Instant::now();
         loop {
             let mut file = OpenOptions::new()
                 .read(true)
@@ -40,9 +46,14 @@ impl SessionLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
+                    let holder = read_holder(&mut file);
+                    if holder.pid.is_some_and(is_dead) && begun.elapsed() < INHERITED {
+                        thread::sleep(LOOK_AGAIN);
+                        continue;
+                    }
                     return Err(StoreError::Locked {
                         path: session.to_path_buf(),
-                        holder: read_holder(&mut file),
+                        holder,
                     });
                 }
                 Err(TryLockError::Error(source)) => {
@@ -61,6 +72,27 @@ impl SessionLock {
             }
         }
     }
+}
+
+/// How long a process may take from being forked to being executed, on a machine under load.
+const INHERITED: Duration = Duration::from_secs(3);
+
+/// How often a lock that is about to vanish is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// True when no such process runs any more; one that only waits to be collected does not run.
+fn is_dead(pid: u32) -> bool {
+    let Some(known) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return true;
+    };
+    if rustix::process::test_kill_process(known) == Err(Errno::SRCH) {
+        return true;
+    }
+    // The state follows the name, which is in parentheses and may contain some itself.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
+        matches!(state, Some(Some('Z' | 'X')))
+    })
 }
 
 impl Drop for SessionLock {
@@ -130,6 +162,22 @@ mod tests {
         drop(lock);
         SessionLock::acquire(&session).unwrap();
         assert!(!lock_path(&session).exists(), "nothing is left behind");
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_dead_holder_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = dir.path().join("a.jsonl");
+        let lock = SessionLock::acquire(&session).unwrap();
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        fs::write(lock_path(&session), format!("{}\nstentor\n", dead.id())).unwrap();
+        let waiting = {
+            let session = session.clone();
+            thread::spawn(move || SessionLock::acquire(&session).map(|_| ()))
+        };
+        drop(lock);
+        waiting.join().unwrap().unwrap();
     }
 
     #[test]

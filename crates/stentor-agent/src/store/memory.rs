@@ -57,9 +57,7 @@ impl Journal for MemoryJournal {
     fn totals(&self) -> Result<Totals, StoreError> {
         let mut totals = Totals::default();
         for entry in &self.entries {
-            if let EntryKind::Message { message } = &entry.kind {
-                totals.count(message);
-            }
+            totals.count_entry(&entry.kind);
         }
         Ok(totals)
     }

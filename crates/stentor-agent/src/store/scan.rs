@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::bytes::{Bytes, LinesForward};
 use super::entry::{Entry, EntryKind};
-use super::journal::Totals;
+use super::journal::{CONSUMED_BY_TOOLS, Totals};
 use super::line::trimmed;
 
 /// Hands every entry before `end` to `visit`, in append order.
@@ -46,24 +46,49 @@ pub(super) fn user_messages<B: Bytes + ?Sized>(
     Ok(texts)
 }
 
-/// Sums over all messages, as [`Totals::count`] of each gives them.
+/// Sums over all entries, as [`Totals::count_entry`] of each gives them.
 pub(super) fn totals<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Totals> {
     let mut totals = Totals::default();
-    each_message(bytes, end, |role, line| match role {
-        // Results are the bulk of a file, and of them only the number matters.
-        "toolResult" => {
+    each_line(bytes, end, |glance, line| {
+        let is_result = glance.kind == "message" && glance.role() == "toolResult";
+        if is_result {
+            // Results are the bulk of a file, and of them only the number matters.
             totals.messages += 1;
             totals.tool_results += 1;
-        }
-        _ => {
-            if let Some(entry) = Entry::from_line(line)
-                && let EntryKind::Message { message } = &entry.kind
-            {
-                totals.count(message);
-            }
+        } else if (glance.kind == "message" || glance.is_consumption())
+            && let Some(entry) = Entry::from_line(line)
+        {
+            totals.count_entry(&entry.kind);
         }
     })?;
     Ok(totals)
+}
+
+/// What one must know of a line to decide whether to read it.
+#[derive(Deserialize)]
+struct Glance<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    message: Option<MessageGlance<'a>>,
+    #[serde(borrow, default, rename = "customType")]
+    custom_type: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct MessageGlance<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+}
+
+impl Glance<'_> {
+    fn role(&self) -> &str {
+        self.message.as_ref().map_or("", |message| &message.role)
+    }
+
+    fn is_consumption(&self) -> bool {
+        self.kind == "custom" && self.custom_type.as_deref() == Some(CONSUMED_BY_TOOLS)
+    }
 }
 
 /// Hands every message line and its role to `visit`.
@@ -72,24 +97,22 @@ fn each_message<B: Bytes + ?Sized>(
     end: u64,
     mut visit: impl FnMut(&str, &[u8]),
 ) -> io::Result<()> {
-    #[derive(Deserialize)]
-    struct Glance<'a> {
-        #[serde(borrow, rename = "type")]
-        kind: Cow<'a, str>,
-        #[serde(borrow)]
-        message: MessageGlance<'a>,
-    }
-    #[derive(Deserialize)]
-    struct MessageGlance<'a> {
-        #[serde(borrow)]
-        role: Cow<'a, str>,
-    }
+    each_line(bytes, end, |glance, line| {
+        if glance.kind == "message" {
+            visit(glance.role(), line);
+        }
+    })
+}
+
+fn each_line<B: Bytes + ?Sized>(
+    bytes: &B,
+    end: u64,
+    mut visit: impl FnMut(&Glance<'_>, &[u8]),
+) -> io::Result<()> {
     let mut lines = LinesForward::until(bytes, end);
     while let Some((_, line, _)) = lines.next()? {
-        if let Ok(glance) = serde_json::from_slice::<Glance>(trimmed(line))
-            && glance.kind == "message"
-        {
-            visit(&glance.message.role, line);
+        if let Ok(glance) = serde_json::from_slice::<Glance>(trimmed(line)) {
+            visit(&glance, line);
         }
     }
     Ok(())

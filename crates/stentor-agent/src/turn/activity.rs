@@ -1,5 +1,6 @@
 //! What a session does from a prompt until nothing automatic follows: runs, retries, compactions.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -7,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::compaction::{self, Compaction};
 use super::link::{Link, Request};
-use super::rounds::{self, Ran};
+use super::rounds::{self, Ran, Start};
 use super::tools::Stopped;
 use crate::event::{
     CompactionReason, CompactionResult, EventKind, NoticeLevel, RunEnd, RunOutcome,
@@ -17,8 +18,8 @@ use crate::model::{ModelError, ModelErrorKind};
 
 /// What the session was asked to do.
 pub(crate) enum Work {
-    /// Answer messages that are already in the conversation.
-    Answer(Vec<Arc<Message>>),
+    /// Answer a message that is already in the conversation.
+    Answer(Arc<Message>),
     /// Compact because somebody asked for it.
     Compact {
         instructions: Option<String>,
@@ -29,7 +30,13 @@ pub(crate) enum Work {
 /// Does it. When it returns the session is idle, or gone.
 pub(crate) async fn perform(link: Link, work: Work) {
     match work {
-        Work::Answer(messages) => answer(&link, messages).await,
+        Work::Answer(message) => {
+            let start = Start {
+                messages: vec![message],
+                queue_was_asked: false,
+            };
+            answer(&link, start).await;
+        }
         Work::Compact {
             instructions,
             reply,
@@ -53,27 +60,26 @@ pub(crate) async fn perform(link: Link, work: Work) {
     }
 }
 
-async fn answer(link: &Link, messages: Vec<Arc<Message>>) {
+async fn answer(link: &Link, start: Start) {
     let mut retries = Retries::default();
-    let mut next = messages;
+    let mut next = start;
     auto_compact(link).await;
     loop {
-        let ran = {
+        let mut ran = Ran::default();
+        let stopped = {
             let mut on_success = || retries.succeeded(link);
-            rounds::run(link, std::mem::take(&mut next), &mut on_success).await
+            rounds::run(link, std::mem::take(&mut next), &mut on_success, &mut ran).await
         };
-        let ran = match ran {
-            Ok(ran) => ran,
+        match stopped {
+            Ok(()) => {}
             Err(Stopped::Gone) => return,
             Err(Stopped::Store(error)) => {
                 let outcome = rounds::store_failure(&error);
                 notice(link, &outcome);
-                Ran {
-                    outcome: Some(outcome),
-                    ..Ran::default()
-                }
+                ran.outcome = Some(outcome);
+                ran.failure = None;
             }
-        };
+        }
         let then = decide(link, &ran, &mut retries).await;
         let went_well = matches!(
             ran.outcome,
@@ -131,22 +137,19 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
     if link.cancel.is_cancelled() || link.signals.is_interrupted() {
         return Then::Over;
     }
+    let automatic = link.ask(|reply| Request::Automatic { reply }).await;
+    let automatic = automatic.unwrap_or_default();
     if error.kind == ModelErrorKind::ContextOverflow {
-        return if retries.compacted {
-            Then::Over
-        } else {
+        return if automatic.compaction && !retries.compacted {
             Then::Compact
+        } else {
+            Then::Over
         };
     }
     let may = error.is_transient()
         && retries.attempt < link.retry.max_attempts
         && (link.retry.after_output || !ran.begun);
-    if may
-        && link
-            .ask(|reply| Request::AutoRetry { reply })
-            .await
-            .unwrap_or(false)
-    {
+    if may && automatic.retry {
         Then::Retry
     } else {
         Then::Over
@@ -162,6 +165,9 @@ async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id:
     let delay = link
         .retry
         .delay(retries.attempt, error, link.clock.random());
+    // Whoever sees the event may cancel at once, so this listens before it is told.
+    let mut given_up = pin!(link.cancel_retry.notified());
+    given_up.as_mut().enable();
     link.hub.publish(EventKind::RetryStarted {
         attempt: retries.attempt,
         max_attempts: link.retry.max_attempts,
@@ -172,7 +178,7 @@ async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id:
     tokio::select! {
         () = tokio::time::sleep(delay) => true,
         () = link.cancel.cancelled() => retries.cancelled(link),
-        () = link.cancel_retry.cancelled() => retries.cancelled(link),
+        () = given_up => retries.cancelled(link),
     }
 }
 
@@ -220,6 +226,7 @@ async fn auto_compact(link: &Link) {
 }
 
 fn end_run(link: &Link, ran: Ran, will_retry: bool) {
+    link.signals.in_run.store(false, Ordering::Release);
     link.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
         messages: ran.messages,
         usage: ran.usage,
@@ -229,12 +236,15 @@ fn end_run(link: &Link, ran: Ran, will_retry: bool) {
 }
 
 /// Ends the activity, unless messages wait that it should go on with.
-async fn finish(link: &Link, go_on: bool) -> Option<Vec<Arc<Message>>> {
-    let waiting = link
+async fn finish(link: &Link, go_on: bool) -> Option<Start> {
+    let messages = link
         .ask(|reply| Request::Finish { go_on, reply })
         .await
         .ok()?;
-    (!waiting.is_empty()).then_some(waiting)
+    (!messages.is_empty()).then_some(Start {
+        messages,
+        queue_was_asked: true,
+    })
 }
 
 fn notice(link: &Link, outcome: &RunOutcome) {

@@ -1,14 +1,15 @@
 //! One answer of a model: its stream becomes events and, in the end, a message.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value};
 
 use super::ABORTED;
-use super::link::{Link, ModelCall, Request};
+use super::link::{Link, ModelCall};
 use crate::event::EventKind;
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::message::{
@@ -53,16 +54,21 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
         started_ms,
     );
     let mut writing = Writing::new(link, live, info.cost, started_ms);
-    let mut stream = call.model.stream(request);
+    // A model that panics failed; what it said so far is kept all the same.
+    let broken = || failed_inside(&info.full_name());
+    let opened = std::panic::catch_unwind(AssertUnwindSafe(|| call.model.stream(request)));
+    let mut stream = opened.unwrap_or_else(|_| Box::pin(stream::iter([Err(broken())])));
     let mut cancelled = pin!(link.cancel.cancelled());
     let end = loop {
         let next = tokio::select! {
             biased;
             () = &mut cancelled => break End::Aborted,
-            next = stream.next() => next,
+            next = AssertUnwindSafe(stream.next()).catch_unwind() => {
+                next.unwrap_or_else(|_| Some(Err(broken())))
+            }
         };
         match next {
-            Some(Ok(ModelEvent::Finished(finish))) => break End::Finished(finish),
+            Some(Ok(ModelEvent::Finished(finish))) => break ended(finish, &info.full_name()),
             Some(Ok(event)) => {
                 if let Err(error) = writing.take(event).await {
                     break End::Failed(error);
@@ -78,13 +84,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
         tokio::task::consume_budget().await;
     };
     drop(stream);
-    let answer = writing.finish(end);
-    let usage = answer.message.usage;
-    if !usage.is_zero() {
-        // When the session is closed under the run, the next request to it ends the run.
-        link.tell(Request::Consumed { usage }).await.ok();
-    }
-    answer
+    writing.finish(end)
 }
 
 /// An answer that was never begun, because the run had been stopped.
@@ -118,6 +118,25 @@ enum End {
     Finished(Finish),
     Failed(ModelError),
     Aborted,
+}
+
+/// How a stream that came to its end ended. One that names an error without telling it failed.
+fn ended(finish: Finish, model: &str) -> End {
+    match finish.stop_reason {
+        StopReason::Error | StopReason::Aborted => End::Failed(ModelError::new(
+            ModelErrorKind::Other,
+            format!("{model}: the answer ended with an error that was not told"),
+        )),
+        StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
+            End::Finished(finish)
+        }
+    }
+}
+
+/// What a panic of a model becomes.
+pub(super) fn failed_inside(model: &str) -> ModelError {
+    let text = format!("{model}: the connection to the model failed inside: this is a bug in it");
+    ModelError::new(ModelErrorKind::Other, text)
 }
 
 /// The answer while it is being written.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 
+use super::answer::failed_inside;
 use super::link::{Link, Request};
 use crate::conversation::{Item, estimate_tokens};
 use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind};
@@ -100,8 +102,11 @@ impl Drop for Flag<'_> {
 }
 
 async fn carry_out(link: &Link, plan: CompactionPlan) -> Compaction {
+    let work = AssertUnwindSafe(summarise(link, &plan)).catch_unwind();
     let summary = tokio::select! {
-        summary = summarise(link, &plan) => summary,
+        summary = work => summary.unwrap_or_else(|_| {
+            Err(failed_inside(&plan.model.info().full_name()).message)
+        }),
         () = link.cancel.cancelled() => return Compaction::Cancelled,
     };
     let summary = match summary {
@@ -148,6 +153,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, String>
     let mut stream = plan.model.stream(request);
     let mut summary = String::new();
     let mut in_text = false;
+    let mut is_whole = false;
     while let Some(event) = stream.next().await {
         match event.map_err(|error| error.message)? {
             ModelEvent::BlockStarted(kind) => in_text = kind == crate::live::LiveBlockKind::Text,
@@ -156,6 +162,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, String>
                 let usage = finish.usage.priced(&info.cost);
                 // When the session is closed under the run, recording the summary will say so.
                 link.tell(Request::Consumed { usage }).await.ok();
+                is_whole = true;
                 break;
             }
             ModelEvent::Delta(_)
@@ -165,7 +172,10 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, String>
         }
     }
     let summary = summary.trim().to_owned();
-    if summary.is_empty() {
+    if !is_whole {
+        // Half a summary would silently replace what it says nothing of.
+        Err("the summary broke off without an end".to_owned())
+    } else if summary.is_empty() {
         Err("the model returned no summary".to_owned())
     } else {
         Ok(summary)

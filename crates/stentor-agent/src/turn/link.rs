@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
@@ -33,8 +33,8 @@ pub(crate) struct Link {
     pub session_id: Arc<str>,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
-    /// Fires when only the waiting for a retry must stop.
-    pub cancel_retry: CancellationToken,
+    /// Told when only the waiting for a retry must stop; says nothing to a later one.
+    pub cancel_retry: Arc<Notify>,
 }
 
 /// What the actor lets a run see without asking.
@@ -47,6 +47,8 @@ pub(crate) struct Signals {
     pub compacting: AtomicBool,
     /// True when the run must stop once the model call that is going on has ended.
     pub interrupted: AtomicBool,
+    /// True between the start and the end of a run.
+    pub in_run: AtomicBool,
     numbers: AtomicU64,
 }
 
@@ -69,16 +71,20 @@ pub(crate) enum Request {
     Append {
         messages: Vec<Arc<Message>>,
         sync: bool,
+        /// True when the (one) message is what a model call brought: it counts as one.
+        model_call: bool,
         reply: Reply<Result<Vec<String>, StoreError>>,
     },
-    /// Takes the newest message out of the context; it stays on disk.
+    /// Takes a failed answer, and what its calls were told, out of the context; both stay on disk.
     Forget { entry_id: String },
     /// The next model call, or why there must be none.
     NextCall {
         reply: Reply<Result<ModelCall, Refusal>>,
     },
-    /// Counts what a model call consumed.
+    /// Counts what a model call consumed that leaves no message.
     Consumed { usage: Usage },
+    /// Counts what the tools of a round consumed, such as subagents, and says how much it was.
+    ConsumedByTools { reply: Reply<Usage> },
     /// Takes waiting steering messages, as many as the mode says, appended and on disk.
     TakeSteering {
         reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
@@ -94,8 +100,8 @@ pub(crate) enum Request {
         touches: Touches,
         reply: Reply<Verdict>,
     },
-    /// Is automatic retry on?
-    AutoRetry { reply: Reply<bool> },
+    /// What may be done without being asked?
+    Automatic { reply: Reply<Automatic> },
     /// What to summarise, if the context should be compacted now.
     PlanCompaction {
         reason: CompactionReason,
@@ -112,6 +118,13 @@ pub(crate) enum Request {
         go_on: bool,
         reply: Reply<Vec<Arc<Message>>>,
     },
+}
+
+/// What a session does without being asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Automatic {
+    pub retry: bool,
+    pub compaction: bool,
 }
 
 /// Where the answer to a request goes.

@@ -14,7 +14,9 @@ mod tools;
 
 pub(crate) use activity::{Work, perform};
 pub(crate) use compaction::{CompactionPlan, find_cut};
-pub(crate) use link::{LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Why};
+pub(crate) use link::{
+    Automatic, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Why,
+};
 pub use retry::RetryPolicy;
 
 /// Text of an answer that was cut off by an abort.

@@ -1,6 +1,7 @@
 //! One run: rounds of a model's answer and its tools, until nothing is left to do.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::answer::{self, Answer};
 use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
@@ -27,15 +28,28 @@ pub(super) struct Ran {
 /// Told when the first answer of a continuation has succeeded.
 pub(super) type OnSuccess<'a> = &'a mut (dyn FnMut() + Send);
 
-/// Runs rounds, beginning with messages that are already in the conversation.
+/// What a run begins with.
+#[derive(Default)]
+pub(super) struct Start {
+    /// Messages that are in the conversation and have not been told of yet.
+    pub messages: Vec<Arc<Message>>,
+    /// True when those came out of a queue, so that the queue has had its turn.
+    pub queue_was_asked: bool,
+}
+
+/// Runs rounds. What was done until it stopped is in `ran`, also when it could not go on.
 pub(super) async fn run(
     link: &Link,
-    initial: Vec<Arc<Message>>,
+    start: Start,
     on_success: OnSuccess<'_>,
-) -> Result<Ran, Stopped> {
-    let mut ran = Ran::default();
+    ran: &mut Ran,
+) -> Result<(), Stopped> {
+    link.signals.in_run.store(true, Ordering::Release);
     link.hub.publish(EventKind::RunStarted);
-    let mut injected = initial;
+    let mut injected = start.messages;
+    if !start.queue_was_asked {
+        injected.extend(steering(link).await?);
+    }
     loop {
         link.room().await;
         link.hub.publish(EventKind::TurnStarted);
@@ -44,17 +58,17 @@ pub(super) async fn run(
             ran.messages.push(message);
         }
         let next = match link.ask(|reply| Request::NextCall { reply }).await? {
-            Ok(call) => round(link, &call, &mut ran, on_success).await?,
-            Err(refusal) => refused(link, refusal, &mut ran).await?,
+            Ok(call) => round(link, &call, ran, on_success).await?,
+            Err(refusal) => refused(link, refusal, ran).await?,
         };
         if matches!(next, Next::Over) || link.signals.is_interrupted() {
-            return Ok(ran);
+            return Ok(());
         }
         injected = steering(link).await?;
         if injected.is_empty() && ran.outcome.is_some() {
             injected = follow_up(link).await?;
             if injected.is_empty() {
-                return Ok(ran);
+                return Ok(());
             }
         }
         ran.outcome = None;
@@ -106,7 +120,7 @@ async fn round(
     let stop_reason = message.stop_reason;
     let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
     // A round without tools ends with its answer, so this is the point to make it last.
-    let entry_id = append(link, &message, calls.is_empty()).await?;
+    let entry_id = append(link, &message, calls.is_empty(), !aborted_before).await?;
     if aborted_before {
         link.hub.publish(EventKind::MessageStarted {
             number,
@@ -129,6 +143,10 @@ async fn round(
         }
     };
     ran.messages.extend(results.iter().cloned());
+    if !calls.is_empty() {
+        let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
+        ran.usage.add(&by_tools);
+    }
     let tool_results = results.into();
     link.hub.publish(EventKind::TurnEnded {
         message,
@@ -148,8 +166,8 @@ async fn round(
         ran.failure = Some((error, entry_id));
         return Ok(Next::Over);
     }
-    if link.cancel.is_cancelled() || !calls.is_empty() {
-        // Stopped during the tools: the next round records it as an aborted answer.
+    if !calls.is_empty() {
+        // If it was stopped during the tools, the next round records it as an aborted answer.
         return Ok(Next::Again);
     }
     ran.outcome = Some(if refused {
@@ -162,12 +180,18 @@ async fn round(
     Ok(Next::Again)
 }
 
-async fn append(link: &Link, message: &Arc<Message>, sync: bool) -> Result<String, Stopped> {
+async fn append(
+    link: &Link,
+    message: &Arc<Message>,
+    sync: bool,
+    model_call: bool,
+) -> Result<String, Stopped> {
     let messages = vec![Arc::clone(message)];
     let ids = link
         .ask(|reply| Request::Append {
             messages,
             sync,
+            model_call,
             reply,
         })
         .await?
@@ -219,7 +243,7 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
         })
         .into(),
     );
-    append(link, &message, true).await?;
+    append(link, &message, true, false).await?;
     tell(link, &message);
     ran.messages.push(Arc::clone(&message));
     link.hub.publish(EventKind::TurnEnded {

@@ -1,6 +1,7 @@
 //! The tool calls of one answer: started in the order of the calls, results kept in that order.
 //!
-//! Calls that only read run together; every other call runs alone. A steering message that must
+//! Calls of tools that may run together do, above all those that only read; every other call runs
+//! alone. A steering message that must
 //! not wait skips the calls that have not started. Every call gets a result, whatever happens.
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use crate::arguments;
 use crate::event::EventKind;
 use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
 use crate::store::StoreError;
-use crate::tool::{Progress, Tool, ToolContext, ToolEffect, ToolOutput};
+use crate::tool::{Progress, Tool, ToolContext, ToolOutput};
 
 /// How long a tool may take to end by itself after it was told to stop.
 const GRACE: Duration = Duration::from_millis(150);
@@ -62,7 +63,7 @@ pub(super) async fn run_calls(
         link.room().await;
         let together = rest
             .iter()
-            .take_while(|call| only_reads(model_call, call))
+            .take_while(|call| runs_together(model_call, call))
             .count()
             .max(1);
         let (batch, later) = rest.split_at(together);
@@ -104,7 +105,12 @@ async fn run_batch(
         let bad = unreadable.get(&call.id).map(String::as_str);
         running.push(async move {
             let started = tokio::time::Instant::now();
-            let output = run_one(link, model_call, call, bad).await;
+            // A tool that panics, wherever, is a failed call and not a dead session.
+            let work = AssertUnwindSafe(run_one(link, model_call, call, bad)).catch_unwind();
+            let output = work.await.unwrap_or_else(|_| {
+                let text = format!("Tool {} failed inside: this is a bug in it", call.name);
+                ToolOutput::error(text)
+            });
             (place, Arc::new(output), started.elapsed())
         });
     }
@@ -195,16 +201,21 @@ async fn execute(
         host: Arc::clone(&model_call.host),
         spill_dir: Arc::clone(&link.spill_dir),
     };
-    // A tool that panics is a failed call, not a dead session.
-    let work = AssertUnwindSafe(async move { tool.run(arguments, context).await }).catch_unwind();
-    let output = tokio::select! {
-        output = work => output.unwrap_or_else(|_| {
-            ToolOutput::error(format!("Tool {} failed inside: this is a bug in it", call.name))
-        }),
+    // Also when the tool panics: no report of a call may follow its end.
+    let _over = Over(over);
+    tokio::select! {
+        output = tool.run(arguments, context) => output,
         () = overdue(&cancel) => ToolOutput::error("Command aborted"),
-    };
-    over.store(true, Ordering::Release);
-    output
+    }
+}
+
+/// Says that a call is over, when it goes.
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// Resolves when a tool was told to stop and did not.
@@ -255,6 +266,7 @@ async fn record(
     link.ask(|reply| Request::Append {
         messages: stored,
         sync: true,
+        model_call: false,
         reply,
     })
     .await?
@@ -265,8 +277,8 @@ async fn record(
     Ok(messages)
 }
 
-fn only_reads(model_call: &ModelCall, call: &ToolCall) -> bool {
-    find(model_call, &call.name).is_some_and(|tool| tool.spec().effect == ToolEffect::Reads)
+fn runs_together(model_call: &ModelCall, call: &ToolCall) -> bool {
+    find(model_call, &call.name).is_some_and(|tool| tool.runs_together())
 }
 
 fn find<'a>(model_call: &'a ModelCall, name: &str) -> Option<&'a Arc<dyn Tool>> {

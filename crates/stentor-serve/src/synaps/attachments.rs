@@ -17,7 +17,7 @@ use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_agent::model::InputKind;
 use stentor_wire::synaps::Attachment;
 
-use super::limits;
+use super::{image, limits};
 
 /// The blocks of a prompt: its text, then its files in order, the paths of the rest in front.
 pub(super) fn read(
@@ -46,7 +46,7 @@ pub(super) fn read(
         }
         sum += size;
         let bytes = contents(handle)?;
-        match embed(&bytes, &title(file), inputs) {
+        match bytes.and_then(|bytes| embed(&bytes, &title(file), inputs)) {
             Some(block) => embedded.push(block),
             None => left_out.push(&file.path),
         }
@@ -97,28 +97,29 @@ fn size_of(file: &File) -> Result<u64, String> {
     Ok(metadata.len())
 }
 
-/// Reads what the file holds now, which may have grown since its size was asked.
-fn contents(file: File) -> Result<Vec<u8>, String> {
+/// Reads what the file holds now. `None` when it has grown over the limit since its size was
+/// asked.
+fn contents(file: File) -> Result<Option<Vec<u8>>, String> {
     let mut bytes = Vec::new();
-    file.take(limits::MAX_FILE_BYTES)
+    file.take(limits::MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("Cannot read attachment: {error}"))?;
-    Ok(bytes)
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limits::MAX_FILE_BYTES))
 }
 
 /// The block for a file whose kind the model can take. Content decides, not the name.
 fn embed(bytes: &[u8], title: &str, inputs: &[InputKind]) -> Option<ContentBlock> {
-    if let Some(mime) = image_type(bytes) {
-        let takes = inputs.contains(&InputKind::Image) && bytes.len() <= limits::MAX_IMAGE_BYTES;
-        let sides_fit = image_sides(bytes, mime).is_none_or(|(w, h)| {
-            [w, h]
-                .iter()
-                .all(|s| (1..=limits::MAX_IMAGE_SIDE).contains(s))
-        });
-        return (takes && sides_fit).then(|| ContentBlock::image(STANDARD.encode(bytes), mime));
+    if let Some(picture) = image::look(bytes) {
+        let fits = |side: u32| (1..=limits::MAX_IMAGE_SIDE).contains(&side);
+        let takes = inputs.contains(&InputKind::Image)
+            && bytes.len() <= limits::MAX_IMAGE_BYTES
+            && picture.sides.is_some_and(|(w, h)| fits(w) && fits(h));
+        return takes.then(|| ContentBlock::image(STANDARD.encode(bytes), picture.mime));
     }
     if is_pdf(bytes) {
-        return Some(document(STANDARD.encode(bytes), "application/pdf", title));
+        return inputs
+            .contains(&InputKind::Document)
+            .then(|| document(STANDARD.encode(bytes), "application/pdf", title));
     }
     let text = std::str::from_utf8(bytes).ok()?;
     let plain = text
@@ -135,51 +136,6 @@ fn document(data: String, mime_type: &str, title: &str) -> ContentBlock {
         name: Some(title.to_owned()),
     })
     .into()
-}
-
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
-    }
-}
-
-/// Width and height, where the header says them in a fixed place.
-fn image_sides(bytes: &[u8], mime: &str) -> Option<(u32, u32)> {
-    match mime {
-        "image/png" => {
-            let number = |at: usize| {
-                let field: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
-                Some(u32::from_be_bytes(field))
-            };
-            Some((number(16)?, number(20)?))
-        }
-        "image/gif" => {
-            let number = |at: usize| {
-                let field: [u8; 2] = bytes.get(at..at + 2)?.try_into().ok()?;
-                Some(u32::from(u16::from_le_bytes(field)))
-            };
-            Some((number(6)?, number(8)?))
-        }
-        _ => None,
-    }
 }
 
 fn is_pdf(bytes: &[u8]) -> bool {
@@ -209,3 +165,6 @@ fn title(file: &Attachment) -> String {
 fn quote(path: &str) -> String {
     format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
 }
+
+#[cfg(test)]
+mod tests;

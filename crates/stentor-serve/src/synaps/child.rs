@@ -1,33 +1,49 @@
-//! The child: its one session and what is needed to talk about it.
+//! The child: its one session, from `ready` to the exit code.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::agent::Agent;
+use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
-use stentor_agent::session::{Session, SessionOptions};
-use stentor_agent::usage::Prices;
+use stentor_agent::session::Session;
 use stentor_wire::synaps::{Event, PROTOCOL_VERSION};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::SynapsOptions;
 use super::events::{self, Encoder};
 use super::limits;
-use super::turn::CurrentTurn;
+use super::opening::{self, name_of};
+use super::turn::Turns;
 use crate::output::{Closed, Output};
 use crate::pump::{Answers, Pump};
+use crate::signals::EndSignals;
 
 /// One child process's state.
 pub(super) struct Child {
     pub agent: Agent,
     pub options: SynapsOptions,
-    pub output: Output,
     pub session: Session,
     pub answers: Answers,
-    pub turn: CurrentTurn,
+    pub turns: Turns,
     /// Turns begun by this process, for correlation ids.
-    pub turns: u64,
-    pump: JoinHandle<Result<Encoder, Closed>>,
+    pub turn_count: u64,
+    /// A model chosen while a turn was running: that turn keeps its own (section 8.1).
+    pub next_model: Option<Arc<ModelInfo>>,
+    output: Output,
+    /// Absent when it has ended by itself.
+    pump: Option<JoinHandle<Result<Encoder, Closed>>>,
+}
+
+/// Why the child ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Shutdown,
+    /// The parent closed one of the pipes.
+    EndOfInput,
+    Signal,
+    /// Something inside broke.
+    Failure,
 }
 
 impl Child {
@@ -37,14 +53,14 @@ impl Child {
         options: SynapsOptions,
         output: Output,
     ) -> Result<Self, String> {
-        let session = open(&agent, &options).map_err(|error| error.clone())?;
-        let model = model_of(&session).await;
+        let session = opening::open(&agent, &options)?;
+        let model = session.state().await.ok().and_then(|state| state.model);
         let mut ready = Vec::new();
         events::write(
             &mut ready,
             &Event::Ready {
                 session_id: session.id().to_string(),
-                model,
+                model: model.map_or_else(String::new, |info| name_of(&info)),
                 protocol_version: PROTOCOL_VERSION,
             },
         );
@@ -52,173 +68,143 @@ impl Child {
             .send(&ready)
             .await
             .map_err(|closed| closed.to_string())?;
-        let turn = CurrentTurn::default();
-        let (answers, pump) = start_pump(&session, &output, &turn);
+        let turns = Turns::default();
+        let (answers, pump) = start_pump(&session, &output, &turns);
         Ok(Self {
             agent,
             options,
-            output,
             session,
             answers,
-            turn,
-            turns: 0,
-            pump,
+            turns,
+            turn_count: 0,
+            next_model: None,
+            output,
+            pump: Some(pump),
         })
     }
 
-    /// Replaces the session by a new one with the same model. Returns its id.
+    /// The model the next turn uses.
+    pub async fn model(&self) -> Option<Arc<ModelInfo>> {
+        match &self.next_model {
+            Some(next) => Some(Arc::clone(next)),
+            None => self.session.state().await.ok()?.model,
+        }
+    }
+
+    /// Its name; nothing when there is none.
+    pub async fn model_name(&self) -> String {
+        let model = self.model().await;
+        model.map_or_else(String::new, |info| name_of(&info))
+    }
+
+    /// Makes a model that was chosen during a turn the session's own.
+    pub async fn take_over_model(&mut self) {
+        if let Some(next) = self.next_model.take()
+            && let Err(error) = self.session.set_model(&next.provider, &next.id).await
+        {
+            tracing::warn!(%error, "the model chosen for the next turn cannot be used");
+        }
+    }
+
+    /// Replaces the session by a new one with the same model and system prompt. Returns its id.
     pub async fn renew(&mut self) -> Result<String, String> {
-        let mut options = session_options(&self.agent, &self.options)?;
-        options.model = self
-            .session
-            .state()
-            .await
-            .ok()
-            .and_then(|state| state.model);
-        let new = NewSession {
-            file_at_once: true,
-            ..NewSession::default()
-        };
-        let session = self
-            .agent
-            .start_with(options, new)
-            .map_err(|error| error.to_string())?;
+        let mut options = opening::session_options(&self.agent, &self.options)?;
+        options.model = self.model().await.or(options.model);
+        let session = opening::start(&self.agent, options)?;
         let id = session.id().to_string();
-        let (answers, pump) = start_pump(&session, &self.output, &self.turn);
+        let (answers, pump) = start_pump(&session, &self.output, &self.turns);
         let old = std::mem::replace(&mut self.session, session);
         self.answers = answers;
-        let old_pump = std::mem::replace(&mut self.pump, pump);
+        let old_pump = self.pump.replace(pump);
+        self.next_model = None;
         old.close().await;
         // Its last frames are out before the first of the new session.
-        old_pump.await.ok();
+        if let Some(old_pump) = old_pump {
+            old_pump.await.ok();
+        }
         Ok(id)
     }
 
-    /// Ends everything: waits for the turn as long as it may, stops it, and lets the last frames
-    /// out if anybody reads them.
-    pub async fn end(self, wait: Duration) {
-        let Self {
-            session,
-            answers,
-            turn,
-            pump,
-            ..
-        } = self;
-        if turn.is_some() && !wait.is_zero() {
-            tokio::time::timeout(wait, until_idle(&session)).await.ok();
+    /// Waits until frames can no longer be written, which is the end.
+    pub async fn pumped_out(&mut self) -> Ending {
+        let Some(pump) = &mut self.pump else {
+            return std::future::pending().await;
+        };
+        let ended = pump.await;
+        self.pump = None;
+        match ended {
+            Ok(Err(Closed)) => Ending::EndOfInput,
+            // The session is gone or the encoder broke, and nobody asked for either.
+            Ok(Ok(_)) | Err(_) => Ending::Failure,
         }
+    }
+
+    /// Ends everything: lets the turn finish if it may, stops it, saves, and lets the last frames
+    /// out if anybody reads them. Returns the exit code.
+    pub async fn end(mut self, ending: Ending, signals: &mut EndSignals) -> u8 {
+        if ending == Ending::Shutdown && self.turns.in_flight() {
+            tokio::select! {
+                _ = timeout(limits::SHUTDOWN_WAIT, until_idle(&self.session)) => {}
+                _ = signals.next() => {}
+            }
+        }
+        let last_frames = match ending {
+            Ending::Shutdown | Ending::EndOfInput => limits::LAST_FRAMES,
+            Ending::Signal | Ending::Failure => limits::LAST_FRAMES_AFTER_SIGNAL,
+        };
+        let session = self.session.clone();
         let winding_down = async {
             session.abort().await.ok();
+            self.take_over_model().await;
             session.close().await;
-            drop(answers);
-            pump.await.ok();
         };
-        tokio::time::timeout(limits::LAST_FRAMES, winding_down)
-            .await
-            .ok();
-    }
-}
-
-/// The model's name as parents know it: those of the protocol's own provider by their id alone.
-pub(super) fn name_of(info: &ModelInfo) -> String {
-    match info.provider.as_str() {
-        "anthropic" | UNKNOWN_PROVIDER => info.id.clone(),
-        _ => info.full_name(),
-    }
-}
-
-/// The name of the model a session uses.
-pub(super) async fn model_of(session: &Session) -> String {
-    let model = session.state().await.ok().and_then(|state| state.model);
-    model.map_or_else(String::new, |info| name_of(&info))
-}
-
-/// The provider of a model that nobody knows. It cannot be opened, and says so when it is used.
-const UNKNOWN_PROVIDER: &str = "unknown";
-
-fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, String> {
-    let session_options = session_options(agent, options)?;
-    let session = match &options.resume {
-        None => {
-            let new = NewSession {
-                file_at_once: true,
-                ..NewSession::default()
-            };
-            agent.start_with(session_options, new)
+        if timeout(limits::WINDING_DOWN, winding_down).await.is_err() {
+            tracing::warn!("the session did not end in time");
         }
-        Some(wanted) => agent.find(wanted).and_then(|path| {
-            let mut session_options = session_options;
-            if options.model.is_none() {
-                // The model the session was left with, not the default of new ones.
-                session_options.model = None;
+        let Self {
+            answers,
+            pump,
+            output,
+            ..
+        } = self;
+        drop(answers);
+        if ending == Ending::Failure {
+            let mut frame = Vec::new();
+            let message = "the agent failed inside and ends".to_owned();
+            events::write(&mut frame, &Event::Error { id: None, message });
+            output.try_send(&frame).ok();
+        }
+        let letting_out = async {
+            if let Some(pump) = pump {
+                pump.await.ok();
             }
-            agent.resume(&path, session_options)
-        }),
-    };
-    session.map_err(|error| error.to_string())
-}
-
-fn session_options(agent: &Agent, options: &SynapsOptions) -> Result<SessionOptions, String> {
-    let mut session = agent
-        .options(&options.cwd)
-        .map_err(|error| error.to_string())?;
-    if let Some(name) = &options.model {
-        session.model = Some(
-            agent
-                .models()
-                .resolve(name)
-                .unwrap_or_else(|| unknown(name)),
-        );
+            output.finish().await;
+        };
+        // Who does not read the last frames does not get them.
+        timeout(last_frames, letting_out).await.ok();
+        match ending {
+            Ending::Failure => limits::INTERNAL_FAILURE,
+            Ending::Shutdown | Ending::EndOfInput | Ending::Signal => 0,
+        }
     }
-    if let Some(system) = &options.system {
-        session.system_prompt = Arc::from(system.as_str());
-    }
-    // The wire cannot take text back (section 9.3).
-    session.retry.after_output = false;
-    Ok(session)
-}
-
-fn unknown(name: &str) -> Arc<ModelInfo> {
-    Arc::new(ModelInfo {
-        id: name.to_owned(),
-        name: name.to_owned(),
-        api: UNKNOWN_PROVIDER.to_owned(),
-        provider: UNKNOWN_PROVIDER.to_owned(),
-        base_url: String::new(),
-        reasoning: false,
-        input: Vec::new(),
-        cost: Prices::default(),
-        context_window: 0,
-        max_tokens: 0,
-        thinking_levels: Vec::new(),
-    })
 }
 
 fn start_pump(
     session: &Session,
     output: &Output,
-    turn: &CurrentTurn,
+    turns: &Turns,
 ) -> (Answers, JoinHandle<Result<Encoder, Closed>>) {
-    let encoder = Encoder { turn: turn.clone() };
-    let (pump, answers) = Pump::new(session.subscribe(), output.clone(), encoder);
+    let turns = turns.clone();
+    let (pump, answers) = Pump::new(session.subscribe(), output.clone(), Encoder { turns });
     (answers, tokio::spawn(pump.run()))
 }
 
 async fn until_idle(session: &Session) {
     let mut events = session.subscribe();
-    loop {
-        match session.state().await {
-            Ok(state) if state.is_running => {}
-            _ => return,
-        }
-        loop {
-            match events.next().await {
-                None => return,
-                Some(event) => {
-                    if let stentor_agent::event::EventKind::Settled { .. } = event.kind {
-                        break;
-                    }
-                }
+    while session.state().await.is_ok_and(|state| state.is_running) {
+        while let Some(event) = events.next().await {
+            if let EventKind::Settled { .. } = event.kind {
+                break;
             }
         }
     }

@@ -54,8 +54,13 @@ fn body(turn: &Turn) -> (Map<String, Value>, Option<String>) {
             let value = json!({ "ok": false, "error": message, "outcome": outcome });
             (value, Some(message.clone()))
         }
-        Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit) | None => {
+        Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit) => {
             (json!({ "ok": true }), None)
+        }
+        // The run went away without saying how it ended.
+        None => {
+            let message = "the agent failed inside and gave up this turn".to_owned();
+            (json!({ "ok": false, "error": message }), Some(message))
         }
     };
     let Value::Object(body) = value else {

@@ -6,9 +6,10 @@ use stentor_agent::session::SessionError;
 use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYTES, TOO_LONG};
 use tokio::time::Instant;
 
-use super::child::{Child, model_of, name_of};
+use super::child::Child;
+use super::opening::name_of;
 use super::turn::{Turn, turn_usage};
-use super::{attachments, events, history};
+use super::{attachments, events, history, limits};
 use crate::input::Input;
 
 /// Whether the child goes on.
@@ -45,12 +46,12 @@ impl Child {
             Command::FollowUp { id, message } => {
                 self.prompt("follow_up", id, message, Vec::new()).await;
             }
-            Command::Abort { id } => self.abort(id),
+            Command::Abort { id } => self.abort(id).await,
             Command::Compact { id } => self.compact(id).await,
             Command::NewSession { id } => self.new_session(id).await,
             Command::GetMessages { id } => match self.session.messages().await {
                 Ok(messages) => {
-                    let body = json!({ "ok": true, "messages": history::render(&messages) });
+                    let body = messages_body(history::render(&messages));
                     self.respond(id, "get_messages", body).await;
                 }
                 Err(error) => self.error(Some(id), &error.to_string()).await,
@@ -76,10 +77,11 @@ impl Child {
             Command::GetSessionStats { id } => self.stats(id).await,
             Command::GetState { id } => match self.session.state().await {
                 Ok(state) => {
+                    let model = self.next_model.clone().or(state.model);
                     let body = json!({
                         "ok": true,
-                        "streaming": state.is_running && self.turn.is_some(),
-                        "model": state.model.map_or_else(String::new, |info| name_of(&info)),
+                        "streaming": state.is_running && self.turns.in_flight(),
+                        "model": model.map_or_else(String::new, |info| name_of(&info)),
                         "session_id": &*state.id,
                         "message_count": state.message_count,
                     });
@@ -88,8 +90,8 @@ impl Child {
                 Err(error) => self.error(Some(id), &error.to_string()).await,
             },
             Command::ToolsList { id } => {
-                let tools = match self.agent.options(&self.options.cwd) {
-                    Ok(options) => tools_list(options.tools.iter().map(|tool| tool.spec())),
+                let tools = match self.session.tools().await {
+                    Ok(specs) => tools_list(specs.iter()),
                     Err(error) => return self.error(id, &error.to_string()).await,
                 };
                 let body = json!({ "ok": true, "tools": tools });
@@ -111,25 +113,26 @@ impl Child {
         if message.trim().is_empty() && files.is_empty() {
             return self.nothing_to_do(command, id).await;
         }
-        let model = self
-            .session
-            .state()
-            .await
-            .ok()
-            .and_then(|state| state.model);
+        let started = Instant::now();
+        let running = self.session.state().await.is_ok_and(|s| s.is_running);
+        if !running {
+            self.take_over_model().await;
+        }
+        let model = self.model().await;
         let content = match blocks(message, files, model.as_deref()).await {
             Ok(content) => content,
             Err(why) => return self.error(Some(id), &why).await,
         };
         match self.session.prompt(content).await {
             Ok(accepted) => {
-                self.turns += 1;
-                self.turn.begin(Turn {
+                self.turn_count += 1;
+                self.turns.begin(Turn {
                     id,
                     command,
-                    model: model_of(&self.session).await,
-                    started: Instant::now(),
-                    number: self.turns,
+                    model: self.model_name().await,
+                    started,
+                    number: self.turn_count,
+                    begins_after: self.session.seq(),
                     usage: stentor_agent::usage::Usage::default(),
                     outcome: None,
                 });
@@ -143,7 +146,7 @@ impl Child {
 
     /// A prompt that says nothing ends at once, without a model (section 8.1).
     async fn nothing_to_do(&self, command: &'static str, id: String) {
-        if self.turn.is_some() {
+        if self.turns.in_flight() {
             return self.error(Some(id), BUSY).await;
         }
         let mut frames = Vec::new();
@@ -175,18 +178,20 @@ impl Child {
         self.send(frames).await;
     }
 
-    /// Stopping takes a moment; the loop goes on reading meanwhile.
-    fn abort(&self, id: String) {
+    /// Stopping takes a moment; the loop goes on reading meanwhile. But the session must have
+    /// heard of it before it hears of the next command.
+    async fn abort(&self, id: String) {
         let (session, answers) = (self.session.clone(), self.answers.clone());
-        tokio::spawn(async move {
+        in_order(async move {
             session.abort().await.ok();
             let mut frames = Vec::new();
             response(&mut frames, id, "abort", json!({ "ok": true }));
             answers.send(session.seq(), frames).await.ok();
-        });
+        })
+        .await;
     }
 
-    async fn compact(&self, id: String) {
+    async fn compact(&mut self, id: String) {
         let state = match self.session.state().await {
             Ok(state) => state,
             Err(error) => return self.error(Some(id), &error.to_string()).await,
@@ -199,27 +204,21 @@ impl Child {
                 .respond(id, "compact", json!({ "ok": true, "summary": "" }))
                 .await;
         }
+        self.take_over_model().await;
         let (session, answers) = (self.session.clone(), self.answers.clone());
-        tokio::spawn(async move {
+        let started = Instant::now();
+        in_order(async move {
             let mut frames = Vec::new();
             match session.compact(None).await {
                 Ok(result) => {
                     let body = json!({ "ok": true, "summary": result.summary });
                     response(&mut frames, id, "compact", body);
                 }
-                Err(error) => {
-                    let message = error.to_string();
-                    events::write(
-                        &mut frames,
-                        &Event::Error {
-                            id: Some(id),
-                            message,
-                        },
-                    );
-                }
+                Err(error) => failed_late(&mut frames, id, "compact", error.to_string(), started),
             }
             answers.send(session.seq(), frames).await.ok();
-        });
+        })
+        .await;
     }
 
     async fn new_session(&mut self, id: String) {
@@ -240,11 +239,20 @@ impl Child {
         }
     }
 
-    async fn set_model(&self, id: String, name: &str) {
+    async fn set_model(&mut self, id: String, name: &str) {
         let Some(info) = self.agent.models().resolve(name) else {
             let text = format!("unknown model `{name}`: see get_available_models");
             return self.error(Some(id), &text).await;
         };
+        if self.session.state().await.is_ok_and(|s| s.is_running) {
+            if let Err(error) = self.agent.models().open(&info) {
+                return self.error(Some(id), &error.to_string()).await;
+            }
+            let body = json!({ "ok": true, "model": name_of(&info) });
+            self.next_model = Some(info);
+            return self.respond(id, "set_model", body).await;
+        }
+        self.next_model = None;
         match self.session.set_model(&info.provider, &info.id).await {
             Ok(choice) => {
                 let body = json!({ "ok": true, "model": name_of(&choice.model) });
@@ -255,7 +263,7 @@ impl Child {
     }
 
     async fn stats(&self, id: String) {
-        let (stats, model) = (self.session.stats().await, model_of(&self.session).await);
+        let (stats, model) = (self.session.stats().await, self.model_name().await);
         match stats {
             Ok(stats) => {
                 let usage = stats.total_usage;
@@ -314,6 +322,41 @@ pub fn tools_list<'a>(
             })
         })
         .collect()
+}
+
+/// Does `work` beside the loop, but its first step, which is to tell the session, at once.
+async fn in_order(work: impl Future<Output = ()> + Send + 'static) {
+    let mut work = Box::pin(work);
+    if futures_util::poll!(&mut work).is_pending() {
+        tokio::spawn(work);
+    }
+}
+
+/// The messages that fit a frame, the newest of them, and how many were left out.
+fn messages_body(messages: Vec<Value>) -> Value {
+    let total = messages.len();
+    let mut body = Map::new();
+    body.insert("ok".to_owned(), true.into());
+    body.insert("messages".to_owned(), messages.into());
+    let mut body = synaps::fit(body, MAX_FRAME_BYTES);
+    let kept = body.get("messages").and_then(Value::as_array);
+    let omitted = total - kept.map_or(0, Vec::len);
+    if omitted > 0 {
+        body.insert("omitted_messages".to_owned(), omitted.into());
+    }
+    Value::Object(body)
+}
+
+/// A failure of a command that takes long. A parent forgets a command after a minute, and an
+/// error about a forgotten one ends it (section 16.3): then only a response says it.
+fn failed_late(frames: &mut Vec<u8>, id: String, command: &str, message: String, started: Instant) {
+    if started.elapsed() < limits::ERROR_FRAME_AGE {
+        let id = Some(id);
+        events::write(frames, &Event::Error { id, message });
+    } else {
+        let body = json!({ "ok": false, "error": message });
+        response(frames, id, command, body);
+    }
 }
 
 fn response(frames: &mut Vec<u8>, id: String, command: &str, body: Value) {

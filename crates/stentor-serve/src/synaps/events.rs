@@ -11,12 +11,12 @@ use stentor_wire::synaps::{self, AssistantEvent, MAX_FRAME_BYTES, ascii, truncat
 
 use super::closing;
 use super::limits;
-use super::turn::CurrentTurn;
+use super::turn::Turns;
 use crate::pump::EventEncoder;
 
 /// Writes the frames of a session's events.
 pub(super) struct Encoder {
-    pub turn: CurrentTurn,
+    pub turns: Turns,
 }
 
 impl EventEncoder for Encoder {
@@ -36,11 +36,10 @@ impl EventEncoder for Encoder {
             }
             EventKind::ToolEnded { call, output, .. } => result(frames, call, output),
             EventKind::RunEnded(end) => {
-                self.turn.consumed(&end.usage);
-                self.turn.ended_with(&end.outcome);
+                self.turns.ran(event.seq, &end.usage, &end.outcome);
             }
-            EventKind::Settled { .. } => {
-                if let Some(turn) = self.turn.end() {
+            EventKind::Settled { aborted } => {
+                if let Some(turn) = self.turns.settled(event.seq, *aborted) {
                     closing::write_end(frames, turn);
                 }
             }
@@ -61,7 +60,6 @@ impl EventEncoder for Encoder {
                 },
             ),
             EventKind::SubagentEnded { agent, end } => {
-                self.turn.consumed(&end.usage);
                 let said = preview(&end.result, limits::RESULT_PREVIEW_CHARS);
                 let result_preview = if end.failed {
                     format!("ERROR: {said}")

@@ -5,11 +5,18 @@ use std::time::Duration;
 /// How long a shutdown waits for the running turn (section 14): well inside the parent's 5 s.
 pub const SHUTDOWN_WAIT: Duration = Duration::from_secs(3);
 
-/// End of input and signals wait for nothing.
-pub const NO_WAIT: Duration = Duration::ZERO;
+/// How long the last frames may take to leave after the end of the input, or after a shutdown,
+/// when the reader does not read (section 14: within 2 s, and within the parent's 5 s).
+pub const LAST_FRAMES: Duration = Duration::from_millis(1200);
 
-/// How long the closing frames may take to leave when the reader does not read.
-pub const LAST_FRAMES: Duration = Duration::from_millis(1500);
+/// The same after a signal (section 14: within 500 ms).
+pub const LAST_FRAMES_AFTER_SIGNAL: Duration = Duration::from_millis(200);
+
+/// How long the session may take to stop its tools and save.
+pub const WINDING_DOWN: Duration = Duration::from_millis(600);
+
+/// The exit code when something inside failed (section 14). A parent starts the child again.
+pub const INTERNAL_FAILURE: u8 = 70;
 
 /// Longest text of a tool result (section 9.2).
 pub const RESULT_BYTES: usize = 256 * 1024;

@@ -9,7 +9,9 @@ mod closing;
 mod commands;
 mod events;
 mod history;
+mod image;
 mod limits;
+mod opening;
 mod turn;
 
 use std::path::PathBuf;
@@ -24,14 +26,14 @@ use crate::stdio::Pipes;
 
 pub use commands::tools_list;
 
-use child::Child;
+use child::{Child, Ending};
 
 /// What the command line says.
 #[derive(Debug, Clone, Default)]
 pub struct SynapsOptions {
     /// The folder tools work in.
     pub cwd: PathBuf,
-    /// `--continue`: an id, or a unique beginning of one.
+    /// `--continue`: an id, a unique beginning of one, or a name.
     pub resume: Option<String>,
     /// `--system`, as text: a file has been read already.
     pub system: Option<String>,
@@ -39,45 +41,34 @@ pub struct SynapsOptions {
     pub model: Option<String>,
 }
 
-/// Serves one parent until it goes away. Returns the exit code (section 14).
-pub async fn serve(agent: Agent, pipes: Pipes, options: SynapsOptions) -> u8 {
-    let mut signals = match EndSignals::listen() {
-        Ok(signals) => signals,
-        Err(error) => {
-            tracing::error!(%error, "signals cannot be handled");
-            return 1;
-        }
-    };
-    let output = match Output::write_to(pipes.stdout) {
-        Ok(output) => output,
-        Err(error) => {
-            tracing::error!(%error, "stdout cannot be written");
-            return 1;
-        }
-    };
-    let mut child = match Child::start(agent, options, output.clone()).await {
-        Ok(child) => child,
-        Err(why) => {
-            tracing::error!("{why}");
-            return 1;
-        }
-    };
+/// Serves one parent until it goes away. Returns the exit code (section 14), or why it could not
+/// begin, for a person.
+pub async fn serve(agent: Agent, pipes: Pipes, options: SynapsOptions) -> Result<u8, String> {
+    let mut signals =
+        EndSignals::listen().map_err(|error| format!("signals cannot be handled: {error}"))?;
+    let output = Output::write_to(pipes.stdout)
+        .map_err(|error| format!("stdout cannot be written: {error}"))?;
+    let mut child = Child::start(agent, options, output.clone()).await?;
     let mut input = InputLines::read(pipes.stdin, MAX_FRAME_BYTES);
-    let end = loop {
-        tokio::select! {
-            line = input.next() => match line {
-                Some(line) => {
-                    if let commands::Next::Shutdown = child.handle(line).await {
-                        break limits::SHUTDOWN_WAIT;
-                    }
-                }
-                None => break limits::NO_WAIT,
-            },
-            _ = signals.next() => break limits::NO_WAIT,
-            () = output.closed() => break limits::NO_WAIT,
+    let ending = loop {
+        let line = tokio::select! {
+            line = input.next() => line,
+            _ = signals.next() => break Ending::Signal,
+            () = output.closed() => break Ending::EndOfInput,
+            ending = child.pumped_out() => break ending,
+        };
+        let Some(line) = line else {
+            break Ending::EndOfInput;
+        };
+        // An answer may have to wait for a reader that sleeps; the end must not.
+        let next = tokio::select! {
+            next = child.handle(line) => next,
+            _ = signals.next() => break Ending::Signal,
+            () = output.closed() => break Ending::EndOfInput,
+        };
+        if let commands::Next::Shutdown = next {
+            break Ending::Shutdown;
         }
     };
-    child.end(end).await;
-    output.finish().await;
-    0
+    Ok(child.end(ending, &mut signals).await)
 }

@@ -1,5 +1,6 @@
-//! The turn in flight: whose prompt it answers and what it consumed.
+//! The turns in flight: whose prompt each answers and what it consumed.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::event::RunOutcome;
@@ -7,10 +8,13 @@ use stentor_agent::usage::Usage;
 use stentor_wire::synaps::TurnUsage;
 use tokio::time::Instant;
 
-/// The turn in flight, shared by who starts it and who writes its frames.
+/// The turns in flight, shared by who starts them and who writes their frames.
+///
+/// There is one at a time; but the next may be accepted while the last frames of the one before
+/// are still to be written, so an event belongs to the turn by its number.
 #[derive(Clone, Default)]
-pub(super) struct CurrentTurn {
-    turn: Arc<Mutex<Option<Turn>>>,
+pub(super) struct Turns {
+    turns: Arc<Mutex<VecDeque<Turn>>>,
 }
 
 /// A turn in flight.
@@ -22,38 +26,47 @@ pub(super) struct Turn {
     pub model: String,
     pub started: Instant,
     pub number: u64,
+    /// The newest event when it was accepted: its own come later.
+    pub begins_after: u64,
     pub usage: Usage,
     pub outcome: Option<RunOutcome>,
 }
 
-impl CurrentTurn {
+impl Turns {
     pub fn begin(&self, turn: Turn) {
-        *self.lock() = Some(turn);
+        self.lock().push_back(turn);
     }
 
-    pub fn end(&self) -> Option<Turn> {
-        self.lock().take()
+    /// True while the frames of a turn are not all written.
+    pub fn in_flight(&self) -> bool {
+        !self.lock().is_empty()
     }
 
-    pub fn is_some(&self) -> bool {
-        self.lock().is_some()
-    }
-
-    /// Counts what was consumed into the turn.
-    pub fn consumed(&self, usage: &Usage) {
-        if let Some(turn) = &mut *self.lock() {
+    /// A run of the turn ended; another may follow.
+    pub fn ran(&self, seq: u64, usage: &Usage, outcome: &RunOutcome) {
+        if let Some(turn) = self.lock().front_mut()
+            && turn.begins_after < seq
+        {
             turn.usage.add(usage);
-        }
-    }
-
-    pub fn ended_with(&self, outcome: &RunOutcome) {
-        if let Some(turn) = &mut *self.lock() {
             turn.outcome = Some(outcome.clone());
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Turn>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The turn that is over with event number `seq`. A compaction ends without one.
+    pub fn settled(&self, seq: u64, aborted: bool) -> Option<Turn> {
+        let mut turns = self.lock();
+        turns
+            .pop_front_if(|turn| turn.begins_after < seq)
+            .map(|mut turn| {
+                if aborted && turn.outcome.is_none() {
+                    turn.outcome = Some(RunOutcome::Aborted);
+                }
+                turn
+            })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Turn>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,5 +80,41 @@ pub(super) fn turn_usage(usage: &Usage, model: Option<String>) -> TurnUsage {
         cache_creation_5m: usage.cache_write_5m,
         cache_creation_1h: usage.cache_write_1h,
         model: model.filter(|_| !usage.is_zero()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(id: &str, begins_after: u64) -> Turn {
+        Turn {
+            id: id.into(),
+            command: "prompt",
+            model: String::new(),
+            started: Instant::now(),
+            number: 1,
+            begins_after,
+            usage: Usage::default(),
+            outcome: None,
+        }
+    }
+
+    #[test]
+    fn an_end_belongs_to_the_turn_that_began_before_it() {
+        let turns = Turns::default();
+        turns.begin(turn("one", 10));
+        turns.begin(turn("two", 20));
+        assert!(
+            turns.settled(9, false).is_none(),
+            "the end of a compaction before"
+        );
+        assert_eq!(turns.settled(20, false).unwrap().id, "one");
+        assert!(turns.settled(20, false).is_none());
+        assert_eq!(
+            turns.settled(25, true).unwrap().outcome,
+            Some(RunOutcome::Aborted)
+        );
+        assert!(!turns.in_flight());
     }
 }

@@ -86,6 +86,13 @@ pub struct ParseError {
 
 /// Reads one line. Blank lines are the caller's to skip.
 pub fn parse(line: &str) -> Result<Command, ParseError> {
+    // A tagged enum would also be read from an array, which is no frame.
+    if line.trim_start().starts_with('[') {
+        return Err(ParseError {
+            id: None,
+            message: "invalid type: sequence, expected a JSON object".to_owned(),
+        });
+    }
     serde_json::from_str(line).map_err(|error| ParseError {
         id: id_of(line),
         message: error.to_string(),
@@ -173,7 +180,8 @@ mod tests {
             ("null", None, "invalid type: null"),
             ("42", None, "invalid type"),
             (r#""x""#, None, "invalid type"),
-            ("[]", None, ""),
+            ("[]", None, "invalid type: sequence"),
+            (r#"["shutdown"]"#, None, "invalid type: sequence"),
             ("{}", None, "missing field `type`"),
             (r#"{"id":"a"}"#, Some("a"), "missing field `type`"),
             (

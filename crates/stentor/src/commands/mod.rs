@@ -4,5 +4,6 @@ pub mod ask;
 pub mod config;
 pub mod describe;
 pub mod export;
+pub mod login;
 pub mod models;
 pub mod sessions;

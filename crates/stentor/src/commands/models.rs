@@ -1,46 +1,46 @@
 //! `stentor models`: which models there are, and which one would be used.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use serde_json::json;
-use stentor_agent::model::ModelInfo;
+use serde_json::{Value, json};
+use stentor_model::registry::ListedModel;
 
 use crate::choose_model::ChosenModel;
 
-/// Prints the models whose name contains `filter`.
+/// Prints the models whose name contains `filter`. Without one, of the models that cannot be used
+/// only what would make them usable is said.
 pub fn run(
-    available: &[Arc<ModelInfo>],
+    listed: &[ListedModel],
     chosen: &Result<ChosenModel, String>,
     filter: Option<&str>,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let wanted = filter.unwrap_or_default().to_lowercase();
-    let shown = |info: &&Arc<ModelInfo>| {
-        info.full_name().to_lowercase().contains(&wanted)
-            || info.name.to_lowercase().contains(&wanted)
+    let matches = |model: &&ListedModel| {
+        model.info.full_name().to_lowercase().contains(&wanted)
+            || model.info.name.to_lowercase().contains(&wanted)
     };
+    let shown: Vec<&ListedModel> = listed.iter().filter(matches).collect();
     if json {
-        let models: Vec<&Arc<ModelInfo>> = available.iter().filter(shown).collect();
-        let would_use = match chosen {
-            Ok(chosen) => json!({ "model": chosen.info, "why": chosen.why }),
-            Err(problem) => json!({ "problem": problem }),
-        };
-        let document = json!({ "wouldUse": would_use, "models": models });
-        serde_json::to_writer_pretty(&mut *out, &document)?;
-        return writeln!(out);
+        return write_json(&shown, chosen, out);
     }
     let used = chosen.as_ref().ok().map(|chosen| chosen.info.full_name());
-    let names = available.iter().filter(shown).map(|info| info.full_name());
-    let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    for info in available.iter().filter(shown) {
-        let name = info.full_name();
-        let mark = if used.as_ref() == Some(&name) {
-            "*"
-        } else {
-            " "
+    let all = filter.is_some();
+    let rows = shown.iter().filter(|model| all || model.usable.is_some());
+    let width = rows
+        .clone()
+        .map(|model| model.info.full_name().chars().count())
+        .max()
+        .unwrap_or(0);
+    for model in rows {
+        let name = model.info.full_name();
+        let mark = match (&model.usable, used.as_ref() == Some(&name)) {
+            (_, true) => "*",
+            (Some(_), false) => "+",
+            (None, false) => " ",
         };
+        let info = &model.info;
         let price = match (info.cost.input, info.cost.output) {
             (0.0, 0.0) => "free".to_owned(),
             (input, output) => format!("${input} in, ${output} out per million tokens"),
@@ -48,10 +48,56 @@ pub fn run(
         let window = tokens(info.context_window);
         writeln!(out, "{mark} {name:<width$}  {window:>5} context  {price}")?;
     }
+    if !all {
+        write_hints(&shown, out)?;
+    }
     match chosen {
         Ok(chosen) => writeln!(out, "\n{}: {}", chosen.info.full_name(), chosen.why),
         Err(problem) => writeln!(out, "\n{problem}"),
     }
+}
+
+fn write_json(
+    shown: &[&ListedModel],
+    chosen: &Result<ChosenModel, String>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let models: Vec<Value> = shown
+        .iter()
+        .map(|model| {
+            let mut value = json!(model.info);
+            value["usable"] = json!(model.usable.is_some());
+            value["why"] = json!(model.usable.as_ref().unwrap_or(&model.hint));
+            value
+        })
+        .collect();
+    let would_use = match chosen {
+        Ok(chosen) => json!({ "model": chosen.info, "why": chosen.why }),
+        Err(problem) => json!({ "problem": problem }),
+    };
+    let document = json!({ "wouldUse": would_use, "models": models });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+/// A line for each provider whose models cannot be used: how many, and what would change that.
+fn write_hints(shown: &[&ListedModel], out: &mut impl Write) -> io::Result<()> {
+    let mut hints: Vec<(&str, &str, usize)> = Vec::new();
+    for model in shown.iter().filter(|model| model.usable.is_none()) {
+        let (provider, hint) = (model.info.provider.as_str(), model.hint.as_str());
+        match hints.iter_mut().find(|known| known.0 == provider) {
+            Some(known) => known.2 += 1,
+            None => hints.push((provider, hint, 1)),
+        }
+    }
+    if !hints.is_empty() {
+        writeln!(out, "\nNot usable yet:")?;
+    }
+    for (provider, hint, count) in hints {
+        let models = if count == 1 { "model" } else { "models" };
+        writeln!(out, "  {provider}, {count} {models}: {hint}")?;
+    }
+    Ok(())
 }
 
 /// `200k`, `1M`.

@@ -106,11 +106,11 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
     for (words, message) in [
         (
             &["-p", "hi", "--model", "offline/gide"][..],
-            "stentor: unknown model `offline/gide` (--model); did you mean `offline/guide`? `stentor models` lists what there is\n",
+            "stentor: --model: there is no model `offline/gide` (the nearest: offline/guide); `stentor models` lists them all\n",
         ),
         (
             &["-p", "hi", "--model", "something-else"],
-            "stentor: unknown model `something-else` (--model); `stentor models` lists what there is\n",
+            "stentor: --model: there is no model `something-else`; `stentor models` lists them all\n",
         ),
         (
             &["-p", "hi", "--provider", "nobody"],
@@ -118,7 +118,7 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
         ),
         (
             &["-p", "hi", "--tools", "read,gerp"],
-            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo\n",
+            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo, subagent\n",
         ),
         (
             &["-p", "hi", "--cwd", "nowhere"],
@@ -136,6 +136,19 @@ fn models_marks_the_one_that_would_be_used() {
     let world = World::new();
     expect![[r#"
         * offline/guide   200k context  free
+
+        Not usable yet:
+          anthropic, 7 models: set ANTHROPIC_API_KEY, or run `stentor login anthropic`
+          openai, 6 models: set OPENAI_API_KEY, or run `stentor login openai`
+          openai-codex, 2 models: run `stentor login openai-codex`
+          google, 3 models: set GEMINI_API_KEY
+          github-copilot, 4 models: run `stentor login github-copilot`
+          xai, 2 models: set XAI_API_KEY
+          deepseek, 2 models: set DEEPSEEK_API_KEY
+          mistral, 3 models: set MISTRAL_API_KEY
+          openrouter, 4 models: set OPENROUTER_API_KEY
+          groq, 2 models: set GROQ_API_KEY
+          together, 3 models: set TOGETHER_API_KEY
 
         offline/guide: no key is configured: this one works by rule, without a network
     "#]]

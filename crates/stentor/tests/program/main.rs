@@ -5,4 +5,6 @@ mod asking;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod world;

@@ -9,7 +9,7 @@ use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::tool::{ToolSpec, Touches};
-use crate::turn::Verdict;
+use crate::turn::{NOT_RUN_ABORTED, Verdict};
 
 /// A question somebody has yet to answer.
 pub(super) struct OpenQuestion {
@@ -25,6 +25,10 @@ impl Actor {
         touches: &Touches,
         reply: Reply<Verdict>,
     ) {
+        if self.is_stopping() {
+            // Nobody would answer a question now, and it would stay open for ever.
+            return answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
+        }
         match self
             .policy
             .decide(&spec.name, spec.effect, touches, &self.cwd)

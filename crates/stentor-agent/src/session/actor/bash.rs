@@ -1,7 +1,11 @@
 //! Shell commands on the user's behalf, beside the conversation.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::FutureExt;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{Actor, News, answer};
@@ -11,8 +15,26 @@ use crate::message::{BashExecution, KnownMessage, Message};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::state::BashResult;
-use crate::store::StoreError;
+use crate::store::{EntryKind, StoreError};
 use crate::tool::{ShellJob, ShellResult};
+
+/// The note on disk that a message enters the conversation when the run is over. Its data is a
+/// [`Deferred`].
+pub(super) const DEFERRED: &str = "stentor.deferred";
+
+/// How long a command may take to end by itself after it was told to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A message for which there is no place in the conversation while a run is in it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Deferred {
+    /// The session it waits in; a fork does not inherit it.
+    pub session: String,
+    /// The id of the entry it becomes. An entry of that id on disk means that it did.
+    pub deliver_as: String,
+    pub message: Arc<Message>,
+}
 
 /// A command that ended.
 pub(super) struct FinishedBash {
@@ -43,6 +65,7 @@ impl Actor {
             },
             cancel.clone(),
         );
+        let stopped = cancel.clone();
         let hub = self.hub.clone();
         let work = ShellJob {
             command: command.clone(),
@@ -59,7 +82,14 @@ impl Actor {
         let shell = Arc::clone(&self.environment.shell);
         let news = self.news.0.clone();
         tokio::spawn(async move {
-            let result = shell.run(work).await;
+            // Whatever happens in there, the session hears that it is over: closing waits for it.
+            let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
+            let result = tokio::select! {
+                done = running => done.unwrap_or_else(|_| {
+                    Err("the shell failed inside: this is a bug in it".to_owned())
+                }),
+                () = overdue(&stopped) => Ok(ShellResult { cancelled: true, ..ShellResult::default() }),
+            };
             job.end(how_it_ended(&result));
             let finished = FinishedBash {
                 id,
@@ -101,11 +131,18 @@ impl Actor {
             timestamp: self.environment.clock.now_ms(),
         })
         .into();
-        self.unheard_bash.push(Arc::new(message));
+        let deferred = Deferred {
+            session: self.id.to_string(),
+            deliver_as: self.new_entry_id(),
+            message: Arc::new(message),
+        };
         let recorded = if self.activity.is_none() {
+            self.unheard_bash.push(deferred);
             self.tell_unheard_bash()
         } else {
-            Ok(())
+            let noted = self.note_deferred(&deferred);
+            self.unheard_bash.push(deferred);
+            noted
         };
         let synced = match recorded {
             Ok(()) => self.record.sync().await,
@@ -119,14 +156,39 @@ impl Actor {
         );
     }
 
-    /// Puts the commands that ended during a run into the conversation.
+    /// Puts the commands that ended during a run into the conversation. What the disk refuses
+    /// waits on.
     pub(super) fn tell_unheard_bash(&mut self) -> Result<(), StoreError> {
-        for message in std::mem::take(&mut self.unheard_bash) {
-            let id = self.new_entry_id();
-            self.append_message(id, message)?;
+        let mut waiting = std::mem::take(&mut self.unheard_bash).into_iter();
+        for deferred in waiting.by_ref() {
+            let Deferred {
+                deliver_as,
+                message,
+                ..
+            } = deferred.clone();
+            if let Err(error) = self.append_message(deliver_as, message) {
+                self.unheard_bash.push(deferred);
+                self.unheard_bash.extend(waiting);
+                return Err(error);
+            }
         }
         Ok(())
     }
+
+    /// Notes on disk that a message enters the conversation later.
+    pub(super) fn note_deferred(&mut self, deferred: &Deferred) -> Result<(), StoreError> {
+        let kind = EntryKind::Custom {
+            custom_type: DEFERRED.to_owned(),
+            data: serde_json::to_value(deferred).ok(),
+        };
+        self.append(kind, true).map(|_| ())
+    }
+}
+
+/// Resolves when a command was told to stop and did not.
+async fn overdue(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(GRACE).await;
 }
 
 fn how_it_ended(result: &Result<ShellResult, String>) -> JobEnd {

@@ -11,6 +11,7 @@ use crate::message::{CompactionSummary, KnownMessage, Message};
 use crate::permission::PermissionAnswer;
 use crate::session::command::Reply;
 use crate::store::{Compaction, EntryKind, StoreError};
+use crate::tool::{Plan, ToolHost};
 use crate::turn::{CompactionPlan, Work, find_cut};
 
 impl Actor {
@@ -52,7 +53,9 @@ impl Actor {
             return Ok(None);
         }
         let tokens_before = self.conversation.tokens();
-        let near = window.saturating_sub(self.settings.compaction.reserve_tokens);
+        // Half of a small window must do: the whole of it in reserve would leave none to work in.
+        let reserve = self.settings.compaction.reserve_tokens.min(window / 2);
+        let near = window.saturating_sub(reserve);
         if reason == CompactionReason::Threshold && (window == 0 || tokens_before <= near) {
             return Ok(None);
         }
@@ -100,7 +103,11 @@ impl Actor {
             "readFiles": result.read_files,
             "modifiedFiles": result.modified_files,
         });
-        let entry_id = self.append(
+        // A resumed session takes the summary's time from the entry, so they are the same here.
+        let now_ms = self.environment.clock.now_ms();
+        let entry_id = self.append_at(
+            self.new_entry_id(),
+            now_ms,
             EntryKind::Compaction(Compaction {
                 summary: result.summary.clone(),
                 first_kept_entry_id: result.first_kept_entry_id.clone(),
@@ -113,7 +120,7 @@ impl Actor {
         let message: Message = KnownMessage::CompactionSummary(CompactionSummary {
             summary: result.summary.clone(),
             tokens_before: result.tokens_before,
-            timestamp: self.environment.clock.now_ms(),
+            timestamp: now_ms,
         })
         .into();
         self.conversation.compact(
@@ -147,6 +154,13 @@ impl Actor {
         let waiting: Vec<_> = self.waiting.all().cloned().collect();
         for queued in waiting {
             self.note_queued(&queued)?;
+        }
+        for deferred in self.unheard_bash.clone() {
+            self.note_deferred(&deferred)?;
+        }
+        let plan = self.host.plan();
+        if plan != Plan::default() {
+            self.note_plan(&plan)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod asking;
 mod bash;
 mod choosing;
 mod compacting;
+mod handling;
 mod prompting;
 mod queueing;
 mod reading;
@@ -19,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{Command, Reply, Started};
@@ -32,18 +33,21 @@ use super::settings::Settings;
 use super::tool_host::SessionToolHost;
 use crate::clock::iso_time;
 use crate::conversation::Conversation;
-use crate::event::{CompactionResult, EventKind, InterruptMode, NoticeLevel, StateChange};
+use crate::event::{
+    CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
+};
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
 use crate::message::{ContentBlock, Message};
+use crate::model::ModelErrorKind;
 use crate::policy::Policy;
 use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
-use crate::tool::{Place, Tool, ToolHost, ToolSpec};
+use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals};
 use crate::usage::Usage;
 
 use asking::OpenQuestion;
-use bash::FinishedBash;
+use bash::{Deferred, FinishedBash};
 
 /// News the actor's own tasks may have waiting for it.
 const NEWS: usize = 16;
@@ -92,14 +96,14 @@ pub(super) struct Actor {
     running_bash: usize,
     next_bash: u64,
     /// Commands of the user that ended during a run: the model hears of them after it.
-    unheard_bash: Vec<Arc<Message>>,
+    unheard_bash: Vec<Deferred>,
     consumed: Consumed,
 }
 
 /// Something that is running.
 struct Activity {
     cancel: CancellationToken,
-    cancel_retry: CancellationToken,
+    cancel_retry: Arc<Notify>,
     /// Told when it is over.
     waiters: Vec<Reply<()>>,
 }
@@ -113,6 +117,9 @@ enum Afterwards {
     Compact {
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
+    },
+    Abort {
+        reply: Reply<()>,
     },
 }
 
@@ -239,21 +246,30 @@ impl Actor {
     }
 
     /// Lives until it is closed or nobody holds a handle any more.
-    pub async fn live(mut self) {
+    ///
+    /// Whoever hears that it is over, by the answer or by the end of the events, can open the
+    /// session's file: the actor, and with it the lock, is gone by then.
+    pub async fn live(self) {
+        // Declared first, so dropped last, also by a panic.
+        let _events = EndOfEvents(self.hub.clone());
+        let mut actor = self;
+        let asked_to_close = actor.work().await;
+        actor.wind_down().await;
+        drop(actor);
+        if let Some(reply) = asked_to_close {
+            // Who asked may be gone; the session is closed all the same.
+            answer(reply, ());
+        }
+    }
+
+    /// Works until it is asked to close, or nobody is left to ask for anything.
+    async fn work(&mut self) -> Option<Reply<()>> {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command::Close { reply }) => {
-                        self.wind_down().await;
-                        // Who asked may be gone; the session is closed all the same.
-                        reply.send(()).ok();
-                        return;
-                    }
+                    Some(Command::Close { reply }) => return Some(reply),
                     Some(command) => self.handle(command).await,
-                    None => {
-                        self.wind_down().await;
-                        return;
-                    }
+                    None => return None,
                 },
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
                 Some(news) = self.news.1.recv() => self.hear(news).await,
@@ -299,141 +315,6 @@ impl Actor {
         Ok(())
     }
 
-    async fn handle(&mut self, command: Command) {
-        match command {
-            Command::Prompt { content, reply } => self.prompt(content, reply).await,
-            Command::Enqueue {
-                queue,
-                content,
-                reply,
-            } => {
-                let result = self.enqueue(queue, content).await;
-                answer(reply, result);
-            }
-            Command::ClearQueues { reply } => {
-                let cleared = self.clear_queues();
-                answer(reply, cleared);
-            }
-            Command::RemoveQueued { queue, text, reply } => {
-                let removed = self.remove_queued(queue, &text);
-                answer(reply, removed);
-            }
-            Command::PromoteQueued { text, reply } => {
-                let promoted = self.promote_queued(&text).await;
-                answer(reply, promoted);
-            }
-            Command::Abort { reply } => self.abort(reply),
-            Command::Interrupt { reply } => {
-                let interrupted = self.interrupt();
-                answer(reply, interrupted);
-            }
-            Command::AbortRetry => {
-                if let Some(activity) = &self.activity {
-                    activity.cancel_retry.cancel();
-                }
-            }
-            Command::Bash {
-                command,
-                exclude_from_context,
-                reply,
-            } => {
-                self.start_bash(command, exclude_from_context, reply);
-            }
-            Command::AbortBash => self.jobs.cancel_all(JobKind::Shell),
-            Command::Compact {
-                instructions,
-                reply,
-            } => self.compact(instructions, reply),
-            Command::SetModel {
-                provider,
-                id,
-                reply,
-            } => {
-                let result = self.set_model(&provider, &id);
-                answer(reply, result);
-            }
-            Command::CycleModel { backward, reply } => {
-                let result = self.cycle_model(backward);
-                answer(reply, result);
-            }
-            Command::SetThinking { level, reply } => {
-                let result = self.set_thinking(level);
-                answer(reply, result);
-            }
-            Command::CycleThinking { reply } => {
-                let result = self.cycle_thinking();
-                answer(reply, result);
-            }
-            Command::SetSteeringMode(mode) => {
-                self.settings.steering_mode = mode;
-                self.changed(StateChange::SteeringMode(mode));
-            }
-            Command::SetFollowUpMode(mode) => {
-                self.settings.follow_up_mode = mode;
-                self.changed(StateChange::FollowUpMode(mode));
-            }
-            Command::SetInterruptMode(mode) => {
-                self.settings.interrupt_mode = mode;
-                self.signal_steering();
-                self.changed(StateChange::InterruptMode(mode));
-            }
-            Command::SetAutoCompaction(on) => {
-                self.settings.auto_compaction = on;
-                self.changed(StateChange::AutoCompaction(on));
-            }
-            Command::SetAutoRetry(on) => {
-                self.settings.auto_retry = on;
-                self.changed(StateChange::AutoRetry(on));
-            }
-            Command::SetPermissionMode(mode) => {
-                self.policy.set_mode(mode);
-                self.changed(StateChange::PermissionMode(mode));
-            }
-            Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
-            Command::AnswerDialog {
-                id,
-                answer: given,
-                reply,
-            } => {
-                answer(reply, self.dialogs.answer(id, given));
-            }
-            Command::AnswerPermission {
-                id,
-                answer: given,
-                reply,
-            } => {
-                let result = self.answer_question(id, given);
-                answer(reply, result);
-            }
-            Command::SetName { name, reply } => {
-                let result = self.set_name(&name);
-                answer(reply, result);
-            }
-            Command::SetPlan(plan) => self.host.set_plan(plan),
-            Command::SetTools(tools) => self.set_tools(tools),
-            Command::State { reply } => answer(reply, Box::new(self.state())),
-            Command::Stats { reply } => {
-                let stats = self.stats().map(Box::new);
-                answer(reply, stats);
-            }
-            Command::Messages { reply } => answer(reply, self.conversation.messages()),
-            Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
-            Command::Entries { reply } => answer(reply, self.entries()),
-            Command::UserMessages { reply } => {
-                answer(
-                    reply,
-                    self.record.user_messages().map_err(SessionError::from),
-                );
-            }
-            Command::Fork { point, reply } => {
-                let forked = self.fork(point);
-                answer(reply, forked);
-            }
-            // The loop itself takes this one.
-            Command::Close { reply } => answer(reply, ()),
-        }
-    }
-
     async fn hear(&mut self, news: News) {
         match news {
             News::BashEnded(finished) => self.bash_ended(*finished).await,
@@ -441,8 +322,21 @@ impl Actor {
                 let message = "the agent failed inside and gave up this run".to_owned();
                 self.hub.publish(EventKind::Notice {
                     level: NoticeLevel::Error,
-                    message,
+                    message: message.clone(),
                 });
+                if self.signals.in_run.swap(false, Ordering::AcqRel) {
+                    // Clients wait for the end of every run that began.
+                    self.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
+                        messages: Vec::new(),
+                        usage: Usage::default(),
+                        outcome: RunOutcome::Failed {
+                            kind: ModelErrorKind::Other,
+                            message,
+                            status: None,
+                        },
+                        will_retry: false,
+                    })));
+                }
                 self.activity_over().await;
             }
         }
@@ -460,11 +354,21 @@ impl Actor {
         kind: EntryKind,
         must_last: bool,
     ) -> Result<String, StoreError> {
-        let timestamp = iso_time(self.environment.clock.now_ms());
+        let now_ms = self.environment.clock.now_ms();
+        self.append_at(id, now_ms, kind, must_last)
+    }
+
+    fn append_at(
+        &mut self,
+        id: String,
+        now_ms: u64,
+        kind: EntryKind,
+        must_last: bool,
+    ) -> Result<String, StoreError> {
         let entry = Entry {
             id: id.clone(),
             parent_id: self.leaf.clone(),
-            timestamp,
+            timestamp: iso_time(now_ms),
             kind,
         };
         self.record
@@ -490,6 +394,7 @@ impl Actor {
         // reader resolves a parent to the nearest entry before, so older ones do no harm.
         store::new_entry_id(&*self.environment.clock, |id| {
             self.leaf.as_deref() == Some(id)
+                || self.waiting.all().any(|queued| queued.deliver_as == id)
                 || self
                     .conversation
                     .items()
@@ -501,6 +406,22 @@ impl Actor {
     fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
         self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         self.tools = tools.into();
+    }
+
+    /// A plan that a client set is in no tool's result, so it gets an entry of its own.
+    fn set_plan(&mut self, plan: Plan) {
+        if let Err(error) = self.note_plan(&plan) {
+            tracing::warn!(%error, "the plan may be an older one when the session is resumed");
+        }
+        self.host.set_plan(plan);
+    }
+
+    fn note_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
+        let kind = EntryKind::Custom {
+            custom_type: restoring::PLAN.to_owned(),
+            data: serde_json::to_value(plan).ok(),
+        };
+        self.append(kind, false).map(|_| ())
     }
 
     fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
@@ -530,7 +451,7 @@ impl Actor {
         self.signals.steering_now.store(now, Ordering::Release);
     }
 
-    fn link(&self, cancel: CancellationToken, cancel_retry: CancellationToken) -> Link {
+    fn link(&self, cancel: CancellationToken, cancel_retry: Arc<Notify>) -> Link {
         Link {
             hub: self.hub.clone(),
             clock: Arc::clone(&self.environment.clock),
@@ -543,6 +464,25 @@ impl Actor {
             cancel,
             cancel_retry,
         }
+    }
+}
+
+impl Drop for Actor {
+    /// Nothing outlives its session, however that ends.
+    fn drop(&mut self) {
+        if let Some(activity) = &self.activity {
+            activity.cancel.cancel();
+        }
+        self.jobs.cancel_all(JobKind::Shell);
+    }
+}
+
+/// Tells the subscribers that nothing more comes, when it goes.
+struct EndOfEvents(Hub);
+
+impl Drop for EndOfEvents {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Activity, Actor, Afterwards, News, Started, answer};
@@ -51,13 +51,17 @@ impl Actor {
         }
         self.tell_unheard_bash()?;
         let message = Arc::new(Message::user(content, self.environment.clock.now_ms()));
+        let before = self.leaf.clone();
         let id = self.new_entry_id();
-        self.append_message(id, Arc::clone(&message))?;
-        let mut messages = vec![message];
-        messages.extend(self.deliver(QueueKind::Steering)?);
-        self.record.sync().await?;
+        self.append_message(id.clone(), Arc::clone(&message))?;
+        if let Err(error) = self.record.sync().await {
+            // Refused, so it was never said: what comes next goes on from before it.
+            self.conversation.forget(&id);
+            self.leaf = before;
+            return Err(error.into());
+        }
         let (go, gone) = oneshot::channel();
-        self.start(Work::Answer(messages), Some(gone));
+        self.start(Work::Answer(message), Some(gone));
         Ok(Started { go })
     }
 
@@ -65,18 +69,23 @@ impl Actor {
     pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) {
         self.signals.interrupted.store(false, Ordering::Release);
         let cancel = CancellationToken::new();
-        let cancel_retry = CancellationToken::new();
-        let link = self.link(cancel.clone(), cancel_retry.clone());
+        let cancel_retry = Arc::new(Notify::new());
+        let link = self.link(cancel.clone(), Arc::clone(&cancel_retry));
         self.activity = Some(Activity {
             cancel,
             cancel_retry,
             waiters: Vec::new(),
         });
         let news = self.news.0.clone();
+        let stopped = link.cancel.clone();
         tokio::spawn(async move {
             if let Some(gate) = gate {
-                // Opened or dropped, both mean: begin.
-                gate.await.ok();
+                // Opened or dropped, both mean: begin. Who holds the gate may be the one that
+                // waits for the abort, so an abort does not wait for the gate.
+                tokio::select! {
+                    _ = gate => {}
+                    () = stopped.cancelled() => {}
+                }
             }
             let done = AssertUnwindSafe(turn::perform(link, work))
                 .catch_unwind()
@@ -89,6 +98,11 @@ impl Actor {
     }
 
     pub(super) fn abort(&mut self, reply: Reply<()>) {
+        if !self.afterwards.is_empty() {
+            // What waits was asked for before this abort, so it is what this abort stops.
+            self.afterwards.push(Afterwards::Abort { reply });
+            return;
+        }
         match &mut self.activity {
             Some(activity) => {
                 activity.cancel.cancel();
@@ -106,7 +120,7 @@ impl Actor {
         let Some(activity) = running.filter(|activity| !activity.cancel.is_cancelled()) else {
             return Interrupted::default();
         };
-        activity.cancel_retry.cancel();
+        activity.cancel_retry.notify_waiters();
         let was_pending = self.signals.interrupted.swap(true, Ordering::AcqRel);
         Interrupted {
             accepted: !was_pending,
@@ -117,18 +131,25 @@ impl Actor {
 
     /// The activity would end. Messages that came meanwhile keep it going, if it may go on.
     pub(super) async fn finish(&mut self, go_on: bool, reply: Reply<Vec<Arc<Message>>>) {
-        if go_on && self.afterwards.is_empty() && !self.signals.is_interrupted() {
+        // The abort may have come after the run looked: the queues must survive it.
+        if go_on && !self.is_stopping() && !self.signals.is_interrupted() {
             let queue = if self.waiting.has(QueueKind::Steering) {
                 QueueKind::Steering
             } else {
                 QueueKind::FollowUp
             };
-            if let Ok(waiting) = self.deliver(queue)
-                && !waiting.is_empty()
-                && self.record.sync().await.is_ok()
-            {
-                answer(reply, waiting);
-                return;
+            match self.deliver(queue) {
+                Ok(waiting) if waiting.is_empty() => {}
+                Ok(waiting) => {
+                    // They are in the conversation now, so the run goes on with them even when
+                    // the disk fails here: the run's next message meets the failure and tells it.
+                    if let Err(error) = self.record.sync().await {
+                        tracing::warn!(%error, "queued messages may not survive a power cut");
+                    }
+                    answer(reply, waiting);
+                    return;
+                }
+                Err(error) => tracing::warn!(%error, "queued messages could not be delivered"),
             }
         }
         // The run is told first: what it still holds must be gone when the next one begins.
@@ -142,6 +163,9 @@ impl Actor {
             return;
         };
         self.signals.interrupted.store(false, Ordering::Release);
+        self.signals.retry_attempt.store(0, Ordering::Release);
+        // A run that died leaves its questions behind.
+        self.answer_all_questions(PermissionAnswer::Cancelled);
         if let Err(error) = self.tell_unheard_bash() {
             tracing::warn!(%error, "a command of the user could not be recorded");
         }
@@ -153,29 +177,26 @@ impl Actor {
         self.begin_what_waited().await;
     }
 
+    /// Takes what waited in the order it was asked for. One of it may begin something that the
+    /// next has to wait for again.
     async fn begin_what_waited(&mut self) {
-        let mut waited = std::mem::take(&mut self.afterwards).into_iter();
-        for next in waited.by_ref() {
+        for next in std::mem::take(&mut self.afterwards) {
             match next {
                 Afterwards::Prompt { content, reply } => self.prompt(content, reply).await,
                 Afterwards::Compact {
                     instructions,
                     reply,
                 } => self.compact(instructions, reply),
-            }
-            if self.activity.is_some() {
-                break;
+                Afterwards::Abort { reply } => self.abort(reply),
             }
         }
-        // Only one can begin; the others are told what a late caller would be told.
-        for late in waited {
-            match late {
-                Afterwards::Prompt { reply, .. } => answer(reply, Err(SessionError::Busy)),
-                Afterwards::Compact { reply, .. } => {
-                    answer(reply, Err(SessionError::Busy.to_string()));
-                }
-            }
-        }
+    }
+
+    /// True when the activity was told to stop: it gets nothing more to do.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.activity
+            .as_ref()
+            .is_some_and(|activity| activity.cancel.is_cancelled())
     }
 
     /// Stops everything and makes it last.
@@ -198,6 +219,5 @@ impl Actor {
         if let Err(error) = self.record.sync().await {
             tracing::error!(%error, "the session could not be saved");
         }
-        self.hub.close();
     }
 }

@@ -30,19 +30,36 @@ impl Actor {
             return Err(SessionError::QueueFull);
         }
         let queued = Queued {
+            session: self.id.to_string(),
             queue,
             content,
             deliver_as: self.new_entry_id(),
             timestamp: self.environment.clock.now_ms(),
         };
         self.note_queued(&queued)?;
-        self.record.sync().await?;
+        if let Err(error) = self.record.sync().await {
+            // Refused, so a resumed session must not deliver it either.
+            self.note_unqueued(&[queued]);
+            return Err(error.into());
+        }
         self.waiting.push(queued);
         self.queues_changed();
         Ok(())
     }
 
-    /// Takes waiting messages, as many as the mode says, into the conversation.
+    /// The same for a run, unless it was told to stop: the queues survive an abort.
+    pub(super) fn deliver_to_run(
+        &mut self,
+        queue: QueueKind,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        if self.is_stopping() {
+            return Ok(Vec::new());
+        }
+        self.deliver(queue)
+    }
+
+    /// Takes waiting messages, as many as the mode says, into the conversation. What the disk
+    /// refuses waits on.
     pub(super) fn deliver(&mut self, queue: QueueKind) -> Result<Vec<Arc<Message>>, StoreError> {
         let mode = match queue {
             QueueKind::Steering => self.settings.steering_mode,
@@ -53,10 +70,12 @@ impl Actor {
             return Ok(Vec::new());
         }
         let mut delivered = Vec::with_capacity(taken.len());
-        for queued in taken {
+        let mut taken = taken.into_iter();
+        let mut failure = None;
+        for queued in taken.by_ref() {
             let message: Arc<Message> = Arc::new(
                 KnownMessage::User(UserMessage {
-                    content: UserContent::Blocks(queued.content),
+                    content: UserContent::Blocks(queued.content.clone()),
                     attribution: None,
                     synthetic: None,
                     steering: None,
@@ -64,11 +83,25 @@ impl Actor {
                 })
                 .into(),
             );
-            self.append_message(queued.deliver_as, Arc::clone(&message))?;
+            if let Err(error) = self.append_message(queued.deliver_as.clone(), Arc::clone(&message))
+            {
+                failure = Some((queued, error));
+                break;
+            }
             delivered.push(message);
         }
+        let Some((refused, error)) = failure else {
+            self.queues_changed();
+            return Ok(delivered);
+        };
+        let left: Vec<Queued> = std::iter::once(refused).chain(taken).collect();
+        self.waiting.put_back(queue, left);
         self.queues_changed();
-        Ok(delivered)
+        if delivered.is_empty() {
+            Err(error)
+        } else {
+            Ok(delivered)
+        }
     }
 
     pub(super) fn clear_queues(&mut self) -> Queues {
@@ -101,11 +134,26 @@ impl Actor {
     }
 
     pub(super) async fn promote_queued(&mut self, text: &str) -> Result<bool, SessionError> {
-        let Some(removed) = self.waiting.remove(QueueKind::FollowUp, text) else {
+        let Some(found) = self.waiting.find(QueueKind::FollowUp, text) else {
             return Ok(false);
         };
-        self.note_unqueued(std::slice::from_ref(&removed));
-        self.enqueue(QueueKind::Steering, removed.content).await?;
+        if self.waiting.is_full(QueueKind::Steering) {
+            return Err(SessionError::QueueFull);
+        }
+        let promoted = Queued {
+            queue: QueueKind::Steering,
+            deliver_as: self.new_entry_id(),
+            ..found.clone()
+        };
+        // First on disk as what it becomes, then no longer as what it was: never lost, and only a
+        // crash between the two lines could have it twice.
+        self.note_queued(&promoted)?;
+        if let Some(removed) = self.waiting.remove(QueueKind::FollowUp, text) {
+            self.note_unqueued(&[removed]);
+        }
+        self.waiting.push(promoted);
+        self.record.sync().await?;
+        self.queues_changed();
         Ok(true)
     }
 

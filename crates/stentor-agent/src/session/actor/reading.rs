@@ -81,11 +81,11 @@ impl Actor {
                 turns: totals.assistant_messages,
             };
         }
-        let by_tools = self.host.take_consumed();
-        match &mut self.consumed {
+        match &self.consumed {
             Consumed::Known { usage, turns } => {
-                usage.add(&by_tools);
-                Ok((*usage, *turns))
+                let mut so_far = *usage;
+                so_far.add(&self.host.consumed_now());
+                Ok((so_far, *turns))
             }
             Consumed::Unread => Ok((Usage::default(), 0)),
         }

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
+use crate::model::{ModelError, ModelErrorKind};
 use crate::session::queues::QueueKind;
-use crate::store::StoreError;
+use crate::store::{CONSUMED_BY_TOOLS, EntryKind, StoreError};
 use crate::tool::ToolHost;
-use crate::turn::{ModelCall, Refusal, Request, Why};
+use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
+use crate::usage::Usage;
 
 impl Actor {
     pub(super) async fn serve(&mut self, request: Request) {
@@ -15,8 +19,16 @@ impl Actor {
             Request::Append {
                 messages,
                 sync,
+                model_call,
                 reply,
             } => {
+                if let Some(answer) = messages.first().filter(|_| model_call) {
+                    let usage = answer.as_assistant().map(|answer| answer.usage);
+                    // An unread file will tell of this answer too, when it is read.
+                    if let Consumed::Known { .. } = self.consumed {
+                        self.count(&usage.unwrap_or_default());
+                    }
+                }
                 let ids: Result<Vec<String>, StoreError> = messages
                     .into_iter()
                     .map(|message| {
@@ -33,23 +45,28 @@ impl Actor {
                     answer(reply, ids);
                 }
             }
-            Request::Forget { entry_id } => self.conversation.forget_last(&entry_id),
+            Request::Forget { entry_id } => self.forget(entry_id),
             Request::NextCall { reply } => {
                 let call = self.next_call();
                 answer(reply, call);
             }
             Request::Consumed { usage } => {
-                if let Consumed::Known { usage: sum, turns } = &mut self.consumed {
-                    sum.add(&usage);
-                    *turns += 1;
+                // No entry of the file says what a summary consumed: read first, then add.
+                if let Err(error) = self.consumed_so_far() {
+                    tracing::warn!(%error, "what a summary consumed could not be counted");
                 }
+                self.count(&usage);
+            }
+            Request::ConsumedByTools { reply } => {
+                let usage = self.consumed_by_tools();
+                answer(reply, usage);
             }
             Request::TakeSteering { reply } => {
-                let taken = self.deliver(QueueKind::Steering);
+                let taken = self.deliver_to_run(QueueKind::Steering);
                 self.answer_when_lasting(reply, taken);
             }
             Request::TakeFollowUp { reply } => {
-                let taken = self.deliver(QueueKind::FollowUp);
+                let taken = self.deliver_to_run(QueueKind::FollowUp);
                 self.answer_when_lasting(reply, taken);
             }
             Request::Permit {
@@ -60,7 +77,13 @@ impl Actor {
             } => {
                 self.permit(call, &spec, &touches, reply);
             }
-            Request::AutoRetry { reply } => answer(reply, self.settings.auto_retry),
+            Request::Automatic { reply } => {
+                let automatic = Automatic {
+                    retry: self.settings.auto_retry,
+                    compaction: self.settings.auto_compaction,
+                };
+                answer(reply, automatic);
+            }
             Request::PlanCompaction { reason, reply } => {
                 answer(reply, self.plan_compaction(reason));
             }
@@ -72,15 +95,37 @@ impl Actor {
         }
     }
 
+    fn count(&mut self, more: &Usage) {
+        if let Consumed::Known { usage, turns } = &mut self.consumed {
+            usage.add(more);
+            *turns += 1;
+        }
+    }
+
+    /// Takes a failed answer out of the context. The note lets a resumed session do the same.
+    fn forget(&mut self, entry_id: String) {
+        self.conversation.forget(&entry_id);
+        let kind = EntryKind::Custom {
+            custom_type: super::restoring::FORGOTTEN.to_owned(),
+            data: Some(json!({ "entryId": entry_id })),
+        };
+        if let Err(error) = self.append(kind, true) {
+            tracing::warn!(%error, "a failed answer will be in context when the session is resumed");
+        }
+    }
+
     fn next_call(&mut self) -> Result<ModelCall, Refusal> {
         let model = self.settings.info().cloned();
-        if let Some(why) = self.budget_reached() {
+        // A run that was told to stop makes no call any more, so no limit stops it either.
+        if !self.is_stopping()
+            && let Some(why) = self.budget_reached()
+        {
             return Err(Refusal { model, why });
         }
         let opened = match &self.settings.model {
             Some(chosen) => chosen.opened.clone(),
-            None => Err(crate::model::ModelError::new(
-                crate::model::ModelErrorKind::UnknownModel,
+            None => Err(ModelError::new(
+                ModelErrorKind::UnknownModel,
                 "No model selected.",
             )),
         };
@@ -102,12 +147,38 @@ impl Actor {
         }
     }
 
+    /// Counts what tools consumed, on disk too: it is in no message.
+    fn consumed_by_tools(&mut self) -> Usage {
+        let by_tools = self.host.take_consumed();
+        if by_tools.is_zero() {
+            return by_tools;
+        }
+        if let Consumed::Known { usage, .. } = &mut self.consumed {
+            usage.add(&by_tools);
+        }
+        let kind = EntryKind::Custom {
+            custom_type: CONSUMED_BY_TOOLS.to_owned(),
+            data: serde_json::to_value(by_tools).ok(),
+        };
+        if let Err(error) = self.append(kind, false) {
+            tracing::warn!(%error, "what tools consumed could not be recorded");
+        }
+        by_tools
+    }
+
     fn budget_reached(&mut self) -> Option<Why> {
         let budget = self.settings.budget;
         if budget == crate::session::Budget::default() {
             return None;
         }
-        let (usage, turns) = self.consumed_so_far().ok()?;
+        let (usage, turns) = match self.consumed_so_far() {
+            Ok(consumed) => consumed,
+            // A limit that cannot be checked must not be passed.
+            Err(error) => {
+                let text = format!("cannot tell how much of the budget is left: {error}");
+                return Some(Why::Model(ModelError::new(ModelErrorKind::Other, text)));
+            }
+        };
         let (limit, message) = if let Some(most) = budget.turns.filter(|most| turns >= *most) {
             (
                 BudgetLimit::Turns,

@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::bash::{DEFERRED, Deferred};
 use super::queueing::{QUEUED, UNQUEUED};
 use super::{Actor, Consumed};
 use crate::clock::parse_iso_time;
 use crate::event::{EventKind, NoticeLevel};
 use crate::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
-    ToolResultMessage,
+    StopReason, ToolCall, ToolResultMessage,
 };
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
@@ -17,7 +21,13 @@ use crate::session::queues::Queued;
 use crate::session::settings::ChosenModel;
 use crate::store::{Compaction, Entry, EntryKind};
 use crate::tool::Plan;
-use crate::turn::INTERRUPTED;
+use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
+
+/// The note on disk that an answer is no longer in context.
+pub(super) const FORGOTTEN: &str = "stentor.forgotten";
+
+/// The note on disk of a plan that no tool's result has.
+pub(super) const PLAN: &str = "stentor.plan";
 
 /// What a stored session says, its journal aside.
 pub(super) struct Stored {
@@ -36,20 +46,51 @@ impl Actor {
         options: &SessionOptions,
     ) -> Result<(), SessionError> {
         self.leaf = stored.leaf;
-        if self.name.is_none() {
-            self.name = stored.name;
-        }
         self.consumed = Consumed::Unread;
-        self.restore_model(stored.model, stored.thinking_level, options);
+        for message in stored.warnings {
+            self.warn(message);
+        }
+        self.restore_model(stored.model.clone(), stored.thinking_level.clone(), options);
         self.restore_messages(&stored.context);
         self.restore_waiting(&stored.context);
-        self.restore_plan();
+        self.restore_plan(&stored.context);
         self.settle_interrupted_calls()?;
-        for message in stored.warnings {
-            self.hub.publish(EventKind::Notice {
-                level: NoticeLevel::Warning,
-                message,
-            });
+        self.tell_unheard_bash()?;
+        self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
+        Ok(())
+    }
+
+    fn warn(&self, message: String) {
+        let level = NoticeLevel::Warning;
+        self.hub.publish(EventKind::Notice { level, message });
+    }
+
+    /// What the options say otherwise than the file goes into the file.
+    fn note_what_is_new(
+        &mut self,
+        name: Option<String>,
+        model: Option<(String, String)>,
+        level: Option<String>,
+        options: &SessionOptions,
+    ) -> Result<(), SessionError> {
+        if let Some(info) = self.settings.info()
+            && (options.model.is_some() || model.is_none())
+        {
+            let (provider, model_id) = (info.provider.clone(), info.id.clone());
+            if model != Some((provider.clone(), model_id.clone())) {
+                self.append(EntryKind::ModelChange { provider, model_id }, false)?;
+            }
+        }
+        let thinking_level = Some(self.settings.thinking.to_string());
+        if (options.thinking.is_some() || level.is_none()) && level != thinking_level {
+            self.append(EntryKind::ThinkingLevelChange { thinking_level }, false)?;
+        }
+        match self.name.clone() {
+            None => self.name = name,
+            Some(new) if name.as_ref() != Some(&new) => {
+                self.append(EntryKind::SessionInfo { name: new }, false)?;
+            }
+            Some(_) => {}
         }
         Ok(())
     }
@@ -62,9 +103,15 @@ impl Actor {
     ) {
         if options.model.is_none()
             && let Some((provider, id)) = model
-            && let Some(info) = self.environment.models.find(&provider, &id)
         {
-            self.settings.model = Some(ChosenModel::new(&self.environment, info));
+            match self.environment.models.find(&provider, &id) {
+                Some(info) => {
+                    self.settings.model = Some(ChosenModel::new(&self.environment, info));
+                }
+                None => self.warn(format!(
+                    "the session's model {provider}/{id} is not known here; choose another"
+                )),
+            }
         }
         let level = options.thinking.or_else(|| level?.parse().ok());
         let level = level.unwrap_or(self.settings.thinking);
@@ -85,70 +132,102 @@ impl Actor {
                 self.conversation.push(entry.id.clone(), message);
             }
         }
+        for data in notes(context, FORGOTTEN) {
+            if let Some(id) = data.get("entryId").and_then(|id| id.as_str()) {
+                self.conversation.forget(id);
+            }
+        }
     }
 
     /// Messages that were accepted but not delivered wait again.
     fn restore_waiting(&mut self, context: &[Entry]) {
         let mut gone: HashSet<&str> = context.iter().map(|entry| entry.id.as_str()).collect();
-        for entry in context {
-            if let EntryKind::Custom {
-                custom_type,
-                data: Some(data),
-            } = &entry.kind
-                && custom_type == UNQUEUED
-                && let Some(ids) = data.get("deliverAs").and_then(|ids| ids.as_array())
-            {
+        for data in notes(context, UNQUEUED) {
+            if let Some(ids) = data.get("deliverAs").and_then(|ids| ids.as_array()) {
                 gone.extend(ids.iter().filter_map(|id| id.as_str()));
             }
         }
+        // A compaction repeats the notes; a fork copies those of another session.
         let mut seen = HashSet::new();
-        for entry in context {
-            if let EntryKind::Custom {
-                custom_type,
-                data: Some(data),
-            } = &entry.kind
-                && custom_type == QUEUED
-                && let Ok(queued) = serde_json::from_value::<Queued>(data.clone())
-                && !gone.contains(queued.deliver_as.as_str())
-                && seen.insert(queued.deliver_as.clone())
+        let mut is_mine = |session: &str, deliver_as: &str| {
+            *session == *self.id && !gone.contains(deliver_as) && seen.insert(deliver_as.to_owned())
+        };
+        for data in notes(context, QUEUED) {
+            if let Ok(queued) = Queued::deserialize(data)
+                && is_mine(&queued.session, &queued.deliver_as)
             {
                 self.waiting.push(queued);
+            }
+        }
+        for data in notes(context, DEFERRED) {
+            if let Ok(deferred) = Deferred::deserialize(data)
+                && is_mine(&deferred.session, &deferred.deliver_as)
+            {
+                self.unheard_bash.push(deferred);
             }
         }
         self.signal_steering();
     }
 
-    /// The plan is in the details of the newest result that set it.
-    fn restore_plan(&mut self) {
-        let plan = self.conversation.items().iter().rev().find_map(|item| {
-            let result = item.message.as_tool_result()?;
-            serde_json::from_value::<Plan>(result.details.clone()?).ok()
+    /// The plan is in the newest note of one, or in the details of the newest result that set it.
+    fn restore_plan(&mut self, context: &[Entry]) {
+        let plan = context.iter().rev().find_map(|entry| match &entry.kind {
+            EntryKind::Custom {
+                custom_type,
+                data: Some(data),
+            } if custom_type == PLAN => Plan::deserialize(data).ok(),
+            EntryKind::Message { message } => {
+                let details = message.as_tool_result()?.details.as_ref()?;
+                Plan::deserialize(details).ok()
+            }
+            _ => None,
         });
         if let Some(plan) = plan {
             self.host.restore_plan(plan);
         }
     }
 
-    /// A call without a result was running when its process died. It is never run again: its
-    /// result says that what it did is unknown.
+    /// A call of the last answer without a result was running when its process died. It is never
+    /// run again: its result says that what it did is unknown.
+    ///
+    /// Open calls further back are left alone: a result must follow its call, and there is no
+    /// place for it any more. Models are not told of such calls.
     fn settle_interrupted_calls(&mut self) -> Result<(), SessionError> {
         let messages = self.conversation.messages();
-        let answered: HashSet<&str> = messages
+        let last = messages
             .iter()
-            .filter_map(|message| Some(message.as_tool_result()?.tool_call_id.as_str()))
-            .collect();
-        let open: Vec<(String, String)> = messages
-            .iter()
-            .filter_map(|message| message.as_assistant())
-            .flat_map(|message| message.tool_calls())
-            .filter(|call| !answered.contains(call.id.as_str()))
+            .rposition(|message| message.as_tool_result().is_none());
+        let Some((answer, results)) = last.and_then(|at| {
+            let (before, results) = messages.split_at(at + 1);
+            Some((before.last()?.as_assistant()?, results))
+        }) else {
+            return Ok(());
+        };
+        let is_open = |call: &&ToolCall| {
+            let is_answer = |message: &Arc<Message>| {
+                message
+                    .as_tool_result()
+                    .is_some_and(|result| result.tool_call_id == call.id)
+            };
+            !results.iter().any(is_answer)
+        };
+        let text = match answer.stop_reason {
+            StopReason::Error => NOT_RUN_FAILED,
+            StopReason::Aborted => NOT_RUN_ABORTED,
+            StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
+                INTERRUPTED
+            }
+        };
+        let open: Vec<(String, String)> = answer
+            .tool_calls()
+            .filter(is_open)
             .map(|call| (call.id.clone(), call.name.clone()))
             .collect();
         for (tool_call_id, tool_name) in open {
             let message: Message = KnownMessage::ToolResult(ToolResultMessage {
                 tool_call_id,
                 tool_name,
-                content: vec![ContentBlock::text(INTERRUPTED)],
+                content: vec![ContentBlock::text(text)],
                 details: Some(serde_json::json!({ "interrupted": true })),
                 is_error: true,
                 timestamp: self.environment.clock.now_ms(),
@@ -159,6 +238,17 @@ impl Actor {
         }
         Ok(())
     }
+}
+
+/// The data of the notes of one type, oldest first.
+fn notes<'a>(context: &'a [Entry], wanted: &'a str) -> impl Iterator<Item = &'a Value> {
+    context.iter().filter_map(move |entry| match &entry.kind {
+        EntryKind::Custom {
+            custom_type,
+            data: Some(data),
+        } if custom_type == wanted => Some(data),
+        _ => None,
+    })
 }
 
 fn summary_of(entry: &Entry, compaction: &Compaction) -> Arc<Message> {

@@ -1,0 +1,24 @@
+//! Sessions as their users see them: whole event sequences, what is on disk, what survives.
+//!
+//! Models are scripted and time is paused, so every test sees the same events every time.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test a surprise ends the test"
+)]
+
+mod props;
+mod render;
+mod stage;
+
+mod aborting;
+mod answers;
+mod compacting;
+mod events;
+mod limits;
+mod retrying;
+mod settings;
+mod steering;
+mod storing;
+mod tools;

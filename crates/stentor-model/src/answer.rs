@@ -1,0 +1,213 @@
+//! An answer in the making: what a wire's decoder writes into, events in order come out of.
+
+use std::collections::VecDeque;
+
+use stentor_agent::live::LiveBlockKind;
+use stentor_agent::message::StopReason;
+use stentor_agent::model::{Finish, ModelEvent};
+use stentor_agent::usage::Usage;
+
+/// Turns a provider's stream into events, one wire each.
+pub trait Decoder: Send {
+    /// Takes one server-sent event.
+    fn event(&mut self, name: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault>;
+
+    /// The connection was closed by the provider. Completes the answer if nothing is missing.
+    fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault>;
+}
+
+/// Why a stream cannot be read on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamFault {
+    /// The provider reports an error in the middle of its answer.
+    Provider(ProviderFault),
+    /// An event that makes no sense, in words.
+    Malformed(String),
+    /// The connection ended before the answer did.
+    CutShort,
+}
+
+/// An error as a provider words it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderFault {
+    /// The provider's own kind or code, such as `overloaded_error`.
+    pub code: String,
+    pub message: String,
+    /// An HTTP status named inside the stream.
+    pub status: Option<u16>,
+}
+
+/// Collects events and keeps the promise that blocks come one after the other.
+#[derive(Debug, Default)]
+pub struct Answer {
+    events: VecDeque<ModelEvent>,
+    open: Option<OpenBlock>,
+    usage: Usage,
+    has_tool_call: bool,
+    started: bool,
+    finished: bool,
+}
+
+#[derive(Debug)]
+struct OpenBlock {
+    kind: LiveBlockKind,
+    is_empty: bool,
+}
+
+impl Answer {
+    /// An answer of which nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next event, if one is complete.
+    pub fn pop(&mut self) -> Option<ModelEvent> {
+        self.events.pop_front()
+    }
+
+    /// True once the answer has ended.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// The provider accepted the request. Only the first call counts.
+    pub fn start(&mut self, response_id: Option<String>) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.events.push_back(ModelEvent::Started { response_id });
+        }
+    }
+
+    /// The block that is open.
+    pub fn open_kind(&self) -> Option<&LiveBlockKind> {
+        self.open.as_ref().map(|open| &open.kind)
+    }
+
+    /// Opens a block, ending the one before.
+    pub fn open(&mut self, kind: LiveBlockKind) {
+        self.start(None);
+        self.close(None);
+        self.has_tool_call |= matches!(kind, LiveBlockKind::ToolCall { .. });
+        self.events
+            .push_back(ModelEvent::BlockStarted(kind.clone()));
+        self.open = Some(OpenBlock {
+            kind,
+            is_empty: true,
+        });
+    }
+
+    /// Opens a block of this kind unless one is open already.
+    pub fn open_unless_open(&mut self, kind: LiveBlockKind) {
+        if self.open_kind() != Some(&kind) {
+            self.open(kind);
+        }
+    }
+
+    /// Adds to the open block. Without one, the text begins a text block, so it is not lost.
+    pub fn delta(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        if self.open.is_none() {
+            self.open(LiveBlockKind::Text);
+        }
+        if let Some(open) = &mut self.open {
+            open.is_empty = false;
+        }
+        self.events.push_back(ModelEvent::Delta(text));
+    }
+
+    /// Ends the open block, if there is one. Arguments that never came are an empty object.
+    pub fn close(&mut self, signature: Option<String>) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        if open.is_empty && matches!(open.kind, LiveBlockKind::ToolCall { .. }) {
+            self.events.push_back(ModelEvent::Delta("{}".to_owned()));
+        }
+        self.events.push_back(ModelEvent::BlockEnded { signature });
+    }
+
+    /// What has been consumed as far as it is known.
+    pub fn usage(&mut self) -> &mut Usage {
+        &mut self.usage
+    }
+
+    /// Tells what has been consumed so far.
+    pub fn report_usage(&mut self) {
+        self.events.push_back(ModelEvent::Usage(self.usage));
+    }
+
+    /// True when the model called a tool.
+    pub fn has_tool_call(&self) -> bool {
+        self.has_tool_call
+    }
+
+    /// Ends the answer. Whatever the provider's word for it, an answer with tool calls that was
+    /// not cut off wants them run.
+    pub fn finish(&mut self, stop_reason: StopReason, refused: bool) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        self.start(None);
+        self.close(None);
+        let stop_reason = match stop_reason {
+            StopReason::Stop if self.has_tool_call => StopReason::ToolUse,
+            StopReason::ToolUse if !self.has_tool_call => StopReason::Stop,
+            other => other,
+        };
+        self.events.push_back(ModelEvent::Finished(Finish {
+            stop_reason,
+            refused,
+            usage: self.usage,
+        }));
+    }
+}
+
+impl StreamFault {
+    /// An event that could not be read.
+    pub fn unreadable(event: &str, error: &serde_json::Error) -> Self {
+        let name = if event.is_empty() { "an event" } else { event };
+        Self::Malformed(format!("{name} is not what the wire promises: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(answer: &mut Answer) -> Vec<ModelEvent> {
+        std::iter::from_fn(|| answer.pop()).collect()
+    }
+
+    #[test]
+    fn a_block_that_opens_ends_the_one_before_and_nothing_follows_the_end() {
+        let mut answer = Answer::new();
+        answer.delta("a".into());
+        answer.open(LiveBlockKind::ToolCall {
+            id: "1".into(),
+            name: "ls".into(),
+        });
+        answer.finish(StopReason::Stop, false);
+        answer.finish(StopReason::Length, true);
+        assert_eq!(
+            drain(&mut answer),
+            [
+                ModelEvent::Started { response_id: None },
+                ModelEvent::BlockStarted(LiveBlockKind::Text),
+                ModelEvent::Delta("a".into()),
+                ModelEvent::BlockEnded { signature: None },
+                ModelEvent::BlockStarted(LiveBlockKind::ToolCall {
+                    id: "1".into(),
+                    name: "ls".into()
+                }),
+                ModelEvent::Delta("{}".into()),
+                ModelEvent::BlockEnded { signature: None },
+                ModelEvent::Finished(Finish {
+                    stop_reason: StopReason::ToolUse,
+                    refused: false,
+                    usage: Usage::default(),
+                }),
+            ]
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! The Anthropic Messages API.
+
+pub mod request;
+pub mod stream;
+mod thinking;

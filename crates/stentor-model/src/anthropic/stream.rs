@@ -1,0 +1,343 @@
+//! The events of the Messages API.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use stentor_agent::live::LiveBlockKind;
+use stentor_agent::message::StopReason;
+use stentor_agent::usage::Usage;
+
+use crate::answer::{Answer, Decoder, ProviderFault, StreamFault};
+
+/// Reads one answer of the Messages API.
+#[derive(Debug, Default)]
+pub struct MessagesDecoder {
+    signature: String,
+    /// Arguments that came whole with the start of a call, in case no fragments follow.
+    whole_arguments: Option<String>,
+    stop: Option<(StopReason, bool)>,
+}
+
+/// Any event: which fields are there depends on its type.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    message: Option<MessageStart>,
+    content_block: Option<Block>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    usage: Option<WireUsage>,
+    error: Option<WireError>,
+}
+
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct MessageStart {
+    id: Option<String>,
+    usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    data: Option<String>,
+    input: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    partial_json: Option<String>,
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+}
+
+#[derive(Deserialize)]
+struct CacheCreation {
+    ephemeral_5m_input_tokens: Option<u64>,
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WireError {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl Decoder for MessagesDecoder {
+    fn event(&mut self, _: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+        let event: Event<'_> = match serde_json::from_str(data) {
+            Ok(event) => event,
+            Err(error) => return unless_unknown(data, &error),
+        };
+        match event.kind.as_ref() {
+            "content_block_delta" => {
+                if let Some(delta) = event.delta {
+                    self.delta(delta, answer);
+                }
+            }
+            "content_block_start" => {
+                if let Some(block) = event.content_block {
+                    self.block(block, answer);
+                }
+            }
+            "content_block_stop" => self.block_end(answer),
+            "message_start" => {
+                let start = event.message;
+                if let Some(usage) = start.as_ref().and_then(|start| start.usage.as_ref()) {
+                    usage.add_to(answer.usage());
+                }
+                answer.start(start.and_then(|start| start.id));
+                answer.report_usage();
+            }
+            "message_delta" => {
+                if let Some(reason) = event.delta.and_then(|delta| delta.stop_reason) {
+                    self.stop = Some(stop_reason(&reason));
+                }
+                if let Some(usage) = &event.usage {
+                    usage.add_to(answer.usage());
+                }
+            }
+            "message_stop" => {
+                let (reason, refused) = self.stop.unwrap_or_default();
+                answer.finish(reason, refused);
+            }
+            "error" => {
+                let error = event.error;
+                return Err(StreamFault::Provider(error.map_or_else(
+                    ProviderFault::default,
+                    |error| ProviderFault {
+                        code: error.kind,
+                        message: error.message,
+                        status: None,
+                    },
+                )));
+            }
+            // `ping`, and whatever comes after this was written.
+            other => tracing::trace!(event = other, "an event without meaning here"),
+        }
+        Ok(())
+    }
+
+    fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault> {
+        let (reason, refused) = self.stop.ok_or(StreamFault::CutShort)?;
+        answer.finish(reason, refused);
+        Ok(())
+    }
+}
+
+impl MessagesDecoder {
+    fn block(&mut self, block: Block, answer: &mut Answer) {
+        self.signature.clear();
+        self.whole_arguments = None;
+        match block.kind.as_str() {
+            "text" => {
+                answer.open(LiveBlockKind::Text);
+                answer.delta(block.text.unwrap_or_default());
+            }
+            "thinking" => {
+                answer.open(LiveBlockKind::Thinking);
+                answer.delta(block.thinking.unwrap_or_default());
+                self.signature
+                    .push_str(&block.signature.unwrap_or_default());
+            }
+            "redacted_thinking" => {
+                answer.open(LiveBlockKind::Redacted);
+                answer.delta(block.data.unwrap_or_default());
+            }
+            "tool_use" => {
+                answer.open(LiveBlockKind::ToolCall {
+                    id: block.id,
+                    name: block.name,
+                });
+                let whole = block.input.filter(|input| !input.is_empty());
+                self.whole_arguments = whole.map(|input| Value::Object(input).to_string());
+            }
+            other => tracing::debug!(block = other, "a block of a kind that was not asked for"),
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+        match delta.kind.as_ref() {
+            "text_delta" => answer.delta(delta.text.unwrap_or_default()),
+            "thinking_delta" => answer.delta(delta.thinking.unwrap_or_default()),
+            "input_json_delta" => {
+                let fragment = delta.partial_json.unwrap_or_default();
+                if !fragment.is_empty() {
+                    self.whole_arguments = None;
+                }
+                answer.delta(fragment);
+            }
+            "signature_delta" => self
+                .signature
+                .push_str(&delta.signature.unwrap_or_default()),
+            other => tracing::trace!(delta = other, "a delta without meaning here"),
+        }
+    }
+
+    fn block_end(&mut self, answer: &mut Answer) {
+        if let Some(arguments) = self.whole_arguments.take() {
+            answer.delta(arguments);
+        }
+        let signature = std::mem::take(&mut self.signature);
+        answer.close((!signature.is_empty()).then_some(signature));
+    }
+}
+
+impl WireUsage {
+    /// Counts are totals so far; what an event leaves out keeps its value.
+    fn add_to(&self, usage: &mut Usage) {
+        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
+        set(&mut usage.input, self.input_tokens);
+        set(&mut usage.output, self.output_tokens);
+        set(&mut usage.cache_read, self.cache_read_input_tokens);
+        set(&mut usage.cache_write, self.cache_creation_input_tokens);
+        if let Some(split) = &self.cache_creation {
+            usage.cache_write_5m = split.ephemeral_5m_input_tokens.or(usage.cache_write_5m);
+            usage.cache_write_1h = split.ephemeral_1h_input_tokens.or(usage.cache_write_1h);
+        }
+    }
+}
+
+/// The provider's word for the end, and whether it means a refusal.
+fn stop_reason(word: &str) -> (StopReason, bool) {
+    match word {
+        "max_tokens" | "model_context_window_exceeded" => (StopReason::Length, false),
+        "tool_use" => (StopReason::ToolUse, false),
+        "refusal" => (StopReason::Stop, true),
+        // `end_turn`, `stop_sequence`, `pause_turn`
+        _ => (StopReason::Stop, false),
+    }
+}
+
+/// An event that cannot be read is no harm if its type means nothing here anyway.
+fn unless_unknown(data: &str, error: &serde_json::Error) -> Result<(), StreamFault> {
+    const KNOWN: [&str; 7] = [
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "error",
+    ];
+    match serde_json::from_str::<Kind<'_>>(data) {
+        Ok(event) if !KNOWN.contains(&event.kind.as_ref()) => Ok(()),
+        Ok(event) => Err(StreamFault::unreadable(&event.kind, error)),
+        Err(error) => Err(StreamFault::unreadable("", &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stentor_agent::model::ModelEvent;
+
+    use super::*;
+    use crate::wire::{Wire, decode, finish_of};
+
+    const WIRE: Wire = Wire::AnthropicMessages;
+
+    #[test]
+    fn usage_has_cache_reads_and_the_shares_of_cache_writes() {
+        let finish = finish_of(
+            WIRE,
+            &[
+                r#"{"type":"message_start","message":{"id":"m","usage":{"input_tokens":10,"cache_read_input_tokens":20,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":12,"ephemeral_1h_input_tokens":18},"output_tokens":1}}}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":40}}"#,
+                r#"{"type":"message_stop"}"#,
+            ],
+        );
+        assert_eq!(
+            finish.usage,
+            Usage {
+                input: 10,
+                output: 40,
+                cache_read: 20,
+                cache_write: 30,
+                cache_write_5m: Some(12),
+                cache_write_1h: Some(18),
+                ..Usage::default()
+            }
+        );
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_meaning() {
+        for (word, reason, refused) in [
+            ("end_turn", StopReason::Stop, false),
+            ("stop_sequence", StopReason::Stop, false),
+            ("pause_turn", StopReason::Stop, false),
+            ("max_tokens", StopReason::Length, false),
+            ("model_context_window_exceeded", StopReason::Length, false),
+            ("refusal", StopReason::Stop, true),
+        ] {
+            let delta = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{word}"}}}}"#);
+            let finish = finish_of(WIRE, &[&delta, r#"{"type":"message_stop"}"#]);
+            assert_eq!(
+                (finish.stop_reason, finish.refused),
+                (reason, refused),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn redacted_thinking_is_kept_as_it_is() {
+        let (events, _) = decode(
+            WIRE,
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"opaque"}}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+            ],
+        );
+        assert_eq!(
+            events[1..],
+            [
+                ModelEvent::BlockStarted(LiveBlockKind::Redacted),
+                ModelEvent::Delta("opaque".into()),
+                ModelEvent::BlockEnded { signature: None },
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_that_come_whole_with_the_start_of_a_call_are_taken() {
+        let (events, _) = decode(
+            WIRE,
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"ls","input":{"a":1}}}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+            ],
+        );
+        assert_eq!(events[2], ModelEvent::Delta("{\"a\":1}".into()));
+    }
+}

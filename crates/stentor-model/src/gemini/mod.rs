@@ -1,0 +1,4 @@
+//! The Google Gemini API.
+
+pub mod request;
+pub mod stream;

@@ -1,0 +1,443 @@
+//! Logging in at providers, step by step.
+//!
+//! A login has two steps, so that a terminal and a protocol can both drive it: [`Logins::begin`]
+//! says where a person has to go, [`Logins::complete`] waits until they have been there, or takes
+//! what they paste.
+
+mod callback;
+mod pkce;
+mod source;
+mod store;
+mod tokens;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Url;
+use stentor_agent::clock::SharedClock;
+
+use self::callback::{CallbackServer, Returned};
+use self::pkce::{Proof, random_text};
+pub use self::source::LoginCredentials;
+pub use self::store::{LoginStore, StoreError, StoreLock, StoredLogin};
+use self::tokens::{Approval, DeviceCode, TokenEndpoint};
+use crate::configuration::OAuthConfiguration;
+use crate::http::Http;
+
+/// Why a login did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    #[error("there is no login for `{provider}`; there is one for: {known}")]
+    UnknownProvider { provider: String, known: String },
+    #[error("no login at {provider} is under way; begin one first")]
+    NotBegun { provider: String },
+    #[error("the login at {provider} was refused: {reason}")]
+    Refused { provider: String, reason: String },
+    #[error("{provider} cannot be reached: {reason}")]
+    Unreachable { provider: String, reason: String },
+    #[error("what was pasted belongs to another login; begin again")]
+    WrongState,
+    #[error(
+        "there is no code in what was pasted; paste the code, or the whole address the browser was sent to"
+    )]
+    NoCode,
+    #[error("nothing can be waited for: paste the code, or the address the browser was sent to")]
+    NothingToWaitFor,
+    #[error("the code for {provider} has expired; begin again")]
+    TooLate { provider: String },
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A provider one can log in at.
+#[derive(Debug, Clone)]
+pub struct LoginProvider {
+    pub id: String,
+    pub name: String,
+    pub oauth: OAuthConfiguration,
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Where a person has to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginStep {
+    pub provider: String,
+    /// To be opened in a browser.
+    pub url: String,
+    /// True when [`Logins::complete`] can wait; otherwise something must be pasted.
+    pub uses_callback_server: bool,
+    /// What a person has to type there.
+    pub user_code: Option<String>,
+    /// Tells this login from others.
+    pub state: String,
+    /// What to do, in words.
+    pub instructions: String,
+}
+
+/// What completes a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginInput {
+    /// Wait for the browser to come back, or for the approval on another device.
+    Wait,
+    /// The code, `code#state`, or the address the browser was sent to.
+    Pasted(String),
+}
+
+/// Whether one is logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginStatus {
+    pub id: String,
+    pub name: String,
+    pub logged_in: bool,
+    pub account: Option<String>,
+    pub expires_at_ms: Option<u64>,
+}
+
+/// The logins of one user.
+pub struct Logins {
+    providers: Vec<Arc<LoginProvider>>,
+    /// A provider's name to the one whose login it uses.
+    aliases: HashMap<String, String>,
+    store: LoginStore,
+    http: Arc<Http>,
+    clock: SharedClock,
+    /// At most one login per provider is under way; a new one replaces it.
+    pending: Mutex<HashMap<String, Arc<Pending>>>,
+}
+
+struct Pending {
+    state: String,
+    way: Way,
+}
+
+enum Way {
+    Browser {
+        proof: Proof,
+        redirect: String,
+        server: Option<CallbackServer>,
+    },
+    Device(DeviceCode),
+}
+
+/// Where a browser is sent back to when the configuration does not say.
+const USUAL_REDIRECT: &str = "http://localhost:0/callback";
+
+impl Logins {
+    /// Logins at `providers`, kept in `store`.
+    pub fn new(
+        providers: Vec<LoginProvider>,
+        aliases: HashMap<String, String>,
+        store: LoginStore,
+        http: Arc<Http>,
+        clock: SharedClock,
+    ) -> Self {
+        Self {
+            providers: providers.into_iter().map(Arc::new).collect(),
+            aliases,
+            store,
+            http,
+            clock,
+            pending: Mutex::default(),
+        }
+    }
+
+    /// The providers one can log in at, and whether one is.
+    pub fn status(&self) -> Result<Vec<LoginStatus>, LoginError> {
+        let logins = self.store.all()?;
+        let status = |provider: &Arc<LoginProvider>| {
+            let login = logins.get(&provider.id);
+            LoginStatus {
+                id: provider.id.clone(),
+                name: provider.name.clone(),
+                logged_in: login.is_some(),
+                account: login.and_then(|login| login.account.clone()),
+                expires_at_ms: login.and_then(|login| login.expires_at_ms),
+            }
+        };
+        Ok(self.providers.iter().map(status).collect())
+    }
+
+    /// Begins a login.
+    pub async fn begin(&self, provider: &str) -> Result<LoginStep, LoginError> {
+        let provider = self.provider(provider)?;
+        // A login begun before gives up its port.
+        self.lock_pending().remove(&provider.id);
+        let state = random_text()?;
+        let (step, way) = match &provider.oauth.device_url {
+            Some(url) => self.begin_device(&provider, url, &state).await?,
+            None => self.begin_browser(&provider, &state).await?,
+        };
+        let pending = Arc::new(Pending { state, way });
+        self.lock_pending().insert(provider.id.clone(), pending);
+        Ok(step)
+    }
+
+    /// Completes the login that was begun at `provider`.
+    ///
+    /// Waiting has no end of its own: drop it to give up, or call this again with what was pasted
+    /// while it waits.
+    pub async fn complete(&self, provider: &str, input: LoginInput) -> Result<(), LoginError> {
+        let provider = self.provider(provider)?;
+        let pending = self.lock_pending().get(&provider.id).cloned();
+        let pending = pending.ok_or_else(|| LoginError::NotBegun {
+            provider: provider.id.clone(),
+        })?;
+        let endpoint = self.endpoint(&provider);
+        let login = match &pending.way {
+            Way::Browser {
+                proof,
+                redirect,
+                server,
+            } => {
+                let code = match input {
+                    LoginInput::Pasted(text) => pasted_code(&text, &pending.state)?,
+                    LoginInput::Wait => wait_for_browser(server.as_ref(), &provider.id).await?,
+                };
+                let state = &pending.state;
+                endpoint
+                    .redeem(&code, state, &proof.verifier, redirect)
+                    .await?
+            }
+            Way::Device(code) => wait_for_approval(&endpoint, code).await?,
+        };
+        let lock = self.store.lock().await?;
+        self.store.put(&lock, &provider.id, &login)?;
+        self.lock_pending().remove(&provider.id);
+        Ok(())
+    }
+
+    /// Gives up a login that was begun.
+    pub fn cancel(&self, provider: &str) {
+        if let Ok(provider) = self.provider(provider) {
+            self.lock_pending().remove(&provider.id);
+        }
+    }
+
+    /// Forgets the login at `provider`. False when there was none.
+    pub async fn logout(&self, provider: &str) -> Result<bool, LoginError> {
+        let provider = self.provider(provider)?;
+        let lock = self.store.lock().await?;
+        Ok(self.store.remove(&lock, &provider.id)?)
+    }
+
+    /// The credentials of the login at `provider`, whether or not there is one now.
+    pub fn credentials(&self, provider: &str) -> Result<LoginCredentials, LoginError> {
+        let provider = self.provider(provider)?;
+        Ok(LoginCredentials::new(
+            self.endpoint(&provider),
+            self.store.clone(),
+        ))
+    }
+
+    /// True when one is logged in at `provider`.
+    pub fn is_logged_in(&self, provider: &str) -> bool {
+        let Ok(provider) = self.provider(provider) else {
+            return false;
+        };
+        match self.store.get(&provider.id) {
+            Ok(login) => login.is_some(),
+            Err(error) => {
+                tracing::warn!(%error, "the logins cannot be read");
+                false
+            }
+        }
+    }
+
+    fn provider(&self, id: &str) -> Result<Arc<LoginProvider>, LoginError> {
+        let find = |id: &str| self.providers.iter().find(|provider| provider.id == id);
+        let alias = || self.aliases.get(id).and_then(|id| find(id));
+        find(id).or_else(alias).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self
+                .providers
+                .iter()
+                .map(|known| known.id.as_str())
+                .collect();
+            LoginError::UnknownProvider {
+                provider: id.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    fn endpoint(&self, provider: &Arc<LoginProvider>) -> TokenEndpoint {
+        TokenEndpoint {
+            provider: Arc::clone(provider),
+            http: Arc::clone(&self.http),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+
+    async fn begin_browser(
+        &self,
+        provider: &LoginProvider,
+        state: &str,
+    ) -> Result<(LoginStep, Way), LoginError> {
+        let oauth = &provider.oauth;
+        let proof = Proof::new()?;
+        let wanted = oauth.redirect.as_deref().unwrap_or(USUAL_REDIRECT);
+        let server = CallbackServer::listen(wanted, state).await;
+        let redirect = server
+            .as_ref()
+            .map_or(wanted, |server| &server.redirect)
+            .to_owned();
+        let scopes = oauth.scopes.join(" ");
+        let parameters = [
+            ("response_type", "code"),
+            ("client_id", &oauth.client_id),
+            ("redirect_uri", &redirect),
+            ("scope", &scopes),
+            ("state", state),
+            ("code_challenge", &proof.challenge),
+            ("code_challenge_method", "S256"),
+        ];
+        let authorize = oauth.authorize_url.as_deref().unwrap_or_default();
+        let more = oauth.authorize_parameters.iter();
+        let more = more.map(|(name, value)| (name.as_str(), value.as_str()));
+        let url = Url::parse_with_params(authorize, parameters.into_iter().chain(more));
+        let url = url.map_err(|error| LoginError::Refused {
+            provider: provider.id.clone(),
+            reason: format!("`{authorize}` is not an address: {error}"),
+        })?;
+        let waits = server.is_some();
+        let step = LoginStep {
+            provider: provider.id.clone(),
+            url: url.to_string(),
+            uses_callback_server: waits,
+            user_code: None,
+            state: state.to_owned(),
+            instructions: if waits {
+                "Open the address and approve. If the browser runs on another machine, paste the \
+                 address it is sent to."
+            } else {
+                "Open the address, approve, and paste the code, or the address the browser is \
+                 sent to."
+            }
+            .to_owned(),
+        };
+        let way = Way::Browser {
+            proof,
+            redirect,
+            server,
+        };
+        Ok((step, way))
+    }
+
+    async fn begin_device(
+        &self,
+        provider: &Arc<LoginProvider>,
+        device_url: &str,
+        state: &str,
+    ) -> Result<(LoginStep, Way), LoginError> {
+        let code = self.endpoint(provider).device_code(device_url).await?;
+        let step = LoginStep {
+            provider: provider.id.clone(),
+            url: code.verification_uri.clone(),
+            uses_callback_server: true,
+            user_code: Some(code.user_code.clone()),
+            state: state.to_owned(),
+            instructions: format!("Open the address and type the code {}.", code.user_code),
+        };
+        Ok((step, Way::Device(code)))
+    }
+
+    fn lock_pending(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Pending>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn wait_for_browser(
+    server: Option<&CallbackServer>,
+    provider: &str,
+) -> Result<String, LoginError> {
+    let server = server.ok_or(LoginError::NothingToWaitFor)?;
+    match server.wait().await {
+        Some(Returned::Code(code)) => Ok(code),
+        Some(Returned::Refused(reason)) => Err(LoginError::Refused {
+            provider: provider.to_owned(),
+            reason,
+        }),
+        None => Err(LoginError::NothingToWaitFor),
+    }
+}
+
+async fn wait_for_approval(
+    endpoint: &TokenEndpoint,
+    code: &DeviceCode,
+) -> Result<StoredLogin, LoginError> {
+    let mut interval = code.interval;
+    let until_ms = endpoint.clock.now_ms() + code.expires_in.saturating_mul(1000);
+    loop {
+        match endpoint.approval(&code.device_code).await? {
+            Approval::Given(login) => return Ok(login),
+            Approval::Pending => {}
+            Approval::SlowDown(longer) => interval = longer.unwrap_or(interval + 5),
+        }
+        if endpoint.clock.now_ms() >= until_ms {
+            return Err(LoginError::TooLate {
+                provider: endpoint.provider.id.clone(),
+            });
+        }
+        tokio::time::sleep(Duration::from_secs(interval)).await;
+    }
+}
+
+/// The code in what a person pasted: the code alone, `code#state`, or the whole address.
+fn pasted_code(text: &str, state: &str) -> Result<String, LoginError> {
+    let text = text.trim();
+    let (code, other) = if let Ok(url) = Url::parse(text) {
+        let get = |name: &str| {
+            let found = url.query_pairs().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.into_owned())
+        };
+        (get("code").unwrap_or_default(), get("state"))
+    } else if let Some((code, other)) = text.split_once('#') {
+        (code.to_owned(), Some(other.to_owned()))
+    } else {
+        (text.to_owned(), None)
+    };
+    if other.is_some_and(|other| other != state) {
+        return Err(LoginError::WrongState);
+    }
+    if code.is_empty() || code.contains(char::is_whitespace) {
+        return Err(LoginError::NoCode);
+    }
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_found_in_whatever_a_person_pastes() {
+        for (text, expected) in [
+            (" abc ", Ok("abc")),
+            ("abc#s1", Ok("abc")),
+            ("http://localhost:1/callback?code=a%2Fb&state=s1", Ok("a/b")),
+            ("http://localhost:1/callback?code=abc", Ok("abc")),
+            (
+                "abc#s2",
+                Err("what was pasted belongs to another login; begin again"),
+            ),
+            (
+                "http://localhost:1/callback?state=s1",
+                Err(
+                    "there is no code in what was pasted; paste the code, or the whole address the browser was sent to",
+                ),
+            ),
+            (
+                "",
+                Err(
+                    "there is no code in what was pasted; paste the code, or the whole address the browser was sent to",
+                ),
+            ),
+        ] {
+            let found = pasted_code(text, "s1").map_err(|error| error.to_string());
+            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The OpenAI Responses API, and the form of it a ChatGPT subscription offers.
+
+mod items;
+pub mod request;
+pub mod stream;

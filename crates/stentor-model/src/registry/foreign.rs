@@ -1,0 +1,288 @@
+//! The models that users of `pi` and `omp` have described for those, known here without copying.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use stentor_agent::model::{InputKind, ThinkingLevel};
+use yaml_rust2::{Yaml, YamlLoader};
+
+use super::Environment;
+use crate::configuration::{CostConfiguration, ModelConfiguration, ProviderConfiguration};
+use crate::secret::Secret;
+
+/// A folder in which another program keeps its models and settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignFolder(pub PathBuf);
+
+impl ForeignFolder {
+    /// The folders `pi` and `omp` use: the one `PI_CODING_AGENT_DIR` names, else those below
+    /// `home`.
+    pub fn usual(home: Option<&Path>, environment: &Environment) -> Vec<Self> {
+        if let Some(folder) = environment("PI_CODING_AGENT_DIR").filter(|folder| !folder.is_empty())
+        {
+            return vec![Self(folder.into())];
+        }
+        let Some(home) = home else {
+            return Vec::new();
+        };
+        [".pi/agent", ".omp/agent"]
+            .into_iter()
+            .map(|folder| Self(home.join(folder)))
+            .collect()
+    }
+}
+
+/// What was found in such folders.
+#[derive(Debug, Default)]
+pub(super) struct Foreign {
+    pub providers: Vec<ForeignProvider>,
+    /// Provider, model and the file that names them.
+    pub default_model: Option<(String, String, PathBuf)>,
+    pub default_thinking_level: Option<ThinkingLevel>,
+    /// What could not be read, for people.
+    pub warnings: Vec<String>,
+}
+
+/// A provider and the file that describes it.
+#[derive(Debug)]
+pub(super) struct ForeignProvider {
+    pub id: String,
+    pub configuration: ProviderConfiguration,
+    pub file: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct ModelsFile {
+    #[serde(default)]
+    providers: BTreeMap<String, Value>,
+}
+
+/// Unknown words are passed over here: they mean something to the program the file is for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TheirProvider {
+    name: Option<String>,
+    base_url: Option<String>,
+    api: Option<String>,
+    api_key: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    models: Vec<TheirModel>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TheirModel {
+    id: String,
+    name: Option<String>,
+    api: Option<String>,
+    #[serde(default)]
+    reasoning: bool,
+    #[serde(default)]
+    input: Vec<String>,
+    context_window: Option<u64>,
+    max_tokens: Option<u64>,
+    #[serde(default)]
+    cost: TheirCost,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TheirCost {
+    input: f64,
+    output: f64,
+    cache_read: f64,
+    cache_write: f64,
+}
+
+impl Foreign {
+    /// Reads what there is. A file that is missing says nothing, one that is wrong leaves a
+    /// warning.
+    pub(super) fn read(folders: &[ForeignFolder], environment: &Environment) -> Self {
+        let mut foreign = Self::default();
+        for ForeignFolder(folder) in folders {
+            for name in ["models.json", "models.yml", "models.yaml"] {
+                foreign.read_models(&folder.join(name), environment);
+            }
+            for name in ["settings.json", "config.yml", "config.yaml"] {
+                foreign.read_settings(&folder.join(name));
+            }
+        }
+        foreign
+    }
+
+    fn read_models(&mut self, file: &Path, environment: &Environment) {
+        let Some(value) = self.value_of(file) else {
+            return;
+        };
+        let models: ModelsFile = match serde_json::from_value(value) {
+            Ok(models) => models,
+            Err(error) => return self.warn(file, &error),
+        };
+        for (id, value) in models.providers {
+            if self.providers.iter().any(|known| known.id == id) {
+                continue;
+            }
+            match serde_json::from_value::<TheirProvider>(value) {
+                Ok(theirs) => self.providers.push(ForeignProvider {
+                    id,
+                    configuration: theirs.configuration(environment),
+                    file: file.to_owned(),
+                }),
+                Err(error) => self.warn(file, &format!("provider `{id}`: {error}")),
+            }
+        }
+    }
+
+    fn read_settings(&mut self, file: &Path) {
+        let Some(value) = self.value_of(file) else {
+            return;
+        };
+        let word = |name: &str| value.get(name).and_then(Value::as_str);
+        let pair = match (word("defaultProvider"), word("defaultModel")) {
+            (Some(provider), Some(model)) => Some((provider, model)),
+            _ => value
+                .pointer("/modelRoles/default")
+                .and_then(Value::as_str)
+                .and_then(|name| name.split_once('/')),
+        };
+        if let (Some((provider, model)), None) = (pair, &self.default_model) {
+            self.default_model = Some((provider.to_owned(), model.to_owned(), file.to_owned()));
+        }
+        let level = word("defaultThinkingLevel").and_then(|word| word.parse().ok());
+        self.default_thinking_level = self.default_thinking_level.or(level);
+    }
+
+    fn value_of(&mut self, file: &Path) -> Option<Value> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                self.warn(file, &error);
+                return None;
+            }
+        };
+        let is_json = file
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let read = if is_json {
+            serde_json::from_str(&text).map_err(|error| error.to_string())
+        } else {
+            read_yaml(&text)
+        };
+        match read {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.warn(file, &error);
+                None
+            }
+        }
+    }
+
+    fn warn(&mut self, file: &Path, error: &dyn std::fmt::Display) {
+        self.warnings
+            .push(format!("{} cannot be used: {error}", file.display()));
+    }
+}
+
+impl TheirProvider {
+    fn configuration(self, environment: &Environment) -> ProviderConfiguration {
+        let mut configuration = ProviderConfiguration {
+            name: self.name,
+            base_url: self.base_url,
+            api: self.api,
+            headers: self
+                .headers
+                .into_iter()
+                .map(|(name, value)| (name, Secret::new(value)))
+                .collect(),
+            models: self
+                .models
+                .into_iter()
+                .map(TheirModel::configuration)
+                .collect(),
+            ..ProviderConfiguration::default()
+        };
+        // A key is a command after `!`, the name of a variable that is set, or the key itself.
+        match self.api_key {
+            Some(key) if key.starts_with('!') => {
+                configuration.api_key_command = key.get(1..).map(str::to_owned);
+            }
+            Some(key) if environment(&key).is_some() => configuration.api_key_env = Some(key),
+            Some(key) => configuration.api_key = Some(Secret::new(key)),
+            None => {}
+        }
+        configuration
+    }
+}
+
+impl TheirModel {
+    fn configuration(self) -> ModelConfiguration {
+        let known = |word: &String| match word.as_str() {
+            "text" => Some(InputKind::Text),
+            "image" => Some(InputKind::Image),
+            "document" => Some(InputKind::Document),
+            "audio" => Some(InputKind::Audio),
+            _ => None,
+        };
+        ModelConfiguration {
+            id: self.id,
+            name: self.name,
+            api: self.api,
+            reasoning: self.reasoning,
+            input: self.input.iter().filter_map(known).collect(),
+            context_window: self.context_window,
+            max_tokens: self.max_tokens,
+            cost: CostConfiguration {
+                input: self.cost.input,
+                output: self.cost.output,
+                cache_read: self.cost.cache_read,
+                cache_write: self.cost.cache_write,
+            },
+            thinking_levels: Vec::new(),
+        }
+    }
+}
+
+fn read_yaml(text: &str) -> Result<Value, String> {
+    let mut documents = YamlLoader::load_from_str(text).map_err(|error| error.to_string())?;
+    match documents.pop() {
+        Some(document) => to_json(document, 0),
+        None => Ok(Value::Object(Map::new())),
+    }
+}
+
+/// Deeper than this is no list of models.
+const DEEPEST: usize = 32;
+
+fn to_json(yaml: Yaml, depth: usize) -> Result<Value, String> {
+    if depth > DEEPEST {
+        return Err(format!("it is nested more than {DEEPEST} levels deep"));
+    }
+    Ok(match yaml {
+        Yaml::Real(text) => text.parse::<f64>().map_or(Value::Null, Value::from),
+        Yaml::Integer(number) => number.into(),
+        Yaml::String(text) => text.into(),
+        Yaml::Boolean(value) => value.into(),
+        Yaml::Array(list) => {
+            let list = list.into_iter().map(|one| to_json(one, depth + 1));
+            list.collect::<Result<_, _>>()?
+        }
+        Yaml::Hash(entries) => {
+            let mut map = Map::new();
+            for (name, value) in entries {
+                let name = match name {
+                    Yaml::String(name) => name,
+                    Yaml::Integer(number) => number.to_string(),
+                    _ => continue,
+                };
+                map.insert(name, to_json(value, depth + 1)?);
+            }
+            Value::Object(map)
+        }
+        Yaml::Alias(_) | Yaml::Null | Yaml::BadValue => Value::Null,
+    })
+}

@@ -1,0 +1,228 @@
+//! Model servers on this machine, found on the ports they usually have.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use stentor_agent::clock::SharedClock;
+use stentor_agent::model::ModelInfo;
+
+use super::Environment;
+use super::providers::{Door, Provider};
+use crate::configuration::ModelConfiguration;
+
+/// A kind of server and where it usually listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalServer {
+    /// The name its models have.
+    pub provider: &'static str,
+    /// For people.
+    pub name: &'static str,
+    pub port: u16,
+}
+
+/// The servers that are looked for.
+const USUAL_SERVERS: [LocalServer; 4] = [
+    LocalServer {
+        provider: "ollama",
+        name: "Ollama",
+        port: 11434,
+    },
+    LocalServer {
+        provider: "lmstudio",
+        name: "LM Studio",
+        port: 1234,
+    },
+    LocalServer {
+        provider: "llamacpp",
+        name: "llama.cpp",
+        port: 8080,
+    },
+    LocalServer {
+        provider: "vllm",
+        name: "vLLM",
+        port: 8000,
+    },
+];
+
+impl LocalServer {
+    /// The servers that are looked for, Ollama where its own variable `OLLAMA_HOST` says if that is
+    /// on this machine.
+    pub fn usual(environment: &Environment) -> Vec<Self> {
+        let mut servers = USUAL_SERVERS.to_vec();
+        let moved = environment("OLLAMA_HOST").and_then(|host| loopback_port(&host));
+        for server in &mut servers {
+            if server.provider == "ollama" {
+                server.port = moved.unwrap_or(server.port);
+            }
+        }
+        servers
+    }
+}
+
+/// The port in `http://localhost:1234`, `127.0.0.1:1234` or `:1234`.
+fn loopback_port(host: &str) -> Option<u16> {
+    let host = host.trim().trim_end_matches('/');
+    let host = host.strip_prefix("http://").unwrap_or(host);
+    let (name, port) = host.rsplit_once(':')?;
+    let is_here = matches!(name, "" | "localhost" | "127.0.0.1" | "0.0.0.0");
+    port.parse().ok().filter(|_| is_here)
+}
+
+/// On loopback a port is open, closed or taken by something slow; only the last costs time.
+const PATIENCE: Duration = Duration::from_millis(300);
+const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
+/// How long it is remembered that nobody was there, or who was.
+const MEMORY_MS: u64 = 30_000;
+
+/// Looks for servers when somebody asks, and remembers for a while what was found.
+pub(super) struct LocalServers {
+    servers: Vec<LocalServer>,
+    clock: SharedClock,
+    found: Mutex<Option<(u64, Vec<Provider>)>>,
+}
+
+#[derive(Deserialize)]
+struct ModelList {
+    data: Vec<ListedModel>,
+}
+
+#[derive(Deserialize)]
+struct ListedModel {
+    id: String,
+    /// vLLM says it here, others elsewhere or not at all.
+    max_model_len: Option<u64>,
+    #[serde(default)]
+    meta: Option<ModelMeta>,
+}
+
+#[derive(Deserialize)]
+struct ModelMeta {
+    /// llama.cpp: what the model was trained for.
+    n_ctx_train: Option<u64>,
+}
+
+impl LocalServers {
+    pub(super) fn new(servers: Vec<LocalServer>, clock: SharedClock) -> Self {
+        Self {
+            servers,
+            clock,
+            found: Mutex::new(None),
+        }
+    }
+
+    /// The servers that answer.
+    pub(super) fn providers(&self) -> Vec<Provider> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ms = self.clock.now_ms();
+        if let Some((at_ms, providers)) = found.as_ref()
+            && now_ms.saturating_sub(*at_ms) < MEMORY_MS
+        {
+            return providers.clone();
+        }
+        let providers = self.look();
+        *found = Some((now_ms, providers.clone()));
+        providers
+    }
+
+    /// The server of this name, if it is one that is looked for and it answers.
+    pub(super) fn named(&self, provider: &str) -> Option<Provider> {
+        self.servers
+            .iter()
+            .find(|server| server.provider == provider)?;
+        self.providers()
+            .into_iter()
+            .find(|found| found.id == provider)
+    }
+
+    /// Asks all ports at once, so that one that is slow does not make the others wait.
+    fn look(&self) -> Vec<Provider> {
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = self
+                .servers
+                .iter()
+                .map(|server| scope.spawn(move || ask(server)))
+                .collect();
+            let answers = asked.into_iter().map(std::thread::ScopedJoinHandle::join);
+            answers.filter_map(Result::ok).flatten().collect()
+        })
+    }
+}
+
+fn ask(server: &LocalServer) -> Option<Provider> {
+    let models = models_at(server.port)?;
+    let base_url = format!("http://127.0.0.1:{}/v1", server.port);
+    let api = "openai-completions";
+    let to_info = |model: ListedModel| -> Arc<ModelInfo> {
+        let entry = ModelConfiguration {
+            context_window: model
+                .max_model_len
+                .or(model.meta.and_then(|meta| meta.n_ctx_train)),
+            id: model.id,
+            ..ModelConfiguration::default()
+        };
+        Arc::new(entry.to_info(server.provider, api, &base_url))
+    };
+    let models: Vec<_> = models.into_iter().map(to_info).collect();
+    Some(Provider {
+        id: server.provider.to_owned(),
+        api: api.to_owned(),
+        base_url: base_url.clone(),
+        headers: Vec::new(),
+        ca_file: None,
+        door: Door::Open {
+            reason: format!("{} runs on port {}", server.name, server.port),
+        },
+        has_login: false,
+        hint: format!("start {}", server.name),
+        models,
+        warnings: Vec::new(),
+    })
+}
+
+/// The models a server on this port lists. Plain HTTP by hand: building a client for a question
+/// to a port that is usually closed would cost more than the question.
+fn models_at(port: u16) -> Option<Vec<ListedModel>> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut socket = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    socket.set_read_timeout(Some(PATIENCE)).ok()?;
+    socket.set_write_timeout(Some(PATIENCE)).ok()?;
+    let request = format!(
+        "GET /v1/models HTTP/1.0\r\nhost: 127.0.0.1:{port}\r\naccept: application/json\r\n\
+         connection: close\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    // A server that keeps the connection open has said everything when it falls silent.
+    let _ = socket.take(LONGEST_ANSWER_BYTES).read_to_end(&mut answer);
+    let answer = String::from_utf8(answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let is_ok = head.split(' ').nth(1) == Some("200");
+    let start = body.find('{')?;
+    let end = body.rfind('}')? + 1;
+    let list: ModelList = serde_json::from_str(body.get(start..end)?).ok()?;
+    (is_ok && !list.data.is_empty()).then_some(list.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ollama_is_looked_for_where_its_own_variable_says() {
+        for (host, port) in [
+            (None, 11434),
+            (Some("127.0.0.1:11500"), 11500),
+            (Some("http://localhost:11501/"), 11501),
+            (Some(":11502"), 11502),
+            (Some("far.example:11503"), 11434),
+            (Some("localhost"), 11434),
+        ] {
+            let environment: Environment =
+                Arc::new(move |name| host.filter(|_| name == "OLLAMA_HOST").map(str::to_owned));
+            assert_eq!(LocalServer::usual(&environment)[0].port, port, "{host:?}");
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! Which models there are, which of them can be used, and which one to begin with.
+//!
+//! Nothing is read, asked or parsed when a registry is made; everything is when it is first needed.
+
+mod foreign;
+mod local;
+mod names;
+mod providers;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use stentor_agent::clock::SharedClock;
+use stentor_agent::model::{
+    Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, ThinkingLevel,
+};
+
+use self::foreign::Foreign;
+pub use self::foreign::ForeignFolder;
+pub use self::local::LocalServer;
+use self::local::LocalServers;
+pub use self::names::{NameError, Named};
+use self::providers::Provider;
+use crate::catalogue;
+use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
+use crate::http::{Http, HttpSettings, Limits, Proxies};
+use crate::login::{LoginProvider, LoginStore, Logins};
+use crate::remote::{Endpoint, RemoteModel};
+use crate::wire::Wire;
+
+/// Looks up an environment variable. Given to the code so that a test can fix it.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Models that are part of the program, such as the offline guide. They come last, in the order
+/// they are given.
+pub trait PluggedProvider: Send + Sync {
+    /// Its models.
+    fn models(&self) -> Vec<Arc<ModelInfo>>;
+
+    /// One of them, ready for use.
+    fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
+
+    /// Why one of its models is a good choice when nobody chose, in words; `None` when it is not.
+    fn default_reason(&self) -> Option<String>;
+}
+
+/// Everything a registry is made from.
+pub struct RegistrySources {
+    pub environment: Environment,
+    /// The `[providers]` table of the configuration.
+    pub providers: ProvidersConfiguration,
+    /// The `[models]` table of the configuration.
+    pub models: ModelsConfiguration,
+    /// Certificates to trust for every provider that names none of its own.
+    pub ca_file: Option<PathBuf>,
+    /// Where logins are kept.
+    pub credentials_file: PathBuf,
+    /// Where other programs keep their models; see [`ForeignFolder::usual`].
+    pub foreign: Vec<ForeignFolder>,
+    /// Where to look for servers on this machine; see [`LocalServer::usual`].
+    pub local_servers: Vec<LocalServer>,
+    pub plugged: Vec<Arc<dyn PluggedProvider>>,
+    pub http: HttpSettings,
+    pub clock: SharedClock,
+}
+
+/// The models of this program and its user.
+pub struct Registry {
+    sources: RegistrySources,
+    http: Arc<Http>,
+    foreign: OnceLock<Foreign>,
+    providers: OnceLock<Vec<Provider>>,
+    logins: OnceLock<Arc<Logins>>,
+    local: LocalServers,
+}
+
+/// The model to begin with when nobody chose one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefaultModel {
+    pub info: Arc<ModelInfo>,
+    /// Why this one, in words: `ANTHROPIC_API_KEY is set`.
+    pub reason: String,
+}
+
+/// A model and whether it can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedModel {
+    pub info: Arc<ModelInfo>,
+    /// Why it can be used; `None` when it cannot.
+    pub usable: Option<String>,
+    /// What would make it usable.
+    pub hint: String,
+}
+
+impl RegistrySources {
+    /// What a program usually starts from: nothing configured, logins in `config_dir`, proxies of
+    /// the environment, other programs' folders below `home`, servers on their usual ports.
+    pub fn usual(
+        environment: Environment,
+        home: Option<&Path>,
+        config_dir: &Path,
+        clock: SharedClock,
+    ) -> Self {
+        Self {
+            providers: ProvidersConfiguration::new(),
+            models: ModelsConfiguration::new(),
+            ca_file: None,
+            credentials_file: config_dir.join("credentials.json"),
+            foreign: ForeignFolder::usual(home, &environment),
+            local_servers: LocalServer::usual(&environment),
+            plugged: Vec::new(),
+            http: HttpSettings {
+                proxies: Proxies::from_environment(&*environment),
+                limits: Limits::default(),
+            },
+            environment,
+            clock,
+        }
+    }
+}
+
+impl Registry {
+    /// A registry. Nothing is looked at yet.
+    pub fn new(sources: RegistrySources) -> Self {
+        let http = Arc::new(Http::new(sources.http.clone()));
+        let local = LocalServers::new(sources.local_servers.clone(), Arc::clone(&sources.clock));
+        Self {
+            sources,
+            http,
+            foreign: OnceLock::new(),
+            providers: OnceLock::new(),
+            logins: OnceLock::new(),
+            local,
+        }
+    }
+
+    /// The logins, to begin and end them.
+    pub fn logins(&self) -> &Arc<Logins> {
+        self.logins.get_or_init(|| {
+            let mut providers: Vec<LoginProvider> = Vec::new();
+            for known in catalogue::providers() {
+                let configured = self.sources.providers.get(&known.id);
+                let oauth = configured.and_then(|one| one.oauth.as_ref());
+                if let Some(oauth) = oauth.or(known.oauth.as_ref()) {
+                    providers.push(LoginProvider {
+                        id: known.id.clone(),
+                        name: known.name.clone(),
+                        oauth: oauth.clone(),
+                        ca_file: self.ca_file(&known.id),
+                    });
+                }
+            }
+            for (id, configured) in &self.sources.providers {
+                let is_new = catalogue::provider(id).is_none();
+                if let Some(oauth) = configured.oauth.as_ref().filter(|_| is_new) {
+                    providers.push(LoginProvider {
+                        id: id.clone(),
+                        name: configured.name.clone().unwrap_or_else(|| id.clone()),
+                        oauth: oauth.clone(),
+                        ca_file: self.ca_file(id),
+                    });
+                }
+            }
+            let aliases: HashMap<String, String> = catalogue::providers()
+                .iter()
+                .filter_map(|known| Some((known.id.clone(), known.login_as.clone()?)))
+                .collect();
+            Arc::new(Logins::new(
+                providers,
+                aliases,
+                LoginStore::new(&self.sources.credentials_file),
+                Arc::clone(&self.http),
+                Arc::clone(&self.sources.clock),
+            ))
+        })
+    }
+
+    /// The model to begin with: what the settings of another program name, else the best of the
+    /// first provider that can be used, else one of a server on this machine, else one that is
+    /// part of this program.
+    pub fn default_model(&self) -> Option<DefaultModel> {
+        self.foreign_default()
+            .or_else(|| self.first_usable(self.providers()))
+            .or_else(|| self.first_usable(&self.local.providers()))
+            .or_else(|| {
+                self.sources.plugged.iter().find_map(|plugged| {
+                    Some(DefaultModel {
+                        reason: plugged.default_reason()?,
+                        info: plugged.models().into_iter().next()?,
+                    })
+                })
+            })
+    }
+
+    /// Every model there is, usable or not, in the order of [`ModelRegistry::available`].
+    pub fn list(&self) -> Vec<ListedModel> {
+        self.list_with(&self.local.providers())
+    }
+
+    /// The model a person means by `name`: `provider/id`, an id, or an unmistakable part of one,
+    /// with `:level` behind it if they want a thinking level.
+    ///
+    /// Servers on this machine are looked for only if the name is no model known without them.
+    pub fn resolve(&self, name: &str) -> Result<Named, NameError> {
+        if let Some(named) = names::exactly(name, &self.list_with(&[])) {
+            return Ok(named);
+        }
+        let optimistic = |provider: &str, id: &str| self.optimistic(provider, id);
+        names::resolve(name, &self.list(), optimistic)
+    }
+
+    /// True when a model of this provider can be opened, described or not.
+    pub fn knows_provider(&self, provider: &str) -> bool {
+        let is_local = || {
+            let mut servers = self.sources.local_servers.iter();
+            servers.any(|server| server.provider == provider)
+        };
+        self.providers().iter().any(|known| known.id == provider) || is_local()
+    }
+
+    /// What to do about models of other programs' files that could not be read.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.foreign().warnings.clone();
+        for provider in self.providers() {
+            warnings.extend(provider.warnings.iter().cloned());
+        }
+        warnings
+    }
+
+    /// The thinking level another program's settings name.
+    pub fn default_thinking_level(&self) -> Option<ThinkingLevel> {
+        self.foreign().default_thinking_level
+    }
+
+    /// True once a request has been made; start-up must not have made one.
+    pub fn has_used_http(&self) -> bool {
+        self.http.is_in_use()
+    }
+
+    fn list_with(&self, local: &[Provider]) -> Vec<ListedModel> {
+        let mut listed = Vec::new();
+        for provider in self.providers().iter().chain(local) {
+            let usable = self.usable(provider);
+            for info in &provider.models {
+                listed.push(ListedModel {
+                    info: Arc::clone(info),
+                    usable: usable.clone(),
+                    hint: provider.hint.clone(),
+                });
+            }
+        }
+        for plugged in &self.sources.plugged {
+            listed.extend(plugged.models().into_iter().map(|info| ListedModel {
+                info,
+                usable: Some("part of this program".to_owned()),
+                hint: String::new(),
+            }));
+        }
+        listed
+    }
+
+    fn providers(&self) -> &[Provider] {
+        self.providers.get_or_init(|| {
+            providers::assemble(&self.sources, self.foreign(), &self.sources.environment)
+        })
+    }
+
+    fn foreign(&self) -> &Foreign {
+        self.foreign
+            .get_or_init(|| Foreign::read(&self.sources.foreign, &self.sources.environment))
+    }
+
+    fn foreign_default(&self) -> Option<DefaultModel> {
+        let (provider, id, file) = self.foreign().default_model.as_ref()?;
+        let provider = self
+            .providers()
+            .iter()
+            .find(|known| known.id == *provider)?;
+        self.usable(provider)?;
+        let info = provider.models.iter().find(|info| info.id == *id);
+        let info = match info {
+            Some(info) => Arc::clone(info),
+            None => provider.optimistic(id),
+        };
+        Some(DefaultModel {
+            info,
+            reason: format!("{} names it", file.display()),
+        })
+    }
+
+    fn first_usable(&self, providers: &[Provider]) -> Option<DefaultModel> {
+        providers.iter().find_map(|provider| {
+            Some(DefaultModel {
+                reason: self.usable(provider)?,
+                info: Arc::clone(provider.models.first()?),
+            })
+        })
+    }
+
+    /// Why a provider can be used, in words.
+    fn usable(&self, provider: &Provider) -> Option<String> {
+        if let Some(reason) = provider.door.reason() {
+            return Some(reason);
+        }
+        let can_log_in = provider.has_login && self.logins().is_logged_in(&provider.id);
+        can_log_in.then(|| format!("logged in at {}", provider.id))
+    }
+
+    fn optimistic(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+        let provider = self.providers().iter().find(|known| known.id == provider)?;
+        Some(provider.optimistic(id))
+    }
+
+    fn ca_file(&self, provider: &str) -> Option<PathBuf> {
+        let configured = self.sources.providers.get(provider);
+        configured
+            .and_then(|one| one.ca_file.clone())
+            .or_else(|| self.sources.ca_file.clone())
+    }
+
+    fn no_provider(&self, info: &ModelInfo) -> ModelError {
+        let mut servers = self.sources.local_servers.iter();
+        match servers.find(|server| server.provider == info.provider) {
+            Some(server) => ModelError::new(
+                ModelErrorKind::Network,
+                format!(
+                    "{}: {} does not answer on port {}; start it",
+                    info.full_name(),
+                    server.name,
+                    server.port
+                ),
+            ),
+            None => ModelError::new(
+                ModelErrorKind::UnknownModel,
+                format!("{}: there is no provider of this name", info.full_name()),
+            ),
+        }
+    }
+
+    fn open_at(
+        &self,
+        provider: &Provider,
+        info: &Arc<ModelInfo>,
+    ) -> Result<Arc<dyn Model>, ModelError> {
+        let wire = Wire::from_api(&info.api).ok_or_else(|| {
+            let known: Vec<&str> = Wire::ALL.into_iter().map(Wire::api).collect();
+            ModelError::new(
+                ModelErrorKind::InvalidRequest,
+                format!(
+                    "{}: the wire `{}` is not spoken here; there are {}",
+                    info.full_name(),
+                    info.api,
+                    known.join(", ")
+                ),
+            )
+        })?;
+        let credentials = match provider.door.credentials(&provider.hint) {
+            Some(credentials) => credentials,
+            None if provider.has_login && self.logins().is_logged_in(&provider.id) => {
+                let login = self
+                    .logins()
+                    .credentials(&provider.id)
+                    .map_err(|error| ModelError::new(ModelErrorKind::Auth, error.to_string()))?;
+                Arc::new(login)
+            }
+            None => {
+                return Err(ModelError::new(
+                    ModelErrorKind::Auth,
+                    format!("{}: no credentials: {}", info.full_name(), provider.hint),
+                ));
+            }
+        };
+        let endpoint = Endpoint {
+            info: Arc::clone(info),
+            wire,
+            credentials,
+            headers: provider.headers.clone(),
+            ca_file: provider.ca_file.clone(),
+        };
+        let clock = Arc::clone(&self.sources.clock);
+        Ok(Arc::new(RemoteModel::new(
+            endpoint,
+            Arc::clone(&self.http),
+            clock,
+        )))
+    }
+}
+
+impl ModelRegistry for Registry {
+    fn available(&self) -> Vec<Arc<ModelInfo>> {
+        let listed = self.list().into_iter();
+        listed
+            .filter(|listed| listed.usable.is_some())
+            .map(|listed| listed.info)
+            .collect()
+    }
+
+    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+        let known = self.providers().iter().find(|known| known.id == provider);
+        let local = || self.local.named(provider);
+        let plugged = || {
+            self.sources
+                .plugged
+                .iter()
+                .flat_map(|plugged| plugged.models())
+        };
+        match known {
+            Some(known) => known.models.iter().find(|info| info.id == id).cloned(),
+            None => match local() {
+                Some(server) => server.models.iter().find(|info| info.id == id).cloned(),
+                None => plugged().find(|info| info.provider == provider && info.id == id),
+            },
+        }
+    }
+
+    fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
+        let is_its = |plugged: &&Arc<dyn PluggedProvider>| {
+            let mut models = plugged.models().into_iter();
+            models.any(|model| model.provider == info.provider && model.id == info.id)
+        };
+        if let Some(plugged) = self.sources.plugged.iter().find(is_its) {
+            return plugged.open(info);
+        }
+        if let Some(provider) = self
+            .providers()
+            .iter()
+            .find(|known| known.id == info.provider)
+        {
+            return self.open_at(provider, info);
+        }
+        match self.local.named(&info.provider) {
+            Some(server) => self.open_at(&server, info),
+            None => Err(self.no_provider(info)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,277 @@
+//! What model a person means.
+
+use std::sync::Arc;
+
+use stentor_agent::model::{ModelInfo, ThinkingLevel};
+
+use super::ListedModel;
+
+/// The model a name stands for, and the thinking level named with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named {
+    pub info: Arc<ModelInfo>,
+    pub thinking: Option<ThinkingLevel>,
+}
+
+/// Why a name stands for no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("there is no model `{name}`{nearest}; `stentor models` lists them all")]
+    Unknown { name: String, nearest: String },
+    #[error("`{name}` may mean {candidates}; say which")]
+    Ambiguous { name: String, candidates: String },
+}
+
+/// How many names an error lists.
+const NAMES_LISTED: usize = 5;
+
+/// Finds the model whose whole name this is, with or without a level behind it.
+pub(super) fn exactly(name: &str, models: &[ListedModel]) -> Option<Named> {
+    let name = name.trim();
+    if let Some(info) = exact(name, models) {
+        return Some(Named {
+            info,
+            thinking: None,
+        });
+    }
+    let (name, thinking) = split_level(name);
+    exact(name, models).map(|info| Named { info, thinking })
+}
+
+/// Finds the model. `optimistic` makes one up for a provider that is known.
+pub(super) fn resolve(
+    name: &str,
+    models: &[ListedModel],
+    optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
+) -> Result<Named, NameError> {
+    if let Some(named) = exactly(name, models) {
+        return Ok(named);
+    }
+    let (name, thinking) = split_level(name.trim());
+    let info = resembling(name, models, optimistic)?;
+    Ok(Named { info, thinking })
+}
+
+fn split_level(name: &str) -> (&str, Option<ThinkingLevel>) {
+    match name.rsplit_once(':') {
+        Some((before, level)) => match level.parse() {
+            Ok(level) => (before, Some(level)),
+            Err(_) => (name, None),
+        },
+        None => (name, None),
+    }
+}
+
+/// `provider/id`, or an id; among equal ids the first that can be used.
+fn exact(name: &str, models: &[ListedModel]) -> Option<Arc<ModelInfo>> {
+    let full = models.iter().find(|listed| listed.info.full_name() == name);
+    let same_id = || models.iter().filter(|listed| listed.info.id == name);
+    full.or_else(|| same_id().find(|listed| listed.usable.is_some()))
+        .or_else(|| same_id().next())
+        .map(|listed| Arc::clone(&listed.info))
+}
+
+fn resembling(
+    name: &str,
+    models: &[ListedModel],
+    optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
+) -> Result<Arc<ModelInfo>, NameError> {
+    let wanted = name.to_lowercase();
+    let of_provider = name.split_once('/').filter(|(provider, _)| {
+        let mut infos = models.iter().map(|listed| &listed.info);
+        infos.any(|info| info.provider == *provider)
+    });
+    let usable: Vec<&ListedModel> = models
+        .iter()
+        .filter(|listed| listed.usable.is_some())
+        .collect();
+    let all: Vec<&ListedModel> = models.iter().collect();
+    // Prefix before any part of the name, and what can be used before what cannot.
+    for pool in [&usable, &all] {
+        for fits in [starts_with, contains] {
+            let mut found: Vec<&ListedModel> = Vec::new();
+            for listed in pool {
+                if fits(listed, &wanted) {
+                    found.push(listed);
+                }
+            }
+            match found.as_slice() {
+                [] => {}
+                [one] => return Ok(Arc::clone(&one.info)),
+                many => return Err(ambiguous(name, many)),
+            }
+        }
+    }
+    if let Some((provider, id)) = of_provider
+        && let Some(info) = optimistic(provider, id).filter(|_| !id.is_empty())
+    {
+        return Ok(info);
+    }
+    Err(unknown(name, models))
+}
+
+fn starts_with(listed: &ListedModel, wanted: &str) -> bool {
+    let info = &listed.info;
+    !wanted.is_empty()
+        && (info.id.to_lowercase().starts_with(wanted)
+            || info.full_name().to_lowercase().starts_with(wanted))
+}
+
+fn contains(listed: &ListedModel, wanted: &str) -> bool {
+    let info = &listed.info;
+    let in_provider = wanted.split_once('/').is_some_and(|(provider, part)| {
+        !part.is_empty() && info.provider == provider && info.id.to_lowercase().contains(part)
+    });
+    !wanted.is_empty()
+        && (in_provider
+            || info.id.to_lowercase().contains(wanted)
+            || info.name.to_lowercase().contains(wanted))
+}
+
+fn ambiguous(name: &str, found: &[&ListedModel]) -> NameError {
+    NameError::Ambiguous {
+        name: name.to_owned(),
+        candidates: names_of(found.iter().map(|listed| listed.info.full_name())),
+    }
+}
+
+fn unknown(name: &str, models: &[ListedModel]) -> NameError {
+    let wanted = name.to_lowercase();
+    let short = wanted.rsplit('/').next().unwrap_or(&wanted);
+    let mut near: Vec<(usize, String)> = models
+        .iter()
+        .map(|listed| {
+            let id = listed.info.id.to_lowercase();
+            let id = id.rsplit('/').next().unwrap_or(&id);
+            (distance(short, id), listed.info.full_name())
+        })
+        .filter(|(distance, _)| *distance <= (short.len() / 2).max(2))
+        .collect();
+    near.sort();
+    let nearest = if near.is_empty() {
+        String::new()
+    } else {
+        let names = near.into_iter().take(3).map(|(_, name)| name);
+        format!(" (the nearest: {})", names_of(names))
+    };
+    NameError::Unknown {
+        name: name.to_owned(),
+        nearest,
+    }
+}
+
+fn names_of(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    let shown = names.get(..NAMES_LISTED).unwrap_or(&names).join(", ");
+    match names.len().saturating_sub(NAMES_LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// How many letters must be added, taken away or changed to make one of the other.
+fn distance(a: &str, b: &str) -> usize {
+    // Names from outside may be long, and nothing longer resembles a model.
+    const LONGEST: usize = 64;
+    let b: Vec<char> = b.chars().take(LONGEST).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(LONGEST).enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (cell, y) in row.iter_mut().skip(1).zip(&b) {
+            let above = *cell;
+            left = (diagonal + usize::from(x != *y))
+                .min(above + 1)
+                .min(left + 1);
+            diagonal = above;
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::ModelConfiguration;
+
+    fn model(provider: &str, id: &str, usable: bool) -> ListedModel {
+        let entry = ModelConfiguration {
+            id: id.into(),
+            ..ModelConfiguration::default()
+        };
+        ListedModel {
+            info: Arc::new(entry.to_info(provider, "openai-completions", "")),
+            usable: usable.then(|| "yes".to_owned()),
+            hint: String::new(),
+        }
+    }
+
+    fn resolve_short(name: &str) -> Result<String, String> {
+        let models = [
+            model("anthropic", "claude-opus-5-5", true),
+            model("anthropic", "claude-sonnet-5-5", true),
+            model("anthropic", "claude-sonnet-5", true),
+            model("openai", "gpt-6-sol", false),
+            model("copilot", "gpt-6-sol", true),
+            model("groq", "openai/gpt-oss-120b", false),
+            model("ollama", "qwen3:8b", true),
+        ];
+        let optimistic = |provider: &str, id: &str| {
+            (provider == "anthropic").then(|| model(provider, id, true).info)
+        };
+        match resolve(name, &models, optimistic) {
+            Ok(named) => Ok(match named.thinking {
+                Some(level) => format!("{} at {level}", named.info.full_name()),
+                None => named.info.full_name(),
+            }),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_name_means_what_a_person_would_expect() {
+        for (name, expected) in [
+            ("anthropic/claude-opus-5-5", "anthropic/claude-opus-5-5"),
+            ("claude-opus-5-5:high", "anthropic/claude-opus-5-5 at high"),
+            ("opus", "anthropic/claude-opus-5-5"),
+            ("Opus:off", "anthropic/claude-opus-5-5 at off"),
+            ("anthropic/opus", "anthropic/claude-opus-5-5"),
+            ("claude-sonnet-5", "anthropic/claude-sonnet-5"),
+            ("gpt-6-sol", "copilot/gpt-6-sol"),
+            ("openai/gpt-6-sol", "openai/gpt-6-sol"),
+            ("groq/openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+            ("openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+            ("oss", "groq/openai/gpt-oss-120b"),
+            ("qwen3:8b", "ollama/qwen3:8b"),
+            ("qwen3:8b:low", "ollama/qwen3:8b at low"),
+            ("anthropic/claude-future-9", "anthropic/claude-future-9"),
+        ] {
+            assert_eq!(resolve_short(name).as_deref(), Ok(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_or_too_much_is_answered_with_names() {
+        for (name, expected) in [
+            (
+                "sonnet",
+                "`sonnet` may mean anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5; say which",
+            ),
+            (
+                "claude-opsu-5-5",
+                "there is no model `claude-opsu-5-5` (the nearest: anthropic/claude-opus-5-5, anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5); `stentor models` lists them all",
+            ),
+            (
+                "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
+                "there is no model `zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz`; `stentor models` lists them all",
+            ),
+            ("", "there is no model ``; `stentor models` lists them all"),
+        ] {
+            assert_eq!(resolve_short(name).unwrap_err(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Putting providers together from the catalogue, the configuration, the environment and the
+//! files of other programs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use stentor_agent::model::ModelInfo;
+
+use super::foreign::Foreign;
+use super::{Environment, RegistrySources};
+use crate::catalogue::{self, CatalogueProvider};
+use crate::configuration::{ModelConfiguration, ModelOverride, ProviderConfiguration};
+use crate::credential::{Credential, Fixed, FromCommand, SharedCredentials};
+use crate::secret::Secret;
+
+/// A provider with everything that is known about it.
+#[derive(Debug, Clone)]
+pub(super) struct Provider {
+    pub id: String,
+    pub api: String,
+    pub base_url: String,
+    pub headers: Vec<(String, Secret)>,
+    pub ca_file: Option<PathBuf>,
+    pub door: Door,
+    /// True when one can log in there.
+    pub has_login: bool,
+    /// What would open it, in words.
+    pub hint: String,
+    pub models: Vec<Arc<ModelInfo>>,
+    pub warnings: Vec<String>,
+}
+
+/// How one gets in without logging in.
+#[derive(Debug, Clone)]
+pub(super) enum Door {
+    /// There is no key.
+    Closed,
+    /// No key is asked for.
+    Open {
+        reason: String,
+    },
+    Key {
+        key: Secret,
+        reason: String,
+    },
+    Token {
+        token: Secret,
+        reason: String,
+    },
+    /// Shared, so that the command is run once.
+    Command {
+        source: Arc<FromCommand>,
+        reason: String,
+    },
+}
+
+impl Door {
+    /// Why one gets in, in words.
+    pub(super) fn reason(&self) -> Option<String> {
+        match self {
+            Self::Closed => None,
+            Self::Open { reason }
+            | Self::Key { reason, .. }
+            | Self::Token { reason, .. }
+            | Self::Command { reason, .. } => Some(reason.clone()),
+        }
+    }
+
+    /// What gets one in.
+    pub(super) fn credentials(&self, hint: &str) -> Option<SharedCredentials> {
+        let fixed = |credential: Credential| -> SharedCredentials {
+            Arc::new(Fixed {
+                credential,
+                hint: hint.to_owned(),
+            })
+        };
+        match self {
+            Self::Closed => None,
+            Self::Open { .. } => Some(fixed(Credential::None)),
+            Self::Key { key, .. } => Some(fixed(Credential::ApiKey(key.clone()))),
+            Self::Token { token, .. } => Some(fixed(Credential::Bearer {
+                token: token.clone(),
+                account: None,
+                base_url: None,
+            })),
+            Self::Command { source, .. } => Some(Arc::clone(source) as SharedCredentials),
+        }
+    }
+}
+
+impl Provider {
+    /// A model of this provider that nobody has described: it is taken for one like the
+    /// provider's best.
+    pub(super) fn optimistic(&self, id: &str) -> Arc<ModelInfo> {
+        let like = self.models.first();
+        let unknown = ModelConfiguration {
+            id: id.to_owned(),
+            ..ModelConfiguration::default()
+        };
+        let mut info = unknown.to_info(&self.id, &self.api, &self.base_url);
+        if let Some(like) = like {
+            info.reasoning = like.reasoning;
+            info.input.clone_from(&like.input);
+            info.context_window = like.context_window;
+            info.max_tokens = like.max_tokens;
+        }
+        Arc::new(info)
+    }
+}
+
+/// All providers but those on this machine: what the user configured first, then the catalogue,
+/// then what other programs know.
+pub(super) fn assemble(
+    sources: &RegistrySources,
+    foreign: &Foreign,
+    environment: &Environment,
+) -> Vec<Provider> {
+    let mut providers = Vec::new();
+    let describe = |id: &str| {
+        let own = sources
+            .providers
+            .get(id)
+            .map(|one| (one, "the configuration".to_owned()));
+        let theirs = foreign.providers.iter().find(|theirs| theirs.id == id);
+        own.or_else(|| {
+            theirs.map(|theirs| (&theirs.configuration, theirs.file.display().to_string()))
+        })
+    };
+    for id in sources.providers.keys() {
+        if catalogue::provider(id).is_none() {
+            providers
+                .extend(describe(id).map(|(one, origin)| added(id, one, &origin, environment)));
+        }
+    }
+    for known in catalogue::providers() {
+        providers.push(catalogued(known, describe(&known.id), environment));
+    }
+    for theirs in &foreign.providers {
+        let is_there = providers
+            .iter()
+            .any(|known: &Provider| known.id == theirs.id);
+        if !is_there {
+            let origin = theirs.file.display().to_string();
+            providers.push(added(
+                &theirs.id,
+                &theirs.configuration,
+                &origin,
+                environment,
+            ));
+        }
+    }
+    for (name, change) in &sources.models {
+        apply(name, change, &mut providers);
+    }
+    for provider in &mut providers {
+        provider.ca_file = provider.ca_file.take().or_else(|| sources.ca_file.clone());
+    }
+    providers
+}
+
+/// Changes what is known about one model, or adds it where its provider is known.
+fn apply(name: &str, change: &ModelOverride, providers: &mut [Provider]) {
+    let parts = name.split_once('/');
+    let provider = parts.and_then(|(id, _)| providers.iter_mut().find(|known| known.id == id));
+    let (Some((_, id)), Some(provider)) = (parts, provider) else {
+        if let Some(first) = providers.first_mut() {
+            let warning =
+                format!("[models.\"{name}\"] names no provider there is; use `provider/id`");
+            first.warnings.push(warning);
+        }
+        return;
+    };
+    match provider.models.iter_mut().find(|info| info.id == id) {
+        Some(info) => change.apply(Arc::make_mut(info)),
+        None => {
+            let mut info = provider.optimistic(id);
+            change.apply(Arc::make_mut(&mut info));
+            provider.models.push(info);
+        }
+    }
+}
+
+/// A provider the catalogue does not know.
+fn added(
+    id: &str,
+    configured: &ProviderConfiguration,
+    origin: &str,
+    environment: &Environment,
+) -> Provider {
+    let api = configured
+        .api
+        .clone()
+        .unwrap_or_else(|| "openai-completions".to_owned());
+    let base_url = configured.base_url.clone().unwrap_or_default();
+    let mut warnings = Vec::new();
+    if base_url.is_empty() {
+        warnings.push(format!("{origin}: the provider `{id}` has no `base_url`"));
+    }
+    let own_key = key_of(id, configured, origin, environment);
+    let names_a_key = configured.api_key_env.is_some() || configured.oauth.is_some();
+    let door = match own_key {
+        Some(door) => door,
+        // Nothing said about a key: a server that wants none, as most of one's own do.
+        None if !names_a_key && !base_url.is_empty() => Door::Open {
+            reason: format!("{origin} describes {id}"),
+        },
+        None => Door::Closed,
+    };
+    Provider {
+        id: id.to_owned(),
+        headers: headers(configured),
+        ca_file: configured.ca_file.clone(),
+        door,
+        has_login: configured.oauth.is_some(),
+        hint: hint(id, configured, &[], configured.oauth.is_some()),
+        models: models(&configured.models, id, &api, &base_url),
+        api,
+        base_url,
+        warnings,
+    }
+}
+
+/// A provider of the catalogue, with what a user says about it.
+fn catalogued(
+    known: &CatalogueProvider,
+    configured: Option<(&ProviderConfiguration, String)>,
+    environment: &Environment,
+) -> Provider {
+    let nothing = ProviderConfiguration::default();
+    let (configured, origin) = match &configured {
+        Some((configured, origin)) => (*configured, origin.as_str()),
+        None => (&nothing, ""),
+    };
+    let from_environment = known
+        .base_url_env
+        .as_deref()
+        .and_then(|name| environment(name));
+    let base_url = configured
+        .base_url
+        .clone()
+        .or(from_environment.filter(|url| !url.is_empty()))
+        .unwrap_or_else(|| known.base_url.clone());
+    let base_url = base_url.trim_end_matches('/').to_owned();
+    let api = configured.api.clone().unwrap_or_else(|| known.api.clone());
+    let mut entries = configured.models.clone();
+    for model in &known.models {
+        if !entries.iter().any(|entry| entry.id == model.id) {
+            entries.push(model.clone());
+        }
+    }
+    let own_key = key_of(&known.id, configured, origin, environment);
+    let has_login = known.oauth.is_some() || configured.oauth.is_some();
+    let usual = known.headers.iter();
+    let usual = usual.map(|(name, value)| (name.clone(), Secret::new(value.as_str())));
+    Provider {
+        id: known.id.clone(),
+        headers: usual.chain(headers(configured)).collect(),
+        ca_file: configured.ca_file.clone(),
+        door: own_key.unwrap_or_else(|| usual_key(known, environment)),
+        has_login,
+        hint: hint(
+            &known.id,
+            configured,
+            &known.key_env,
+            has_login || known.login_as.is_some(),
+        ),
+        models: models(&entries, &known.id, &api, &base_url),
+        api,
+        base_url,
+        warnings: Vec::new(),
+    }
+}
+
+fn models(
+    entries: &[ModelConfiguration],
+    id: &str,
+    api: &str,
+    base_url: &str,
+) -> Vec<Arc<ModelInfo>> {
+    let to_info = |entry: &ModelConfiguration| Arc::new(entry.to_info(id, api, base_url));
+    entries.iter().map(to_info).collect()
+}
+
+fn headers(configured: &ProviderConfiguration) -> Vec<(String, Secret)> {
+    let headers = configured.headers.iter();
+    headers
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The key a configuration gives, if it gives one.
+fn key_of(
+    id: &str,
+    configured: &ProviderConfiguration,
+    origin: &str,
+    environment: &Environment,
+) -> Option<Door> {
+    if let Some(key) = configured.api_key.clone().filter(|key| !key.is_empty()) {
+        return Some(Door::Key {
+            key,
+            reason: format!("{origin} has a key for {id}"),
+        });
+    }
+    if let Some(command) = &configured.api_key_command {
+        return Some(Door::Command {
+            source: Arc::new(FromCommand::new(id, command.as_str())),
+            reason: format!("{origin} has a command for the key of {id}"),
+        });
+    }
+    let name = configured.api_key_env.as_deref()?;
+    let key = environment(name).filter(|key| !key.is_empty())?;
+    Some(Door::Key {
+        key: Secret::new(key),
+        reason: format!("{name} is set"),
+    })
+}
+
+/// The key in one of the provider's usual variables.
+fn usual_key(known: &CatalogueProvider, environment: &Environment) -> Door {
+    let set = |name: &String| {
+        let value = environment(name)?;
+        let value = value.trim();
+        (!value.is_empty()).then(|| (Secret::new(value), format!("{name} is set")))
+    };
+    if let Some((key, reason)) = known.key_env.iter().find_map(set) {
+        return Door::Key { key, reason };
+    }
+    match known.token_env.iter().find_map(set) {
+        Some((token, reason)) => Door::Token { token, reason },
+        None => Door::Closed,
+    }
+}
+
+fn hint(
+    id: &str,
+    configured: &ProviderConfiguration,
+    key_env: &[String],
+    can_log_in: bool,
+) -> String {
+    if configured.api_key_command.is_some() {
+        return format!("check what `api_key_command` of {id} prints");
+    }
+    let variable = configured.api_key_env.as_ref().or(key_env.first());
+    match (variable, can_log_in) {
+        (Some(name), true) => format!("set {name}, or run `stentor login {id}`"),
+        (Some(name), false) => format!("set {name}"),
+        (None, true) => format!("run `stentor login {id}`"),
+        (None, false) => format!("check the key of {id}"),
+    }
+}

@@ -1,0 +1,338 @@
+use std::io::{Read as _, Write as _};
+
+use stentor_agent::clock::CountingClock;
+use stentor_agent::model::ModelStream;
+
+use super::*;
+
+struct Guide(Arc<ModelInfo>);
+
+impl PluggedProvider for Guide {
+    fn models(&self) -> Vec<Arc<ModelInfo>> {
+        vec![Arc::clone(&self.0)]
+    }
+
+    fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
+        struct Silent(Arc<ModelInfo>);
+        impl Model for Silent {
+            fn info(&self) -> &Arc<ModelInfo> {
+                &self.0
+            }
+            fn stream(&self, _: stentor_agent::model::ModelRequest) -> ModelStream {
+                Box::pin(futures_util::stream::empty())
+            }
+        }
+        Ok(Arc::new(Silent(Arc::clone(info))))
+    }
+
+    fn default_reason(&self) -> Option<String> {
+        Some("nothing else can be used".into())
+    }
+}
+
+struct Setup {
+    folder: tempfile::TempDir,
+    environment: Vec<(&'static str, &'static str)>,
+    configuration: &'static str,
+    models: &'static str,
+    local_servers: Vec<LocalServer>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            environment: Vec::new(),
+            configuration: "",
+            models: "",
+            local_servers: Vec::new(),
+        }
+    }
+
+    fn registry(&self) -> Registry {
+        let variables: HashMap<String, String> = self
+            .environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let environment: Environment = Arc::new(move |name| variables.get(name).cloned());
+        let guide = crate::configuration::ModelConfiguration {
+            id: "guide".into(),
+            ..Default::default()
+        };
+        let clock = Arc::new(CountingClock::starting_at(1000));
+        let home = self.folder.path();
+        Registry::new(RegistrySources {
+            providers: toml::from_str(self.configuration).unwrap(),
+            models: toml::from_str(self.models).unwrap(),
+            local_servers: self.local_servers.clone(),
+            plugged: vec![Arc::new(Guide(Arc::new(
+                guide.to_info("offline", "offline", ""),
+            )))],
+            ..RegistrySources::usual(environment, Some(home), home, clock)
+        })
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+fn default_of(registry: &Registry) -> (String, String) {
+    let default = registry.default_model().unwrap();
+    (default.info.full_name(), default.reason)
+}
+
+#[test]
+fn without_anything_the_program_s_own_model_is_the_default_and_no_client_is_built() {
+    let registry = Setup::new().registry();
+    assert_eq!(
+        default_of(&registry),
+        ("offline/guide".into(), "nothing else can be used".into())
+    );
+    assert_eq!(registry.available().len(), 1);
+    assert!(!registry.has_used_http());
+    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    let error = registry.open(&opus).err().unwrap();
+    assert_eq!(error.kind, ModelErrorKind::Auth);
+    assert_eq!(
+        error.message,
+        "anthropic/claude-opus-5-5: no credentials: set ANTHROPIC_API_KEY, or run `stentor login anthropic`"
+    );
+}
+
+#[test]
+fn the_best_model_of_the_first_provider_with_a_key_is_the_default() {
+    for (variable, model) in [
+        ("ANTHROPIC_API_KEY", "anthropic/claude-opus-5-5"),
+        ("ANTHROPIC_AUTH_TOKEN", "anthropic/claude-opus-5-5"),
+        ("OPENAI_API_KEY", "openai/gpt-6.1-sol"),
+        ("GEMINI_API_KEY", "google/gemini-3.1-pro-preview"),
+        ("GROQ_API_KEY", "groq/openai/gpt-oss-120b"),
+    ] {
+        let mut setup = Setup::new();
+        setup.environment = vec![(variable, "k-123456"), ("MISTRAL_API_KEY", "")];
+        let registry = setup.registry();
+        assert_eq!(
+            default_of(&registry),
+            (model.into(), format!("{variable} is set"))
+        );
+        let info = registry.default_model().unwrap().info;
+        assert!(registry.open(&info).is_ok());
+    }
+}
+
+#[test]
+fn a_variable_moves_a_provider_and_the_configuration_moves_it_again() {
+    let mut setup = Setup::new();
+    setup.environment = vec![("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/")];
+    let url = |setup: &Setup| {
+        let info = setup
+            .registry()
+            .find("anthropic", "claude-opus-5-5")
+            .unwrap();
+        info.base_url.clone()
+    };
+    assert_eq!(url(&setup), "http://127.0.0.1:9");
+    setup.configuration = "[anthropic]\nbase_url = \"http://127.0.0.1:8\"";
+    assert_eq!(url(&setup), "http://127.0.0.1:8");
+}
+
+#[test]
+fn configured_providers_come_first_and_their_models_replace_the_catalogue_s() {
+    let mut setup = Setup::new();
+    setup.environment = vec![("ANTHROPIC_API_KEY", "k-123456"), ("ACME_KEY", "a-123456")];
+    setup.configuration = r#"
+        [acme]
+        base_url = "http://127.0.0.1:9/v1"
+        api = "openai-completions"
+        api_key_env = "ACME_KEY"
+        models = [{ id = "m1" }]
+        [closed]
+        base_url = "http://127.0.0.1:9/v1"
+        api_key_env = "NOT_SET"
+        models = [{ id = "m2" }]
+        [anthropic]
+        models = [{ id = "claude-opus-5-5", context_window = 5 }]
+    "#;
+    let registry = setup.registry();
+    assert_eq!(
+        default_of(&registry),
+        ("acme/m1".into(), "ACME_KEY is set".into())
+    );
+    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    assert_eq!(opus.context_window, 5);
+    let unusable: Vec<_> = registry
+        .list()
+        .into_iter()
+        .filter(|m| m.usable.is_none())
+        .collect();
+    assert!(
+        unusable
+            .iter()
+            .any(|m| m.info.full_name() == "closed/m2" && m.hint == "set NOT_SET")
+    );
+}
+
+#[test]
+fn models_and_settings_of_other_programs_are_known_without_copying() {
+    let mut setup = Setup::new();
+    setup.environment = vec![("MY_KEY", "k-123456")];
+    setup.write(
+        ".pi/agent/models.json",
+        r#"{"providers":{"mine":{"baseUrl":"http://127.0.0.1:9/v1","api":"openai-completions","apiKey":"MY_KEY","compat":{"x":1},
+            "models":[{"id":"a","reasoning":true,"input":["text","image"],"contextWindow":1000,"maxTokens":10,"cost":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0}}]}}}"#,
+    );
+    setup.write(
+        ".omp/agent/models.yml",
+        "providers:\n  yours:\n    baseUrl: http://127.0.0.1:9\n    api: anthropic-messages\n    apiKey: literal\n    models:\n      - id: b\n        contextWindow: 2000\n      - {id: c, input: [text]}\n",
+    );
+    setup.write(
+        ".pi/agent/settings.json",
+        r#"{"defaultProvider":"yours","defaultModel":"b","defaultThinkingLevel":"high"}"#,
+    );
+    let registry = setup.registry();
+    let a = registry.find("mine", "a").unwrap();
+    assert_eq!(
+        (a.context_window, a.max_tokens, a.reasoning),
+        (1000, 10, true)
+    );
+    let (name, reason) = default_of(&registry);
+    assert_eq!(name, "yours/b");
+    assert!(
+        reason.ends_with(".pi/agent/settings.json names it"),
+        "{reason}"
+    );
+    assert_eq!(registry.default_thinking_level(), Some(ThinkingLevel::High));
+    assert!(registry.find("yours", "c").is_some());
+    assert_eq!(registry.warnings(), Vec::<String>::new());
+    assert!(registry.open(&a).is_ok());
+}
+
+#[test]
+fn a_file_of_another_program_that_is_wrong_leaves_a_warning_and_nothing_else() {
+    let setup = Setup::new();
+    setup.write(".pi/agent/models.json", "{ nonsense");
+    setup.write(".omp/agent/models.yml", "providers:\n  p:\n    models: 7\n");
+    let registry = setup.registry();
+    assert_eq!(default_of(&registry).0, "offline/guide");
+    let warnings = registry.warnings();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("models.json") && warnings[1].contains("provider `p`"));
+}
+
+#[test]
+fn a_server_on_this_machine_is_found_when_it_is_needed() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 1024];
+        let count = socket.read(&mut request).unwrap();
+        let body = r#"{"object":"list","data":[{"id":"tiny","max_model_len":4096}]}"#;
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        socket
+            .write_all(format!("{head}{body}").as_bytes())
+            .unwrap();
+        String::from_utf8_lossy(&request[..count]).into_owned()
+    });
+    let mut setup = Setup::new();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed_port = closed.local_addr().unwrap().port();
+    drop(closed);
+    setup.local_servers = vec![
+        LocalServer {
+            provider: "absent",
+            name: "Absent",
+            port: closed_port,
+        },
+        LocalServer {
+            provider: "tinyserver",
+            name: "Tiny",
+            port,
+        },
+    ];
+    let registry = setup.registry();
+    assert_eq!(
+        default_of(&registry),
+        (
+            "tinyserver/tiny".into(),
+            format!("Tiny runs on port {port}")
+        )
+    );
+    assert!(server.join().unwrap().starts_with("GET /v1/models "));
+    let tiny = registry.find("tinyserver", "tiny").unwrap();
+    assert_eq!(tiny.context_window, 4096);
+    assert!(registry.open(&tiny).is_ok());
+    assert_eq!(registry.available().len(), 2);
+}
+
+#[test]
+fn a_login_makes_the_models_of_its_provider_usable() {
+    let setup = Setup::new();
+    setup.write(
+        "credentials.json",
+        r#"{"logins":{"openai-codex":{"access":"a","refresh":"r","expires_at_ms":99999999999999}}}"#,
+    );
+    let registry = setup.registry();
+    assert_eq!(
+        default_of(&registry),
+        (
+            "openai-codex/gpt-6.1-sol".into(),
+            "logged in at openai-codex".into()
+        )
+    );
+    assert!(
+        registry
+            .open(&registry.default_model().unwrap().info)
+            .is_ok()
+    );
+    assert!(registry.logins().is_logged_in("openai"));
+}
+
+#[test]
+fn a_model_nobody_has_described_is_taken_for_one_like_the_best_of_its_provider() {
+    let registry = Setup::new().registry();
+    let named = registry.resolve("anthropic/claude-next-9:low").unwrap();
+    assert_eq!(named.info.full_name(), "anthropic/claude-next-9");
+    assert_eq!(named.info.context_window, 1_000_000);
+    assert_eq!(named.thinking, Some(ThinkingLevel::Low));
+}
+
+#[test]
+fn a_wire_nobody_speaks_is_named() {
+    let mut setup = Setup::new();
+    setup.configuration =
+        "[acme]\nbase_url = \"http://x\"\napi = \"telex\"\nmodels = [{ id = \"m\" }]";
+    let registry = setup.registry();
+    let info = registry.find("acme", "m").unwrap();
+    let error = registry.open(&info).err().unwrap();
+    assert!(error.message.contains("`telex`") && error.message.contains("anthropic-messages"));
+}
+
+#[test]
+fn what_a_user_knows_better_about_a_model_counts() {
+    let mut setup = Setup::new();
+    setup.models = r#"
+        ["anthropic/claude-opus-5-5"]
+        context_window = 5
+        cost = { input = 7 }
+        ["anthropic/claude-next-9"]
+        name = "Next"
+        ["nobody/x"]
+        reasoning = true
+    "#;
+    let registry = setup.registry();
+    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    assert_eq!((opus.context_window, opus.max_tokens), (5, 128_000));
+    assert!((opus.cost.input - 7.0).abs() < 1e-9);
+    assert_eq!(
+        registry.find("anthropic", "claude-next-9").unwrap().name,
+        "Next"
+    );
+    let warnings = registry.warnings();
+    assert!(warnings[0].contains("nobody/x"), "{warnings:?}");
+    assert!(registry.knows_provider("anthropic") && !registry.knows_provider("nobody"));
+}

@@ -1,0 +1,326 @@
+//! A model behind a wire: asks over HTTP and reads the answer as it comes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use stentor_agent::clock::SharedClock;
+use stentor_agent::model::{
+    Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
+};
+use tokio::time::timeout;
+
+use crate::answer::{Answer, Decoder, StreamFault};
+use crate::credential::{Credential, CredentialError, SharedCredentials};
+use crate::failure::{Asked, fault_in};
+use crate::http::{Http, Limits};
+use crate::secret::Secret;
+use crate::sse::SseDecoder;
+use crate::wire::{Call, Target, Wire};
+
+/// The most of an error response that is read.
+const ERROR_BODY_BYTES: usize = 64 << 10;
+
+/// Where a model is and how to get in.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub info: Arc<ModelInfo>,
+    pub wire: Wire,
+    pub credentials: SharedCredentials,
+    /// Sent with every request; they replace what the wire sends under the same name.
+    pub headers: Vec<(String, Secret)>,
+    /// Certificates to trust besides the system's.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// A model that is asked over HTTP.
+pub struct RemoteModel {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    endpoint: Endpoint,
+    http: Arc<Http>,
+    clock: SharedClock,
+}
+
+impl RemoteModel {
+    /// A model at `endpoint`. Nothing is opened until it is asked.
+    pub fn new(endpoint: Endpoint, http: Arc<Http>, clock: SharedClock) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                endpoint,
+                http,
+                clock,
+            }),
+        }
+    }
+}
+
+impl Model for RemoteModel {
+    fn info(&self) -> &Arc<ModelInfo> {
+        &self.shared.endpoint.info
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let begin = State::Asking(Arc::clone(&self.shared), Box::new(request));
+        Box::pin(stream::unfold(begin, next))
+    }
+}
+
+/// How far an answer is.
+enum State {
+    Asking(Arc<Shared>, Box<ModelRequest>),
+    Reading(Box<Reading>),
+    Over,
+}
+
+async fn next(state: State) -> Option<(Result<ModelEvent, ModelError>, State)> {
+    let mut reading = match state {
+        State::Over => return None,
+        State::Reading(reading) => reading,
+        State::Asking(shared, request) => match shared.ask(&request).await {
+            Ok(reading) => Box::new(reading),
+            Err(error) => return Some((Err(error), State::Over)),
+        },
+    };
+    match reading.next().await {
+        Some(Ok(event)) => Some((Ok(event), State::Reading(reading))),
+        Some(Err(error)) => Some((Err(error), State::Over)),
+        None => None,
+    }
+}
+
+impl Shared {
+    async fn ask(&self, request: &ModelRequest) -> Result<Reading, ModelError> {
+        let mut asked = self.asked();
+        let credentials = &self.endpoint.credentials;
+        let credential = credentials
+            .credential()
+            .await
+            .map_err(|error| no_credential(&asked, &error))?;
+        let mut response = self.send(request, &credential, &mut asked).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(renewed) = credentials.renew(&credential).await
+        {
+            response = self.send(request, &renewed, &mut asked).await?;
+        }
+        self.check(response, asked).await
+    }
+
+    async fn send(
+        &self,
+        request: &ModelRequest,
+        credential: &Credential,
+        asked: &mut Asked,
+    ) -> Result<reqwest::Response, ModelError> {
+        asked.secrets.extend(credential.secret().cloned());
+        let target = Target {
+            info: &self.endpoint.info,
+            credential,
+            base_url: self.base_url(credential).trim_end_matches('/'),
+        };
+        let call = self.endpoint.wire.encode(target, request);
+        let http_request = self.build(call, asked)?;
+        let limits = self.http.limits();
+        timeout(Duration::from_millis(limits.answer_ms), http_request.send())
+            .await
+            .map_err(|_| asked.unanswered(limits))?
+            .map_err(|error| asked.unreachable(&error))
+    }
+
+    fn build(&self, call: Call, asked: &Asked) -> Result<reqwest::RequestBuilder, ModelError> {
+        let invalid = |what: String| asked.plain(ModelErrorKind::InvalidRequest, &what);
+        let client = self
+            .http
+            .client(self.endpoint.ca_file.as_deref())
+            .map_err(|error| invalid(error.to_string()))?;
+        let mut request = client
+            .post(&call.url)
+            .header(CONTENT_TYPE, "application/json");
+        let mut headers = reqwest::header::HeaderMap::new();
+        let own = call
+            .headers
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
+        let configured = self.endpoint.headers.iter();
+        let configured = configured.map(|(name, value)| (name.clone(), value.expose().to_owned()));
+        for (name, value) in own.chain(configured) {
+            let wrong = || {
+                invalid(format!(
+                    "`{name}` is not a usable header; check the key and the configured headers"
+                ))
+            };
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+            let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        request = request.headers(headers);
+        Ok(request.body(call.body))
+    }
+
+    async fn check(
+        &self,
+        mut response: reqwest::Response,
+        asked: Asked,
+    ) -> Result<Reading, ModelError> {
+        let limits = *self.http.limits();
+        let status = response.status();
+        let is_json = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+        if status.is_success() && !is_json {
+            return Ok(Reading {
+                response,
+                events: SseDecoder::new(limits.event_bytes),
+                decoder: self.endpoint.wire.decoder(),
+                answer: Answer::new(),
+                asked,
+                limits,
+                failed: None,
+            });
+        }
+        let body = body_of(&mut response, &limits).await;
+        if status.is_success() {
+            // A server that answers 200 and then explains in JSON why it does not answer.
+            let value = serde_json::from_slice(&body).unwrap_or_default();
+            let fault = StreamFault::Provider(fault_in(&value));
+            return Err(asked.broken(fault));
+        }
+        let now_ms = self.clock.now_ms();
+        Err(asked.refused(status.as_u16(), response.headers(), &body, now_ms))
+    }
+
+    fn asked(&self) -> Asked {
+        let endpoint = &self.endpoint;
+        Asked {
+            provider: endpoint.info.provider.clone(),
+            model: endpoint.info.id.clone(),
+            login_hint: endpoint.credentials.hint(),
+            secrets: endpoint
+                .headers
+                .iter()
+                .map(|(_, value)| value.clone())
+                .collect(),
+        }
+    }
+
+    fn base_url<'a>(&'a self, credential: &'a Credential) -> &'a str {
+        match credential {
+            Credential::Bearer {
+                base_url: Some(url),
+                ..
+            } => url,
+            Credential::None | Credential::ApiKey(_) | Credential::Bearer { .. } => {
+                &self.endpoint.info.base_url
+            }
+        }
+    }
+}
+
+fn no_credential(asked: &Asked, error: &CredentialError) -> ModelError {
+    let kind = match error {
+        CredentialError::Refresh { .. } => ModelErrorKind::Network,
+        CredentialError::Command { .. }
+        | CredentialError::Missing { .. }
+        | CredentialError::Expired { .. } => ModelErrorKind::Auth,
+    };
+    ModelError::new(kind, format!("{}/{}: {error}", asked.provider, asked.model))
+}
+
+/// The body of an error response, as far as it comes and is worth reading.
+async fn body_of(response: &mut reqwest::Response, limits: &Limits) -> Vec<u8> {
+    let mut body = Vec::new();
+    while body.len() < ERROR_BODY_BYTES {
+        let patience = Duration::from_millis(limits.silence_ms);
+        match timeout(patience, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            Ok(Ok(None) | Err(_)) | Err(_) => break,
+        }
+    }
+    body.truncate(ERROR_BODY_BYTES);
+    body
+}
+
+/// An answer that is coming in.
+struct Reading {
+    response: reqwest::Response,
+    events: SseDecoder,
+    decoder: Box<dyn Decoder>,
+    answer: Answer,
+    asked: Asked,
+    limits: Limits,
+    /// Reported once everything that came before it has been.
+    failed: Option<ModelError>,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.answer.pop() {
+                return Some(Ok(event));
+            }
+            if let Some(error) = self.failed.take() {
+                return Some(Err(error));
+            }
+            if self.answer.is_finished() {
+                return None;
+            }
+            if let Err(error) = self.advance().await {
+                self.failed = Some(error);
+            }
+        }
+    }
+
+    /// Takes the next event out of what has arrived, or waits for more.
+    async fn advance(&mut self) -> Result<(), ModelError> {
+        if self.decode_one()? {
+            return Ok(());
+        }
+        let patience = Duration::from_millis(self.limits.silence_ms);
+        let broken = match timeout(patience, self.response.chunk()).await {
+            Ok(Ok(Some(chunk))) => {
+                self.events.push(&chunk);
+                return Ok(());
+            }
+            Ok(Ok(None)) => None,
+            Ok(Err(error)) => Some(self.asked.lost(&error)),
+            Err(_) => Some(self.asked.silent(self.limits.silence_ms)),
+        };
+        self.end_of_input(broken)
+    }
+
+    /// Nothing more will come. An answer that says it is complete is complete, however the
+    /// connection ended.
+    fn end_of_input(&mut self, broken: Option<ModelError>) -> Result<(), ModelError> {
+        if broken.is_none() {
+            self.events.finish();
+            while !self.answer.is_finished() && self.decode_one()? {}
+        }
+        if self.answer.is_finished() {
+            return Ok(());
+        }
+        self.decoder
+            .closed(&mut self.answer)
+            .map_err(|fault| broken.unwrap_or_else(|| self.asked.broken(fault)))
+    }
+
+    fn decode_one(&mut self) -> Result<bool, ModelError> {
+        let event = self
+            .events
+            .next_event()
+            .map_err(|error| self.asked.broken(StreamFault::Malformed(error.to_string())))?;
+        let Some(event) = event else {
+            return Ok(false);
+        };
+        self.decoder
+            .event(event.name, event.data, &mut self.answer)
+            .map_err(|fault| self.asked.broken(fault))?;
+        Ok(true)
+    }
+}

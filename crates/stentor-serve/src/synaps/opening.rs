@@ -1,0 +1,111 @@
+//! Which session the child has, and with which model.
+
+use std::sync::Arc;
+
+use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::model::ModelInfo;
+use stentor_agent::session::{Session, SessionOptions};
+use stentor_agent::store::StoreError;
+use stentor_agent::usage::Prices;
+
+use super::SynapsOptions;
+
+/// The provider of a model that nobody knows. It cannot be opened, and says so when it is used.
+const UNKNOWN_PROVIDER: &str = "unknown";
+
+/// The session `--continue` names, or a new one. It is on disk when this returns (section 15).
+pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, String> {
+    let mut session = session_options(agent, options)?;
+    let Some(wanted) = &options.resume else {
+        return start(agent, session);
+    };
+    if options.model.is_none() {
+        // The model the session was left with, not the default of new ones.
+        session.model = None;
+    }
+    let path = find(agent, wanted).map_err(|error| error.to_string())?;
+    agent
+        .resume(&path, session)
+        .map_err(|error| error.to_string())
+}
+
+/// A new session, on disk.
+pub(super) fn start(agent: &Agent, options: SessionOptions) -> Result<Session, String> {
+    let new = NewSession {
+        file_at_once: true,
+        ..NewSession::default()
+    };
+    agent
+        .start_with(options, new)
+        .map_err(|error| error.to_string())
+}
+
+/// What a session of this child is started with.
+pub(super) fn session_options(
+    agent: &Agent,
+    options: &SynapsOptions,
+) -> Result<SessionOptions, String> {
+    let mut session = agent
+        .options(&options.cwd)
+        .map_err(|error| error.to_string())?;
+    if let Some(name) = &options.model {
+        let known = agent.models().resolve(name);
+        session.model = Some(known.unwrap_or_else(|| unknown(name)));
+    }
+    if let Some(system) = &options.system {
+        session.system_prompt = Arc::from(system.as_str());
+    }
+    // The wire cannot take text back (section 9.3).
+    session.retry.after_output = false;
+    Ok(session)
+}
+
+/// The model's name as parents know it: those of the protocol's own provider by their id alone.
+pub(super) fn name_of(info: &ModelInfo) -> String {
+    match info.provider.as_str() {
+        "anthropic" | UNKNOWN_PROVIDER => info.id.clone(),
+        _ => info.full_name(),
+    }
+}
+
+/// A session by id, unique beginning of an id, or name.
+fn find(agent: &Agent, wanted: &str) -> Result<std::path::PathBuf, AgentError> {
+    let not_found = match agent.find(wanted) {
+        Err(AgentError::Store(error @ StoreError::NotFound { .. })) => error,
+        other => return other,
+    };
+    let mut named: Vec<_> = agent
+        .list(None)
+        .into_iter()
+        .filter(|listed| listed.name.as_deref() == Some(wanted))
+        .collect();
+    match (named.pop(), named.is_empty()) {
+        (None, _) => Err(not_found.into()),
+        (Some(only), true) => Ok(only.path),
+        (Some(last), false) => Err(StoreError::Ambiguous {
+            wanted: wanted.to_owned(),
+            candidates: named
+                .iter()
+                .chain([&last])
+                .map(|listed| listed.path.display().to_string())
+                .collect(),
+        }
+        .into()),
+    }
+}
+
+fn unknown(name: &str) -> Arc<ModelInfo> {
+    Arc::new(ModelInfo {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        api: UNKNOWN_PROVIDER.to_owned(),
+        provider: UNKNOWN_PROVIDER.to_owned(),
+        base_url: String::new(),
+        reasoning: false,
+        input: Vec::new(),
+        cost: Prices::default(),
+        context_window: 0,
+        max_tokens: 0,
+        thinking_levels: Vec::new(),
+    })
+}

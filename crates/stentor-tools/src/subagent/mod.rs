@@ -1,0 +1,307 @@
+//! `subagent`: gives tasks to agents with a context of their own.
+//!
+//! An agent is a Markdown file ([`definition`]), or the general one that is always there. Each task
+//! is a session in memory ([`worker`]) that nobody sees but the call: what it does is told in a few
+//! words ([`activity`]), its start and its end exactly once ([`telling`]), its calls are permitted
+//! by the session it works for ([`permitted`]), and its last message is the result. A subagent has
+//! no subagents.
+
+mod activity;
+mod definition;
+mod front_matter;
+mod permitted;
+mod telling;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stentor_agent::session::{Environment, SessionOptions};
+use stentor_agent::tool::{
+    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
+};
+use tokio::sync::Semaphore;
+
+use crate::call;
+use crate::fault::Fault;
+use crate::truncation;
+use definition::{AgentFolders, Definition, GENERAL};
+use worker::{Job, Report};
+
+/// The name of the tool.
+pub const SUBAGENT: &str = "subagent";
+
+/// Tasks of one call.
+const MAX_TASKS: usize = 16;
+
+/// Subagents of one session at work at the same time. The others wait.
+const MAX_AT_ONCE: usize = 8;
+
+/// Characters of an agent's description that the model is told.
+const DESCRIPTION_CHARS: usize = 300;
+
+/// What subagents are made of.
+#[derive(Clone)]
+pub struct SubagentSetup {
+    pub environment: Environment,
+    /// What their sessions are started with. `tools` are those an agent may have; the system
+    /// prompt is the general agent's; storage, policy and place are not used.
+    pub session: SessionOptions,
+    /// The user's configuration folder, where `agents` may be.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// The tool. Its description names the agents there are now; others may be added while it lives.
+pub fn subagent_tool(setup: SubagentSetup) -> Arc<dyn Tool> {
+    let folders = AgentFolders {
+        config_dir: setup.config_dir.clone(),
+    };
+    let agents = folders.all(&setup.session.cwd);
+    Arc::new(Subagents {
+        spec: spec(&agents),
+        setup,
+        folders,
+        at_once: Semaphore::new(MAX_AT_ONCE),
+    })
+}
+
+struct Subagents {
+    spec: ToolSpec,
+    setup: SubagentSetup,
+    folders: AgentFolders,
+    at_once: Semaphore,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    task: Option<String>,
+    agent: Option<String>,
+    model: Option<String>,
+    /// Seconds.
+    timeout: Option<f64>,
+    tasks: Option<Vec<Task>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Task {
+    task: String,
+    agent: Option<String>,
+    model: Option<String>,
+    timeout: Option<f64>,
+}
+
+impl Tool for Subagents {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
+        Touches::default()
+    }
+
+    fn runs_together(&self) -> bool {
+        true
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        call::outcome(async move {
+            let tasks = tasks(call::arguments(SUBAGENT, arguments)?)?;
+            // All are understood before the first begins.
+            let jobs = tasks
+                .into_iter()
+                .map(|task| self.job(task, &context.cwd))
+                .collect::<Result<Vec<Job>, Fault>>()?;
+            let reports = join_all(jobs.into_iter().map(|job| self.take_turn(job, &context)));
+            Ok(output(&reports.await))
+        })
+    }
+}
+
+impl Subagents {
+    fn job(&self, task: Task, project: &Path) -> Result<Job, Fault> {
+        let name = task.agent.as_deref().unwrap_or(GENERAL);
+        let agent = self.folders.find(project, name).map_err(Fault::Refused)?;
+        let model = match &task.model {
+            None => None,
+            Some(name) => {
+                let found = self.setup.environment.models.resolve(name);
+                let refusal = || {
+                    Fault::refused(format!(
+                        "There is no model `{name}`. Leave it out to use the current one."
+                    ))
+                };
+                Some(found.ok_or_else(refusal)?)
+            }
+        };
+        Ok(Job {
+            agent,
+            task: task.task,
+            model,
+            timeout: limit(task.timeout)?,
+        })
+    }
+
+    async fn take_turn(&self, job: Job, context: &ToolContext) -> Report {
+        let turn = tokio::select! {
+            turn = self.at_once.acquire() => turn,
+            () = context.cancel.cancelled() => return Report::cancelled(job),
+        };
+        match turn {
+            Ok(_turn) => worker::work(&self.setup, job, context).await,
+            Err(_closed) => Report::cancelled(job),
+        }
+    }
+}
+
+fn tasks(arguments: Arguments) -> Result<Vec<Task>, Fault> {
+    let tasks = match (arguments.task, arguments.tasks) {
+        (Some(task), None) => vec![Task {
+            task,
+            agent: arguments.agent,
+            model: arguments.model,
+            timeout: arguments.timeout,
+        }],
+        (None, Some(mut tasks)) => {
+            for task in &mut tasks {
+                task.agent = task.agent.take().or_else(|| arguments.agent.clone());
+                task.model = task.model.take().or_else(|| arguments.model.clone());
+                task.timeout = task.timeout.or(arguments.timeout);
+            }
+            tasks
+        }
+        (None, None) => return Err(Fault::refused("subagent needs a task, or tasks.")),
+        (Some(_), Some(_)) => return Err(Fault::refused("Give either task or tasks, not both.")),
+    };
+    if tasks.is_empty() || tasks.len() > MAX_TASKS {
+        return Err(Fault::refused(format!(
+            "Give between 1 and {MAX_TASKS} tasks, not {}.",
+            tasks.len()
+        )));
+    }
+    if tasks.iter().any(|task| task.task.trim().is_empty()) {
+        return Err(Fault::refused(
+            "Every task needs to say what is to be done.",
+        ));
+    }
+    Ok(tasks)
+}
+
+fn limit(seconds: Option<f64>) -> Result<Option<Duration>, Fault> {
+    let Some(seconds) = seconds else {
+        return Ok(None);
+    };
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(limit) if !limit.is_zero() => Ok(Some(limit)),
+        _ => Err(Fault::refused(format!(
+            "Invalid timeout: {seconds}. It must be a positive number of seconds."
+        ))),
+    }
+}
+
+fn output(reports: &[Report]) -> ToolOutput {
+    let text = match reports {
+        [only] => shown(only),
+        several => {
+            let parts = several.iter().enumerate().map(|(index, report)| {
+                let title = report.task.lines().next().unwrap_or_default();
+                format!(
+                    "## {}. {}: {title}\n\n{}",
+                    index + 1,
+                    report.agent,
+                    shown(report)
+                )
+            });
+            parts.collect::<Vec<_>>().join("\n\n")
+        }
+    };
+    let subagents: Vec<Value> = reports.iter().map(details).collect();
+    let mut output = ToolOutput::text(text).with_details(json!({ "subagents": subagents }));
+    output.is_error = reports.iter().all(|report| report.failed);
+    output
+}
+
+fn shown(report: &Report) -> String {
+    let kept = truncation::head(&report.text, truncation::MAX_LINES);
+    if !kept.truncated {
+        return report.text.clone();
+    }
+    let most = report
+        .text
+        .get(
+            ..report
+                .text
+                .floor_char_boundary(truncation::MAX_BYTES as usize),
+        )
+        .unwrap_or_default();
+    // One line that is longer than everything allowed is cut inside.
+    let text = if kept.content.is_empty() {
+        most
+    } else {
+        &kept.content
+    };
+    format!(
+        "{text}\n\n[Cut here: the whole report has {} lines and {} bytes.]",
+        kept.total_lines, kept.total_bytes
+    )
+}
+
+fn details(report: &Report) -> Value {
+    json!({
+        "id": report.id,
+        "agent": report.agent,
+        "task": report.task,
+        "failed": report.failed,
+        "durationMs": report.duration_ms,
+        "usage": report.usage,
+    })
+}
+
+fn spec(agents: &[Definition]) -> ToolSpec {
+    let mut description = "Give a task to an agent that works on it with a context of its own and \
+        reports back. Use it for work whose details you do not need to see, and for independent \
+        tasks at the same time: several calls, or one call with tasks, run together. The agent \
+        knows nothing of this conversation, so the task must say everything. Agents:"
+        .to_owned();
+    for agent in agents {
+        let about: String = agent.description.chars().take(DESCRIPTION_CHARS).collect();
+        description.push_str(&format!("\n- {}: {about}", agent.name));
+    }
+    let text = |says: &str| json!({ "type": "string", "description": says });
+    let task = text("What is to be done, with everything the agent has to know");
+    let agent = text("The name of the agent; general when left out");
+    let model = text("The model it uses; its own or the current one when left out");
+    let timeout = json!({ "type": "number", "description": "Seconds after which it is stopped" });
+    ToolSpec {
+        name: SUBAGENT.into(),
+        label: SUBAGENT.into(),
+        description,
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "task": task,
+                "agent": agent,
+                "model": model,
+                "timeout": timeout,
+                "tasks": {
+                    "type": "array",
+                    "description": "Instead of task: several tasks that are worked on together",
+                    "items": {
+                        "type": "object",
+                        "properties": { "task": task, "agent": agent, "model": model, "timeout": timeout },
+                        "required": ["task"]
+                    }
+                }
+            },
+            "required": []
+        }),
+        // It touches nothing itself, and what its agent touches is asked call by call.
+        effect: ToolEffect::Nothing,
+    }
+}

@@ -1,0 +1,65 @@
+//! A subagent's tools: each call is permitted by the session the subagent works for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use stentor_agent::message::ToolCall;
+use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolHost, ToolOutput, ToolSpec, Touches};
+
+use crate::call;
+use crate::fault::Fault;
+
+/// A tool that asks another session before it runs.
+pub(super) struct Permitted {
+    tool: Arc<dyn Tool>,
+    /// Who is asked.
+    host: Arc<dyn ToolHost>,
+}
+
+impl Permitted {
+    /// The same tools, each of which asks `host` first.
+    pub fn all(tools: Vec<Arc<dyn Tool>>, host: &Arc<dyn ToolHost>) -> Vec<Arc<dyn Tool>> {
+        tools
+            .into_iter()
+            .map(|tool| {
+                let host = Arc::clone(host);
+                Arc::new(Self { tool, host }) as Arc<dyn Tool>
+            })
+            .collect()
+    }
+}
+
+impl Tool for Permitted {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn touches(&self, arguments: &Map<String, Value>, cwd: &Path) -> Touches {
+        self.tool.touches(arguments, cwd)
+    }
+
+    fn runs_together(&self) -> bool {
+        self.tool.runs_together()
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        call::outcome(async move {
+            let spec = self.tool.spec().clone();
+            let touches = self.tool.touches(&arguments, &context.cwd);
+            let asked = Arc::new(ToolCall {
+                id: context.call_id.clone(),
+                name: spec.name.clone(),
+                arguments: arguments.clone(),
+                thought_signature: None,
+                intent: None,
+            });
+            tokio::select! {
+                permit = self.host.permit(asked, spec, touches) => permit.map_err(Fault::Refused)?,
+                () = context.cancel.cancelled() => return Err(Fault::Aborted),
+            }
+            let output: ToolOutput = Arc::clone(&self.tool).run(arguments, context).await;
+            Ok(output)
+        })
+    }
+}

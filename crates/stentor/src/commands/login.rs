@@ -1,0 +1,105 @@
+//! `stentor login` and `stentor logout`.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+
+use stentor_model::login::{LoginInput, LoginStep, Logins};
+use stentor_serve::input::{Input, InputLines};
+
+/// The longest thing worth pasting.
+const PASTED_BYTES: usize = 64 * 1024;
+
+/// Logs in at a provider, or lists where one can. The error is text for a person.
+pub async fn login(
+    logins: &Logins,
+    provider: Option<&str>,
+    stdin: &mut File,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let Some(provider) = provider else {
+        return list(logins, out);
+    };
+    let step = logins
+        .begin(provider)
+        .await
+        .map_err(|error| error.to_string())?;
+    tell(&step, out).map_err(|error| error.to_string())?;
+    let pasted = stdin
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| error.to_string())?;
+    let mut lines = InputLines::read(pasted, PASTED_BYTES);
+    if step.uses_callback_server || step.user_code.is_some() {
+        tokio::select! {
+            done = logins.complete(provider, LoginInput::Wait) => {
+                done.map_err(|error| error.to_string())?;
+            }
+            // A closed input pastes nothing; the browser can still come back.
+            Some(text) = pasted_line(&mut lines) => complete_with(logins, provider, text).await?,
+        }
+    } else {
+        let text = pasted_line(&mut lines).await;
+        let text = text.ok_or("nothing was pasted, so there is no login")?;
+        complete_with(logins, provider, text).await?;
+    }
+    writeln!(out, "Logged in at {provider}.").map_err(|error| error.to_string())
+}
+
+/// Forgets a login. The error is text for a person.
+pub async fn logout(logins: &Logins, provider: &str, out: &mut impl Write) -> Result<(), String> {
+    let was = logins
+        .logout(provider)
+        .await
+        .map_err(|error| error.to_string())?;
+    let text = if was {
+        "Logged out of"
+    } else {
+        "There was no login at"
+    };
+    writeln!(out, "{text} {provider}.").map_err(|error| error.to_string())
+}
+
+fn list(logins: &Logins, out: &mut impl Write) -> Result<(), String> {
+    let status = logins.status().map_err(|error| error.to_string())?;
+    let width = status.iter().map(|one| one.id.len()).max().unwrap_or(0);
+    for one in status {
+        let state = match (&one.account, one.logged_in) {
+            (Some(account), true) => format!("logged in as {account}"),
+            (None, true) => "logged in".to_owned(),
+            (_, false) => "not logged in".to_owned(),
+        };
+        writeln!(out, "{:<width$}  {}: {state}", one.id, one.name)
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn tell(step: &LoginStep, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "Open this in a browser:\n\n  {}\n", step.url)?;
+    if let Some(code) = &step.user_code {
+        writeln!(out, "and type this code there: {code}\n")?;
+    }
+    writeln!(out, "{}", step.instructions)?;
+    out.flush()
+}
+
+/// The first line that says something; `None` when the input ends without one.
+async fn pasted_line(lines: &mut InputLines) -> Option<String> {
+    while let Some(line) = lines.next().await {
+        if let Input::Line(text) = line
+            && !text.trim().is_empty()
+        {
+            return Some(text.trim().to_owned());
+        }
+    }
+    None
+}
+
+async fn complete_with(logins: &Logins, provider: &str, text: String) -> Result<(), String> {
+    let input = LoginInput::Pasted(text);
+    logins
+        .complete(provider, input)
+        .await
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,65 @@
+//! What the program says on stderr besides its answers.
+//!
+//! A parent may never read the pipe behind stderr. A pipe holds little, and a write to a full one
+//! waits for ever, so what does not fit is left out: losing a line of the log is better than
+//! stopping the program.
+
+use std::io::{self, IsTerminal, Write};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// A pipe that can be written to at all takes this much at once (`PIPE_BUF`).
+const PIECE_BYTES: usize = 4096;
+
+/// `STENTOR_LOG` says what is logged, otherwise `usual` does.
+pub fn to_stderr(usual: &str) {
+    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
+    // Whoever set a logger before wants to keep it.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(PatientStderr)
+        .with_ansi(io::stderr().is_terminal())
+        .without_time()
+        .with_target(false)
+        .try_init();
+}
+
+/// Stderr as far as it takes what is written without waiting.
+#[derive(Debug, Clone, Copy)]
+pub struct PatientStderr;
+
+impl Write for PatientStderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.chunks(PIECE_BYTES) {
+            if !takes_more() {
+                break;
+            }
+            rustix::io::write(rustix::stdio::stderr(), piece)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for PatientStderr {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        *self
+    }
+}
+
+fn takes_more() -> bool {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let stderr = rustix::stdio::stderr();
+    let mut asked = [PollFd::new(&stderr, PollFlags::OUT)];
+    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
