@@ -12,4 +12,5 @@ pub mod overview;
 pub mod print;
 pub mod program;
 pub mod rpc;
+pub mod rpc_edn;
 pub mod setup;

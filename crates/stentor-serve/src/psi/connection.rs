@@ -3,10 +3,9 @@
 //! Requests are served one after the other, so that quick ones are answered in their order. What
 //! may take long is a task of its own that answers when it is done; then nothing waits for it.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::{ErrorCode, Op, Refused, Request, Topic, TopicSet};
@@ -195,8 +194,7 @@ impl Connection {
     fn first_session(&self) -> Result<Arc<Live>, OpError> {
         let cwd = &self.shared.options.cwd;
         let options = self.shared.agent.options(cwd).map_err(agent_error)?;
-        let started = self.shared.start(options, NewSession::default(), None);
-        started.map_err(agent_error)
+        self.shared.start(options).map_err(agent_error)
     }
 
     /// Serves until the client closes its end.
@@ -409,9 +407,4 @@ pub(super) fn agent_error(error: AgentError) -> OpError {
         AgentError::Defaults(message) => OpError::new(ErrorCode::Failed, message),
         AgentError::Store(error) => OpError::new(ErrorCode::Failed, error.to_string()),
     }
-}
-
-/// Whether a path names a file, links followed.
-pub(super) fn is_file(path: &Path) -> bool {
-    path.is_file()
 }

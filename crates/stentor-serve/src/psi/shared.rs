@@ -95,16 +95,26 @@ impl Shared {
     }
 
     /// Starts a session. `options` began as those of its folder.
-    pub fn start(
-        &self,
-        options: SessionOptions,
-        new: NewSession,
-        parent: Option<(Arc<str>, Option<String>)>,
-    ) -> Result<Arc<Live>, AgentError> {
+    pub fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
         self.check_room()?;
+        options.id = options.id.or_else(|| Some(self.random_id()));
         let cwd = options.cwd.clone();
-        let session = self.agent.start_with(options, new)?;
-        Ok(self.add(Live::new(session, &cwd, self.clock().now_ms(), parent)))
+        let session = self.agent.start_with(options, NewSession::default())?;
+        Ok(self.add(Live::new(session, &cwd, self.clock().now_ms(), None)))
+    }
+
+    /// An id that is random from its beginning on: people see and type only the beginning
+    /// (section 7), and ids that begin with the time would look alike.
+    fn random_id(&self) -> String {
+        let random = || self.clock().random();
+        let (a, b, c, d) = (random(), random(), random(), random());
+        format!(
+            "{a:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{d:08x}",
+            b >> 16,
+            b & 0xfff,
+            0x8000 | (c >> 16 & 0x3fff),
+            c & 0xffff,
+        )
     }
 
     /// Takes up a session that was started elsewhere.

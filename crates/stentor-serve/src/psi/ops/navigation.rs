@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stentor_agent::agent::NewSession;
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::store::{self, Entry, EntryKind};
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, is_file, session_error};
+use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, session_error};
 use crate::psi::item::{Cause, OpError, Part};
 use crate::psi::live::Live;
 use crate::psi::payload;
@@ -114,9 +113,7 @@ pub(in crate::psi) fn after_the_answer() -> Vec<Part> {
 /// A new session with the folder, the model and the thinking level of another.
 pub(in crate::psi) async fn beside(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
     let options = options_like(shared, source).await?;
-    shared
-        .start(options, NewSession::default(), None)
-        .map_err(agent_error)
+    shared.start(options).map_err(agent_error)
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
@@ -126,16 +123,16 @@ pub(in crate::psi) async fn resume(
 ) -> Result<(Arc<Live>, bool), OpError> {
     let shared = &connection.shared;
     let path = shared.options.cwd.join(path);
-    if !is_file(&path) {
-        let message = format!("there is no session file {}", path.display());
-        return Err(OpError::new(ErrorCode::NotFound, message));
-    }
     let same = |file: &Path| file == path || file.canonicalize().ok() == path.canonicalize().ok();
     for live in shared.sessions() {
         let state = live.session.state().await.map_err(session_error)?;
         if state.file.as_deref().is_some_and(same) {
             return Ok((live, false));
         }
+    }
+    if !path.is_file() {
+        let message = format!("there is no session file {}", path.display());
+        return Err(OpError::new(ErrorCode::NotFound, message));
     }
     Ok((load(shared, &path).await?, true))
 }
