@@ -101,7 +101,8 @@ fn section_4_each_check_answers_once_and_the_connection_lives_on() {
             request/not-found id=Some("a") op=Some("get_state")
         {:kind :request :id "a" :op "telepathy"}
             request/op-not-supported id=Some("a") op=Some("telepathy")
-    "#]].assert_eq(&seen);
+    "#]]
+    .assert_eq(&seen);
     let pong = client.answer("ping", "{}");
     assert_eq!(
         pong,

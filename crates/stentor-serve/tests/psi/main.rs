@@ -3,6 +3,7 @@
 
 mod actions;
 mod client;
+mod deltas;
 mod dialogs;
 mod envelope;
 mod eql;
