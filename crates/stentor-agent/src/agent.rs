@@ -154,12 +154,48 @@ impl Agent {
         }
     }
 
+    /// The file of the session with exactly this id.
+    pub fn find_id(&self, id: &str) -> Result<PathBuf, AgentError> {
+        store::check_session_id(id)?;
+        let not_found = || StoreError::NotFound {
+            wanted: id.to_owned(),
+            place: self.root(),
+        };
+        // What looks like a file name would be looked for in the process's own folder.
+        if id.ends_with(".jsonl") {
+            return Err(not_found().into());
+        }
+        let path = self.find(id)?;
+        let name = path.file_name().and_then(|name| name.to_str());
+        let stem = name.and_then(|name| name.strip_suffix(".jsonl"));
+        let found = stem.map(|stem| stem.split_once('_').map_or(stem, |(_, id)| id));
+        match found == Some(id) {
+            true => Ok(path),
+            false => Err(not_found().into()),
+        }
+    }
+
+    /// Removes a stored session for good. False when there was none with this id.
+    pub fn delete(&self, id: &str) -> Result<bool, AgentError> {
+        match self.find_id(id) {
+            Ok(path) => {
+                store::remove(&path)?;
+                Ok(true)
+            }
+            Err(AgentError::Store(StoreError::NotFound { .. })) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The file of a session by path, id or unique beginning of an id.
     pub fn find(&self, wanted: &str) -> Result<PathBuf, AgentError> {
-        let root = match &*self.files {
+        Ok(store::find(&self.root(), wanted)?)
+    }
+
+    fn root(&self) -> PathBuf {
+        match &*self.files {
             SessionFiles::PerFolder(root) | SessionFiles::Flat(root) => root.clone(),
             SessionFiles::None => PathBuf::new(),
-        };
-        Ok(store::find(&root, wanted)?)
+        }
     }
 }

@@ -64,16 +64,22 @@ pub enum WidgetPlacement {
 }
 
 impl Dialog {
-    /// The answer made to fit the question: one of the wrong kind counts as none.
+    /// The answer made to fit the question: one of the wrong kind counts as none, and the label
+    /// of an option means the option, for clients that know options only by what they show.
     pub fn fit(&self, answer: DialogAnswer) -> DialogAnswer {
         match (&self.kind, answer) {
             (DialogKind::Confirm { .. }, DialogAnswer::Confirmed(yes)) => {
                 DialogAnswer::Confirmed(yes)
             }
-            (
-                DialogKind::Select { .. } | DialogKind::Input { .. } | DialogKind::Editor { .. },
-                DialogAnswer::Value(value),
-            ) => DialogAnswer::Value(value),
+            (DialogKind::Select { options }, DialogAnswer::Value(said)) => {
+                let by_value = options.iter().find(|option| option.value == said);
+                let by_label = || options.iter().find(|option| option.label == said);
+                let chosen = by_value.or_else(by_label);
+                DialogAnswer::Value(chosen.map_or(said, |option| option.value.clone()))
+            }
+            (DialogKind::Input { .. } | DialogKind::Editor { .. }, DialogAnswer::Value(value)) => {
+                DialogAnswer::Value(value)
+            }
             _ => DialogAnswer::Nothing,
         }
     }
@@ -82,6 +88,27 @@ impl Dialog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_may_be_chosen_by_what_the_person_sees() {
+        let select = Dialog {
+            title: "Which?".into(),
+            kind: DialogKind::Select {
+                options: vec![DialogOption {
+                    value: "a1".into(),
+                    label: "The first".into(),
+                    description: None,
+                }],
+            },
+            timeout_ms: None,
+        };
+        for said in ["a1", "The first"] {
+            assert_eq!(
+                select.fit(DialogAnswer::Value(said.into())),
+                DialogAnswer::Value("a1".into())
+            );
+        }
+    }
 
     #[test]
     fn an_answer_of_the_wrong_kind_counts_as_none() {

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::SharedClock;
 use crate::event::{Event, EventKind};
+use crate::message::ToolCall;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -23,6 +24,9 @@ pub const REPLAY_EVENTS: usize = 512;
 /// Output of one user's command that waits in one event. When the queue is full, older output
 /// makes room for newer: the command's result has the tail and names the file with all of it.
 const OUTPUT_BYTES: usize = 64 * 1024;
+
+/// Output of users' commands that is kept for a subscriber that was away.
+const REPLAY_OUTPUT_BYTES: usize = 256 * 1024;
 
 /// Single deltas inside merged ones that a latecomer can still be told apart.
 const REPLAY_DELTAS: usize = 16 * 1024;
@@ -46,6 +50,7 @@ struct State {
     seq: u64,
     log: VecDeque<Logged>,
     logged_deltas: usize,
+    logged_output_bytes: usize,
     subscribers: Vec<Arc<Queue>>,
     closed: bool,
 }
@@ -60,7 +65,7 @@ struct Logged {
 struct Queue {
     waiting: Mutex<VecDeque<Event>>,
     closed: std::sync::atomic::AtomicBool,
-    /// Told when something arrives in an empty queue, or when nothing more will come.
+    /// Told when something arrives that did not merge, or when nothing more will come.
     arrived: Notify,
 }
 
@@ -189,6 +194,17 @@ impl State {
     }
 
     fn remember(&mut self, event: Event) {
+        self.logged_output_bytes += output_bytes(&event.kind);
+        // The front stays: it says how far back the log goes.
+        if let EventKind::ToolProgress { call, .. } = &event.kind
+            && let Some(at) = self
+                .log
+                .iter()
+                .rposition(|logged| reports_on(&logged.event, call))
+            && at > 0
+        {
+            self.log.remove(at);
+        }
         if let Some(last) = self.log.back_mut()
             && last.absorb(&event)
         {
@@ -201,10 +217,14 @@ impl State {
                 part_ends: Vec::new(),
             });
         }
-        while self.log.len() > REPLAY_EVENTS || self.logged_deltas > REPLAY_DELTAS {
+        while self.log.len() > REPLAY_EVENTS
+            || self.logged_deltas > REPLAY_DELTAS
+            || self.logged_output_bytes > REPLAY_OUTPUT_BYTES
+        {
             let Some(oldest) = self.log.pop_front() else {
                 break;
             };
+            self.logged_output_bytes -= output_bytes(&oldest.event.kind);
             self.logged_deltas -= oldest.part_ends.len().saturating_sub(1);
         }
     }
@@ -269,14 +289,12 @@ impl Queue {
         // back they could fill the queue, and nobody waits for room before a report.
         match &event.kind {
             EventKind::ToolProgress { call, .. } => {
-                let is_older = |older: &Event| matches!(&older.kind, EventKind::ToolProgress { call: other, .. } if Arc::ptr_eq(call, other));
-                if let Some(at) = waiting.iter().rposition(is_older) {
+                if let Some(at) = waiting.iter().rposition(|older| reports_on(older, call)) {
                     waiting.remove(at);
                 }
             }
             EventKind::BashOutput { id, delta } if waiting.len() >= QUEUE_EVENTS => {
-                let is_older = |older: &&mut Event| matches!(&older.kind, EventKind::BashOutput { id: other, .. } if id == other);
-                if let Some(older) = waiting.iter_mut().rev().find(is_older) {
+                if let Some(older) = waiting.iter_mut().rfind(|older| has_output_of(older, *id)) {
                     older.kind = EventKind::BashOutput {
                         id: *id,
                         delta: tail(&older.kind, delta),
@@ -286,16 +304,19 @@ impl Queue {
             }
             _ => {}
         }
-        let was_empty = waiting.is_empty();
         waiting.push_back(event);
         drop(waiting);
-        if was_empty {
-            self.arrived.notify_one();
-        }
+        self.arrived.notify_one();
     }
 
     fn has_room(&self) -> bool {
         self.lock().len() < QUEUE_EVENTS
+    }
+
+    fn has_more_than_a_delta(&self) -> bool {
+        let waiting = self.lock();
+        let is_delta = |event: &Event| matches!(event.kind, EventKind::BlockDelta { .. });
+        waiting.len() > 1 || waiting.front().is_some_and(|event| !is_delta(event))
     }
 
     fn close(&self) {
@@ -306,6 +327,22 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Event>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// True for a report of that call, which a newer one replaces.
+fn reports_on(event: &Event, call: &Arc<ToolCall>) -> bool {
+    matches!(&event.kind, EventKind::ToolProgress { call: other, .. } if Arc::ptr_eq(call, other))
+}
+
+fn has_output_of(event: &Event, command: u64) -> bool {
+    matches!(event.kind, EventKind::BashOutput { id, .. } if id == command)
+}
+
+fn output_bytes(kind: &EventKind) -> usize {
+    match kind {
+        EventKind::BashOutput { delta, .. } => delta.len(),
+        _ => 0,
     }
 }
 
@@ -371,6 +408,18 @@ impl Subscription {
         }
     }
 
+    /// Waits until something waits that is more than one delta, which later ones could join.
+    pub async fn beyond_a_delta(&self) {
+        loop {
+            if self.queue.closed.load(std::sync::atomic::Ordering::Acquire)
+                || self.queue.has_more_than_a_delta()
+            {
+                return;
+            }
+            self.queue.arrived.notified().await;
+        }
+    }
+
     /// The next event, if one is waiting.
     pub fn try_next(&mut self) -> Option<Event> {
         self.try_next_up_to(u64::MAX)
@@ -403,215 +452,4 @@ impl Drop for Subscription {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::clock::CountingClock;
-    use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
-
-    fn hub() -> Hub {
-        Hub::new("s".into(), Arc::new(CountingClock::starting_at(0)))
-    }
-
-    struct Writer {
-        live: LiveMessage,
-        block: Arc<LiveBlock>,
-    }
-
-    impl Writer {
-        fn new() -> Self {
-            let live = LiveMessage::new(1, "a", "p", "m", 0);
-            let block = live.open_block(LiveBlockKind::Text);
-            Self { live, block }
-        }
-
-        fn delta(&self, hub: &Hub, text: &str) {
-            let range = self.block.append(text);
-            let (live, block) = (self.live.clone(), Arc::clone(&self.block));
-            hub.publish(EventKind::BlockDelta { live, block, range });
-        }
-    }
-
-    fn texts(subscription: &mut Subscription) -> Vec<(u64, String)> {
-        let mut seen = Vec::new();
-        while let Some(event) = subscription.try_next() {
-            let text = match &event.kind {
-                EventKind::BlockDelta { block, range, .. } => {
-                    block.with(range.clone(), str::to_owned)
-                }
-                EventKind::TurnStarted => "turn".to_owned(),
-                other => panic!("unexpected {other:?}"),
-            };
-            seen.push((event.seq, text));
-        }
-        seen
-    }
-
-    #[test]
-    fn deltas_merge_while_they_wait_and_nothing_is_reordered() {
-        let hub = hub();
-        let writer = Writer::new();
-        let mut slow = hub.subscribe();
-        writer.delta(&hub, "a");
-        writer.delta(&hub, "b");
-        hub.publish(EventKind::TurnStarted);
-        writer.delta(&hub, "c");
-        let expected = [(2, "ab"), (3, "turn"), (4, "c")].map(|(n, t)| (n, t.to_owned()));
-        assert_eq!(texts(&mut slow), expected);
-    }
-
-    #[test]
-    fn a_reader_that_keeps_up_gets_every_delta_by_itself() {
-        let hub = hub();
-        let writer = Writer::new();
-        let mut quick = hub.subscribe();
-        for text in ["a", "b", "c"] {
-            writer.delta(&hub, text);
-            assert_eq!(texts(&mut quick).len(), 1);
-        }
-    }
-
-    #[test]
-    fn a_latecomer_gets_exactly_what_it_missed_even_inside_a_merged_delta() {
-        let hub = hub();
-        let writer = Writer::new();
-        hub.publish(EventKind::TurnStarted);
-        for text in ["a", "b", "c", "d"] {
-            writer.delta(&hub, text);
-        }
-        for (since, expected) in [
-            (0, "turn+abcd"),
-            (1, "abcd"),
-            (2, "bcd"),
-            (3, "cd"),
-            (5, ""),
-        ] {
-            let mut late = hub.subscribe_since(since).unwrap();
-            let got: Vec<String> = texts(&mut late).into_iter().map(|(_, text)| text).collect();
-            assert_eq!(got.join("+"), expected, "since {since}");
-        }
-    }
-
-    #[test]
-    fn asking_for_what_is_no_longer_kept_says_so() {
-        let hub = hub();
-        for _ in 0..REPLAY_EVENTS + 10 {
-            hub.publish(EventKind::TurnStarted);
-        }
-        assert_eq!(hub.subscribe_since(3).err(), Some(Missed { oldest: 11 }));
-        assert!(hub.subscribe_since(10).is_ok());
-    }
-
-    #[test]
-    fn a_number_of_another_life_of_the_session_is_one_that_was_missed() {
-        let hub = hub();
-        assert!(hub.subscribe_since(0).is_ok());
-        hub.publish(EventKind::TurnStarted);
-        for since in [2, 500, u64::MAX] {
-            assert_eq!(hub.subscribe_since(since).err(), Some(Missed { oldest: 1 }));
-        }
-    }
-
-    #[test]
-    fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
-        let hub = hub();
-        let mut asleep = hub.subscribe();
-        let call = |id: &str| {
-            Arc::new(crate::message::ToolCall {
-                id: id.to_owned(),
-                name: "look".to_owned(),
-                arguments: serde_json::Map::new(),
-                thought_signature: None,
-                intent: None,
-            })
-        };
-        let calls = [call("1"), call("2")];
-        for round in 0..10_000 {
-            for call in &calls {
-                let partial = Arc::new(crate::tool::ToolOutput::text(round.to_string()));
-                let call = Arc::clone(call);
-                hub.publish(EventKind::ToolProgress { call, partial });
-            }
-        }
-        let mut seen = Vec::new();
-        while let Some(event) = asleep.try_next() {
-            if let EventKind::ToolProgress { call, partial } = event.kind {
-                let text = crate::message::text_of(&partial.content, "");
-                seen.push((event.seq, call.id.clone(), text));
-            }
-        }
-        let last = "9999".to_owned();
-        assert_eq!(
-            seen,
-            [
-                (19_999, "1".to_owned(), last.clone()),
-                (20_000, "2".to_owned(), last)
-            ]
-        );
-    }
-
-    #[test]
-    fn the_output_of_commands_behind_a_sleeping_reader_is_bounded() {
-        let hub = hub();
-        let mut asleep = hub.subscribe();
-        for round in 0..3_000 {
-            for id in [1, 2] {
-                let delta = Arc::from(format!("{round:0100}\n"));
-                hub.publish(EventKind::BashOutput { id, delta });
-            }
-        }
-        let mut waiting = 0;
-        let mut last = [const { String::new() }; 3];
-        while let Some(event) = asleep.try_next() {
-            if let EventKind::BashOutput { id, delta } = event.kind {
-                waiting += delta.len();
-                last[usize::try_from(id).unwrap()] = delta.to_string();
-            }
-        }
-        assert!(waiting < QUEUE_EVENTS * 101 + 3 * OUTPUT_BYTES, "{waiting}");
-        assert!(last[1].ends_with("2999\n") && last[2].ends_with("2999\n"));
-    }
-
-    #[test]
-    fn a_million_deltas_behind_a_sleeping_reader_are_one_event() {
-        let hub = hub();
-        let writer = Writer::new();
-        let mut asleep = hub.subscribe();
-        for _ in 0..1_000_000 {
-            writer.delta(&hub, "x");
-        }
-        let seen = texts(&mut asleep);
-        assert_eq!(seen.len(), 1);
-        assert_eq!(seen[0].1.len(), 1_000_000);
-        assert!(hub.lock().logged_deltas <= REPLAY_DELTAS);
-    }
-
-    #[tokio::test]
-    async fn the_turn_waits_for_a_full_queue_and_goes_on_when_it_is_read_or_dropped() {
-        let hub = hub();
-        let mut slow = hub.subscribe();
-        for _ in 0..QUEUE_EVENTS {
-            hub.publish(EventKind::TurnStarted);
-        }
-        let mut waits = Box::pin(hub.room());
-        assert!(futures_util::poll!(&mut waits).is_pending());
-        assert!(slow.try_next().is_some());
-        waits.await;
-        hub.publish(EventKind::TurnStarted);
-        let mut waits = Box::pin(hub.room());
-        assert!(futures_util::poll!(&mut waits).is_pending());
-        drop(slow);
-        waits.await;
-    }
-
-    #[tokio::test]
-    async fn after_the_end_the_waiting_events_are_still_read() {
-        let hub = hub();
-        let mut reader = hub.subscribe();
-        hub.publish(EventKind::TurnStarted);
-        hub.close();
-        assert!(reader.next().await.is_some());
-        assert!(reader.next().await.is_none());
-    }
-}
+mod tests;

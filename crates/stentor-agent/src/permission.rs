@@ -38,10 +38,11 @@ pub enum Decision {
 #[serde(rename_all = "snake_case")]
 pub enum PermissionAnswer {
     AllowOnce,
-    /// Allow this and everything like it in the session.
+    /// Allow this and everything like it from now on: in the session, and in later ones of the
+    /// project where answers are kept.
     AllowAlways,
     RejectOnce,
-    /// Reject this and everything like it in the session.
+    /// Reject this and everything like it from now on.
     RejectAlways,
     /// The question went away: the turn was cancelled, or nobody can be asked.
     Cancelled,

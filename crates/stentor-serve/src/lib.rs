@@ -4,8 +4,10 @@
 //! stdin into lines, [`output`] owns stdout, and [`pump`] brings a session's events and the
 //! answers to commands onto the wire in the order in which they must appear.
 
+pub mod acp;
 pub mod input;
 pub mod login;
+pub mod omp;
 pub mod output;
 pub mod psi;
 pub mod pump;

@@ -6,9 +6,12 @@
 //! follow from one number: an answer is written after all events up to the number that was the
 //! newest when the answer was made, and before all later ones.
 
+use std::time::Duration;
+
 use stentor_agent::event::Event;
 use stentor_agent::hub::Subscription;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::output::{Closed, Output};
 
@@ -22,6 +25,12 @@ const BATCH_BYTES: usize = 64 * 1024;
 pub trait EventEncoder: Send {
     /// Appends the frames for `event`, none if the dialect has no word for it.
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>);
+
+    /// For how long deltas may gather after what was just encoded. Answers and everything that is
+    /// no delta end the rest at once.
+    fn rest(&mut self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Where answers go.
@@ -52,6 +61,8 @@ pub struct Pump<E> {
     output: Output,
     encoder: E,
     frames: Vec<u8>,
+    /// Until then deltas gather.
+    rests_until: Option<Instant>,
 }
 
 impl<E: EventEncoder> Pump<E> {
@@ -65,6 +76,7 @@ impl<E: EventEncoder> Pump<E> {
                 output,
                 encoder,
                 frames: Vec::new(),
+                rests_until: None,
             },
             Answers { sender },
         )
@@ -81,7 +93,7 @@ impl<E: EventEncoder> Pump<E> {
                     Some(answer) => self.answer(answer).await?,
                     None => answering = false,
                 },
-                event = self.events.next() => match event {
+                event = next(&mut self.events, self.rests_until) => match event {
                     Some(event) => self.events_from(event).await?,
                     None if answering => {
                         // The session is gone; what was still to be answered is.
@@ -98,25 +110,33 @@ impl<E: EventEncoder> Pump<E> {
 
     /// Writes an event and what is ready behind it, unless an answer waits.
     async fn events_from(&mut self, first: Event) -> Result<(), Closed> {
-        self.encoder.encode(&first, &mut self.frames);
-        while self.frames.len() < BATCH_BYTES && self.answers.is_empty() {
+        self.encode(&first);
+        while self.rests_until.is_none()
+            && self.frames.len() < BATCH_BYTES
+            && self.answers.is_empty()
+        {
             let Some(event) = self.events.try_next() else {
                 break;
             };
-            self.encoder.encode(&event, &mut self.frames);
+            self.encode(&event);
         }
         self.hand_over().await
     }
 
     async fn answer(&mut self, answer: Answer) -> Result<(), Closed> {
         while let Some(event) = self.events.try_next_up_to(answer.after_seq) {
-            self.encoder.encode(&event, &mut self.frames);
+            self.encode(&event);
             if self.frames.len() >= BATCH_BYTES {
                 self.hand_over().await?;
             }
         }
         self.frames.extend_from_slice(&answer.frames);
         self.hand_over().await
+    }
+
+    fn encode(&mut self, event: &Event) {
+        self.encoder.encode(event, &mut self.frames);
+        self.rests_until = self.encoder.rest().map(|rest| Instant::now() + rest);
     }
 
     async fn hand_over(&mut self) -> Result<(), Closed> {
@@ -129,4 +149,15 @@ impl<E: EventEncoder> Pump<E> {
         }
         Ok(())
     }
+}
+
+/// The next event; during a rest only when something other than a delta comes.
+async fn next(events: &mut Subscription, rests_until: Option<Instant>) -> Option<Event> {
+    if let Some(until) = rests_until {
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = events.beyond_a_delta() => {}
+        }
+    }
+    events.next().await
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use stentor_agent::sandbox::SandboxMode;
 use stentor_agent::tool::{
     PlaceCommand, PlaceOutput, Progress, Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput,
     ToolSpec, Touches,
@@ -14,6 +15,7 @@ use stentor_agent::tool::{
 use crate::call;
 use crate::fault::Fault;
 use crate::process::{self, Capture, Ending, Finished, ShellProgram, Watch};
+use crate::sandbox::CommandSandbox;
 use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
 
 /// Runs a shell command.
@@ -31,6 +33,10 @@ struct Arguments {
 /// The longest time limit, in seconds: the longest timer of the clients' own runtimes.
 const MAX_TIMEOUT_SECONDS: f64 = 2_147_483.647;
 
+const DESCRIPTION: &str = "Execute a bash command in the current working directory. Returns \
+    stdout and stderr. Output is truncated to last 2000 lines or 50KB (whichever is hit first). If \
+    truncated, full output is saved to a temp file. Optionally provide a timeout in seconds.";
+
 impl Bash {
     /// Commands are run by `program`.
     pub(crate) fn new(program: ShellProgram) -> Self {
@@ -38,11 +44,7 @@ impl Bash {
             spec: ToolSpec {
                 name: "bash".into(),
                 label: "bash".into(),
-                description: "Execute a bash command in the current working directory. Returns \
-                    stdout and stderr. Output is truncated to last 2000 lines or 50KB (whichever \
-                    is hit first). If truncated, full output is saved to a temp file. Optionally \
-                    provide a timeout in seconds."
-                    .into(),
+                description: format!("{DESCRIPTION}{}", sandbox_note(&program)),
                 parameters: json!({
                     "type": "object",
                     "properties": {
@@ -75,21 +77,10 @@ impl Bash {
             details: None,
             is_error: false,
         });
-        let in_place = PlaceCommand {
-            call_id: context.call_id.clone(),
-            command: command.clone(),
-            cwd: context.cwd.to_path_buf(),
-            timeout_ms: limit
-                .duration
-                .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-            output_limit_bytes: MAX_BYTES,
-        };
-        let ran = context
-            .place
-            .run_command(&in_place, &context.cancel)
-            .await
-            .map_err(Fault::Place)?;
-        if let Some(ran) = ran {
+        // The client's terminal has no sandbox, so with one commands run here.
+        if self.program.sandbox().is_none()
+            && let Some(ran) = run_in_place(&command, &limit, &context).await?
+        {
             return of_place(ran, &limit, &context).await;
         }
         let mut watch = Report(context.progress.clone());
@@ -183,6 +174,25 @@ fn result(finished: &Finished, limit: &TimeLimit) -> ToolOutput {
     with_ending(text, details, finished.ending, limit)
 }
 
+/// Runs the command in the client, if the client runs commands.
+async fn run_in_place(
+    command: &str,
+    limit: &TimeLimit,
+    context: &ToolContext,
+) -> Result<Option<PlaceOutput>, Fault> {
+    let command = PlaceCommand {
+        call_id: context.call_id.clone(),
+        command: command.to_owned(),
+        cwd: context.cwd.to_path_buf(),
+        timeout_ms: limit
+            .duration
+            .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        output_limit_bytes: MAX_BYTES,
+    };
+    let ran = context.place.run_command(&command, &context.cancel).await;
+    ran.map_err(Fault::Place)
+}
+
 /// The result of a command that ran in the client.
 async fn of_place(
     ran: PlaceOutput,
@@ -247,6 +257,31 @@ fn or_no_output(text: String) -> String {
         true => "(no output)".to_owned(),
         false => text,
     }
+}
+
+/// Tells the model what its commands are held back from, so that it does not take a refusal for a
+/// mistake of its own.
+fn sandbox_note(program: &ShellProgram) -> String {
+    let Some(restrictions) = program.sandbox().map(CommandSandbox::restrictions) else {
+        return String::new();
+    };
+    let files = match restrictions.mode {
+        SandboxMode::ReadOnly => " can change no files",
+        SandboxMode::WorkspaceWrite => {
+            " can change files only in the current working directory and the directory for \
+             temporary files"
+        }
+        SandboxMode::Off => "",
+    };
+    let network = match restrictions.network {
+        true => "",
+        false => " have no network and no sockets",
+    };
+    let and = match files.is_empty() || network.is_empty() {
+        true => "",
+        false => " and",
+    };
+    format!(" Commands run in a sandbox: they{files}{and}{network}.")
 }
 
 /// Says which part is shown and where the rest is.

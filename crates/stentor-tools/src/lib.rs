@@ -8,16 +8,21 @@ use std::sync::Arc;
 
 use stentor_agent::tool::{Shell, Tool};
 
+use sandbox::CommandSandbox;
+
 mod bash;
 mod call;
 mod edit;
+pub mod extension;
 mod fault;
 mod file;
 mod ls;
+pub mod mcp;
 pub mod memory;
 mod paths;
 mod process;
 mod read;
+pub mod sandbox;
 mod search;
 mod shell;
 mod subagent;
@@ -39,7 +44,12 @@ pub const ALL_TOOLS: [&str; 8] = [
 
 /// One of each built-in tool.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    let program = process::ShellProgram::of_this_machine();
+    tools_in_sandbox(None)
+}
+
+/// One of each built-in tool; those that run commands run them in the sandbox, if there is one.
+pub fn tools_in_sandbox(sandbox: Option<CommandSandbox>) -> Vec<Arc<dyn Tool>> {
+    let program = process::ShellProgram::of_this_machine().in_sandbox(sandbox);
     vec![
         Arc::new(read::Read::default()),
         Arc::new(bash::Bash::new(program)),

@@ -10,9 +10,12 @@
 //! writes and who adds the newline is decided elsewhere. Nothing in this crate panics on input,
 //! whatever the input is.
 
+pub mod acp;
 pub mod edn;
 pub mod eql;
+pub mod extension;
 pub mod framing;
 pub mod jsonrpc;
+pub mod omp;
 pub mod psi;
 pub mod synaps;

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
+use stentor_agent::sandbox::SandboxMode;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
@@ -40,6 +41,12 @@ pub struct Args {
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve a client that speaks the Agent Client Protocol
+    Acp {
+        /// Log in at a provider instead, as clients have it done in a terminal
+        #[arg(long, value_name = "PROVIDER")]
+        login: Option<String>,
+    },
     /// List the stored sessions of this folder
     Sessions {
         /// Of all folders
@@ -57,6 +64,14 @@ pub enum Command {
     },
     /// Show the configuration and where each value came from
     Config,
+    /// Show what may run: mode, rules, remembered answers, sandbox
+    Permissions {
+        #[command(subcommand)]
+        action: Option<PermissionsAction>,
+        /// The remembered answers of all projects
+        #[arg(long)]
+        all: bool,
+    },
     /// List the models and say which one would be used
     Models {
         /// Only those whose name contains this
@@ -79,6 +94,20 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// What to do with the remembered answers.
+#[derive(Debug, Subcommand)]
+pub enum PermissionsAction {
+    /// Forget remembered answers, so that they are asked again
+    Forget {
+        /// Their numbers, as `stentor permissions` shows them
+        #[arg(value_name = "NUMBER", required_unless_present = "project")]
+        numbers: Vec<u64>,
+        /// All answers of this folder's project
+        #[arg(long, conflicts_with = "numbers")]
+        project: bool,
+    },
 }
 
 /// One prompt, one answer.
@@ -157,6 +186,10 @@ pub struct LimitArgs {
     /// What may run without being asked
     #[arg(long, value_name = "MODE", global = true, value_parser = PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str)))]
     pub permission_mode: Option<String>,
+    /// What commands may change, held by the kernel (Linux); without network unless
+    /// `sandbox.network` is set
+    #[arg(long, value_name = "MODE", global = true, value_parser = PossibleValuesParser::new(SandboxMode::ALL.map(SandboxMode::as_str)))]
+    pub sandbox: Option<String>,
     /// Stop after this many turns
     #[arg(long, value_name = "N", global = true)]
     pub max_turns: Option<u64>,
@@ -223,6 +256,7 @@ impl Args {
             "--permission-mode",
             self.limits.permission_mode.as_deref(),
         );
+        flags.set("sandbox.mode", "--sandbox", self.limits.sandbox.as_deref());
         let turns = self.limits.max_turns.map(|turns| turns.to_string());
         flags.set("budget.turns", "--max-turns", turns.as_deref());
         for budget in &self.limits.budget {

@@ -11,16 +11,19 @@ use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::log;
 use crate::models::Models;
+use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::rpc;
+use crate::sandbox::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -28,10 +31,16 @@ const USAGE: u8 = 2;
 /// Exit status for everything else that went wrong.
 const FAILED: u8 = 1;
 
+/// The stance where nobody is there to be asked.
+const UNASKED: PermissionMode = PermissionMode::All;
+
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    if let Some(status) = rpc::run_if_meant(&words) {
+    if words.get(1).is_some_and(|word| word == HELPER_WORD) {
+        return run_helper(words.into_iter().skip(2));
+    }
+    if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }
     let args = match Args::try_parse_from(words) {
@@ -105,9 +114,11 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
         Some(
-            Command::Sessions { .. }
+            Command::Acp { .. }
+            | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
+            | Command::Permissions { .. }
             | Command::Models { .. }
             | Command::Login { .. }
             | Command::Logout { .. },
@@ -127,11 +138,28 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
-        (Some(Command::Config), _) => {
-            Failure::printing(commands::config::run(&job.config, args.ask.json, &mut out))
+        (Some(Command::Acp { login: None }), _) => {
+            let pipes = Pipes {
+                stdin: stdin.into(),
+                stdout: out.into(),
+            };
+            let agent = job.agent(PermissionMode::Ask);
+            let logins = job.models.registry().logins();
+            commands::acp::run(agent, logins, pipes).map_err(Failure::other)
         }
+        (Some(Command::Config), _) => {
+            let sandbox = setup::sandbox_state(&job.config, &job.cwd);
+            let json = args.ask.json;
+            Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
+        }
+        (Some(Command::Permissions { action, all }), _) => match action {
+            None => job.permissions(*all, &mut out),
+            Some(PermissionsAction::Forget { numbers, project }) => {
+                job.forget(numbers, *project, &mut out)
+            }
+        },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
-        (Some(Command::Login { provider }), _) => {
+        (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
             let logins = job.models.registry().logins();
             let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
@@ -145,7 +173,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
         (Some(Command::Export { session, output }), _) => {
-            let file = job.agent().find(session);
+            let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
             commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
                 .map_err(Failure::other)?;
@@ -170,12 +198,12 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn agent(&self) -> stentor_agent::agent::Agent {
+    /// An agent whose sessions take this stance where nobody chose one.
+    fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
             models: Arc::clone(&self.models),
-            // Nobody is there to be asked.
-            permission_mode: PermissionMode::All,
+            permission_mode,
             subagents: false,
             clock: setup::system_clock(),
         };
@@ -193,9 +221,44 @@ impl Job<'_> {
         Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 
+    fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+        let project = locate::project_root(&self.cwd);
+        let answers = match (setup::kept_answers(&self.config), all) {
+            (None, _) => Ok(Vec::new()),
+            (Some(answers), true) => answers.all(),
+            (Some(answers), false) => answers.of_project(project),
+        };
+        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let permissions = Permissions {
+            config: &self.config,
+            project,
+            answers: &answers,
+            all_projects: all,
+            sandbox: &setup::sandbox_state(&self.config, &self.cwd),
+        };
+        Failure::printing(match self.args.ask.json {
+            true => permissions.print_json(out),
+            false => permissions.print(out),
+        })
+    }
+
+    fn forget(&self, numbers: &[u64], project: bool, out: &mut File) -> Result<u8, Failure> {
+        let Some(answers) = setup::kept_answers(&self.config) else {
+            return Err(Failure::other(
+                "there is no folder with remembered answers, since HOME is not set",
+            ));
+        };
+        let forgotten = match project {
+            true => answers.forget_project(locate::project_root(&self.cwd)),
+            false => answers.forget(numbers),
+        };
+        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
+    }
+
     fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed = self.agent().list(folder);
+        let listed = self.agent(UNASKED).list(folder);
         let json = self.args.ask.json;
         Failure::printing(commands::sessions::run(&listed, all, json, out))
     }
@@ -212,7 +275,7 @@ impl Job<'_> {
                 "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
             );
         }
-        let agent = self.agent();
+        let agent = self.agent(UNASKED);
         let no_color = setup::variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),

@@ -32,7 +32,9 @@ const USAGE: u8 = 2;
 #[command(
     name = "stentor rpc",
     about = "Serve a frontend over stdin and stdout, one JSON object a line.",
-    max_term_width = 100
+    max_term_width = 100,
+    // A parent adds its own words to those somebody configured: the last counts.
+    args_override_self = true
 )]
 struct RpcArgs {
     /// The protocol

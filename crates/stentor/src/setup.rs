@@ -11,21 +11,27 @@ use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
+use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
-use stentor_tools::{SUBAGENT, SubagentSetup};
-
 use stentor_model::registry::{Registry, RegistrySources};
+use stentor_model::secret::Secret;
+use stentor_tools::sandbox::CommandSandbox;
+use stentor_tools::{SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::error::ConfigError;
+use crate::config::locate;
 use crate::config::suggest::nearest;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
 };
+use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::models::{Guide, Models};
+use crate::sandbox::sandbox;
 
 /// The environment the program was started in.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -59,7 +65,12 @@ impl SessionDefaults for Defaults {
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
-        self.options(&config, cwd)
+        let options = self.options(&config, cwd)?;
+        // The session tells its clients, too, but one that answers a prompt has none yet.
+        for gap in &options.sandbox.gaps {
+            tracing::warn!("sandbox: {gap}");
+        }
+        Ok(options)
     }
 }
 
@@ -67,13 +78,16 @@ impl Defaults {
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
-        let (tools, subagents) = chosen_tools(settings, self.subagents)?;
+        let sandbox = sandbox(config, cwd, &spill_dir(config))?;
+        let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode);
+        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.sandbox = Arc::new(sandbox.state);
+        self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
         options.follow_up_mode = settings.follow_up_mode.value;
         options.interrupt_mode = settings.interrupt_mode.value;
@@ -93,6 +107,7 @@ impl Defaults {
             cost: settings.budget_cost.as_ref().map(|set| set.value),
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
+        options.rules = Arc::new(rules(config, cwd));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
@@ -112,6 +127,27 @@ impl Defaults {
             clock: Arc::clone(&self.clock),
             spill_dir: spill_dir(config).into(),
         }
+    }
+
+    /// What was answered with "always" in this project before, and where new answers go.
+    fn remember_answers(&self, options: &mut SessionOptions, config: &Config, cwd: &Path) {
+        let Some(answers) = kept_answers(config) else {
+            return;
+        };
+        let project = locate::project_root(cwd);
+        match answers.of_project(project) {
+            Ok(kept) => {
+                let remembered = kept.into_iter().map(|kept| kept.answer).collect();
+                let policy = std::mem::take(&mut options.policy);
+                options.policy = policy.with_remembered(remembered);
+            }
+            Err(error) => tracing::warn!("no remembered answers: {error}"),
+        }
+        options.answer_keeper = Some(Arc::new(ProjectAnswers {
+            answers,
+            project: project.to_owned(),
+            clock: Arc::clone(&self.clock),
+        }));
     }
 
     fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
@@ -177,6 +213,15 @@ pub fn system_clock() -> SharedClock {
 
 /// The models of this configuration.
 pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    models_with_key(config, cwd, None)
+}
+
+/// The models of this configuration, with a key for one provider that counts before all others.
+pub fn models_with_key(
+    config: &Config,
+    cwd: &Path,
+    key: Option<(&str, &str)>,
+) -> Result<Arc<Models>, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
@@ -188,6 +233,10 @@ pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> 
     );
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
+    if let Some((key, provider)) = key {
+        let configured = sources.providers.entry(provider.to_owned()).or_default();
+        configured.api_key = Some(Secret::new(key));
+    }
     sources.plugged = vec![Arc::new(Guide::default())];
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
@@ -238,12 +287,55 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
+/// The rules that watch what a model writes: ours and those of omp, the nearest first.
+fn rules(config: &Config, cwd: &Path) -> RuleBook {
+    let mut folders = vec![cwd.join(".stentor/rules"), cwd.join(".omp/rules")];
+    folders.extend(
+        config
+            .places
+            .config_dir
+            .as_ref()
+            .map(|dir| dir.join("rules")),
+    );
+    folders.extend(
+        config
+            .places
+            .home
+            .as_ref()
+            .map(|home| home.join(".omp/agent/rules")),
+    );
+    let mut rules = Vec::new();
+    for file in read_rules(&folders) {
+        match file {
+            RuleFile::Rule(rule) => rules.push(rule),
+            RuleFile::Problem(why) => tracing::warn!("a rule is left out: {why}"),
+        }
+    }
+    let (book, bad) = RuleBook::new(rules);
+    for problem in bad {
+        tracing::warn!("a rule is left out: {problem}");
+    }
+    book
+}
+
+/// The sandbox that sessions in `cwd` have, or why they would not start.
+pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String> {
+    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.state)
+}
+
+/// The file with remembered answers. Without a folder for data there is none.
+pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
+    let data_dir = config.settings.data_dir.as_ref()?;
+    Some(KeptAnswers::in_folder(&data_dir.value))
+}
+
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(
     settings: &Settings,
+    sandbox: Option<CommandSandbox>,
     subagents: bool,
 ) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
-    let all = stentor_tools::builtin_tools();
+    let all = stentor_tools::tools_in_sandbox(sandbox);
     let Some(wanted) = &settings.tools else {
         return Ok((all, subagents));
     };

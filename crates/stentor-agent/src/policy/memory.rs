@@ -1,15 +1,25 @@
 //! What a person answered with "always", and what it is about.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use super::command::{self, Part, Parts};
 use super::location::resolve;
 use super::rule::{RuleDecision, Subject};
 use crate::permission::PermissionRequest;
 
-/// An answer that holds for the rest of the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Remembered {
+/// Keeps "always" answers beyond the session they were given in.
+pub trait AnswerKeeper: Send + Sync {
+    /// Keeps an answer for the sessions to come. The error is text for a person.
+    fn keep(&self, answer: &Remembered) -> Result<(), String>;
+}
+
+/// An answer that holds from when it was given, and what it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "AnswerText", into = "AnswerText")]
+pub struct Remembered {
     tool: String,
     about: About,
     decision: RuleDecision,
@@ -27,6 +37,112 @@ enum About {
     Path(PathBuf),
 }
 
+/// An answer as it is written down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerText {
+    tool: String,
+    /// This command and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// Commands that start with these words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    words: Option<String>,
+    /// Everything in the folder and below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    decision: RuleDecision,
+}
+
+/// An answer that nobody can have given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAnswer {
+    #[error("an answer about `{0}` names more than one of command, words, folder and path")]
+    Ambiguous(String),
+    #[error("an answer about `{0}` allows or denies, it does not ask")]
+    Asks(String),
+    #[error("an answer about `{tool}` has the relative path {path}", path = path.display())]
+    Relative { tool: String, path: PathBuf },
+}
+
+impl TryFrom<AnswerText> for Remembered {
+    type Error = InvalidAnswer;
+
+    fn try_from(text: AnswerText) -> Result<Self, InvalidAnswer> {
+        let AnswerText {
+            tool,
+            command,
+            words,
+            folder,
+            path,
+            decision,
+        } = text;
+        if decision == RuleDecision::Ask {
+            return Err(InvalidAnswer::Asks(tool));
+        }
+        if let Some(path) = folder.iter().chain(&path).find(|path| !path.is_absolute()) {
+            let path = path.clone();
+            return Err(InvalidAnswer::Relative { tool, path });
+        }
+        let named = [
+            command.map(About::Command),
+            words.map(About::Words),
+            folder.map(About::Folder),
+            path.map(About::Path),
+        ];
+        let mut named = named.into_iter().flatten();
+        let about = named.next().unwrap_or(About::EveryCall);
+        match named.next() {
+            Some(_) => Err(InvalidAnswer::Ambiguous(tool)),
+            None => Ok(Self {
+                tool,
+                about,
+                decision,
+            }),
+        }
+    }
+}
+
+impl From<Remembered> for AnswerText {
+    fn from(answer: Remembered) -> Self {
+        let mut text = Self {
+            tool: answer.tool,
+            command: None,
+            words: None,
+            folder: None,
+            path: None,
+            decision: answer.decision,
+        };
+        match answer.about {
+            About::EveryCall => {}
+            About::Command(command) => text.command = Some(command),
+            About::Words(words) => text.words = Some(words),
+            About::Folder(folder) => text.folder = Some(folder),
+            About::Path(path) => text.path = Some(path),
+        }
+        text
+    }
+}
+
+impl fmt::Display for Remembered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decision = match self.decision {
+            RuleDecision::Allow | RuleDecision::Ask => "allow",
+            RuleDecision::Deny => "deny",
+        };
+        write!(f, "{decision} {}", self.tool)?;
+        match &self.about {
+            About::EveryCall => Ok(()),
+            About::Command(command) => write!(f, " exactly `{command}`"),
+            About::Words(words) => write!(f, " commands that start with `{words}`"),
+            About::Folder(folder) => write!(f, " in {} and below", folder.display()),
+            About::Path(path) => write!(f, " on {}", path.display()),
+        }
+    }
+}
+
 /// Programs that run whatever they are given, so that their first words say nothing.
 const RUN_OTHERS: [&str; 26] = [
     "bash", "sh", "zsh", "dash", "fish", "ksh", "sudo", "su", "doas", "env", "exec", "eval",
@@ -35,6 +151,11 @@ const RUN_OTHERS: [&str; 26] = [
 ];
 
 impl Remembered {
+    /// True when both are about the same calls, whatever they say about them.
+    pub fn is_about_the_same_as(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.about == other.about
+    }
+
     pub(super) fn new(request: &PermissionRequest, decision: RuleDecision, cwd: &Path) -> Self {
         let about = match (&request.command, request.paths.first()) {
             (Some(command), _) => about_command(command),

@@ -7,12 +7,13 @@
 //!    specific ones deny comes before ask, ask before allow. A rule is more specific when it has a
 //!    pattern for the path or command, the more so the more letters the pattern has; then when it
 //!    names the tool; then when it names the effect.
-//! 3. A denial stands. Otherwise what a person answered with "always" in this session decides, if
-//!    it was about a call like this one ([`Policy::remember`]).
+//! 3. A denial stands. Otherwise what a person answered with "always" decides, in this session or
+//!    in one before, if it was about a call like this one ([`Policy::remember`]).
 //! 4. Without any of these the [`PermissionMode`] decides.
 //!
 //! [`PermissionMode::ReadOnly`] is a promise: no rule and no answer lifts it, and what would be
-//! asked is denied. It allows reading inside the folder only.
+//! asked is denied. It allows reading inside the folder only. So is a [`Wall`]: what the commands
+//! of a session are held back from by a sandbox, its other tools are held back from here.
 //!
 //! A shell command is taken apart and every part must be allowed: see `command`. A path counts
 //! as inside the folder only if it is there after every link and `..`: see `location`. A rule for
@@ -29,13 +30,15 @@ mod location;
 mod memory;
 mod pattern;
 mod rule;
+mod wall;
 mod words;
 
 pub use location::resolve;
+pub use memory::{AnswerKeeper, InvalidAnswer, Remembered};
 pub use rule::{InvalidRule, Rule, RuleDecision};
+pub use wall::{Wall, WriteLimit};
 
 use location::Location;
-use memory::Remembered;
 use rule::Subject;
 
 /// Decides about tool calls.
@@ -48,6 +51,7 @@ pub struct Policy {
     /// Folders in which reading is as free as in the working folder.
     readable: Vec<PathBuf>,
     remembered: Vec<Remembered>,
+    wall: Wall,
 }
 
 impl Policy {
@@ -72,6 +76,20 @@ impl Policy {
     #[must_use]
     pub fn with_readable(mut self, readable: Vec<PathBuf>) -> Self {
         self.readable = readable;
+        self
+    }
+
+    /// The same with answers that were kept from sessions before.
+    #[must_use]
+    pub fn with_remembered(mut self, remembered: Vec<Remembered>) -> Self {
+        self.remembered = remembered;
+        self
+    }
+
+    /// The same behind a wall that no rule, answer or mode opens.
+    #[must_use]
+    pub fn with_wall(mut self, wall: Wall) -> Self {
+        self.wall = wall;
         self
     }
 
@@ -101,6 +119,9 @@ impl Policy {
         {
             return Decision::Deny(words::denied_by_rule(&subject, rule));
         }
+        if let Some(why) = self.wall.stops(&subject, &self.roots) {
+            return Decision::Deny(words::denied_by_wall(&subject, &why));
+        }
         let location = Location::of(&subject, &self.roots, &self.readable);
         if self.mode == PermissionMode::ReadOnly {
             return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
@@ -118,7 +139,8 @@ impl Policy {
         }
     }
 
-    /// Keeps an "always" for the rest of the session. Other answers leave nothing behind.
+    /// Keeps an "always" for the rest of the session, and gives it back to be kept longer if it is
+    /// new. Other answers leave nothing behind.
     ///
     /// A call is like the one asked about if it is of the same tool and
     /// - for a command: starts with the same two words. A command of several parts, or one that
@@ -127,18 +149,25 @@ impl Policy {
     ///   folder contains the working folder, or is the root or the home folder, only the same
     ///   path is like it;
     /// - otherwise: always.
-    pub fn remember(&mut self, request: &PermissionRequest, answer: PermissionAnswer, cwd: &Path) {
+    pub fn remember(
+        &mut self,
+        request: &PermissionRequest,
+        answer: PermissionAnswer,
+        cwd: &Path,
+    ) -> Option<Remembered> {
         let decision = match answer {
             PermissionAnswer::AllowAlways => RuleDecision::Allow,
             PermissionAnswer::RejectAlways => RuleDecision::Deny,
             PermissionAnswer::AllowOnce
             | PermissionAnswer::RejectOnce
-            | PermissionAnswer::Cancelled => return,
+            | PermissionAnswer::Cancelled => return None,
         };
         let remembered = Remembered::new(request, decision, cwd);
-        if !self.remembered.contains(&remembered) {
-            self.remembered.push(remembered);
+        if self.remembered.contains(&remembered) {
+            return None;
         }
+        self.remembered.push(remembered.clone());
+        Some(remembered)
     }
 
     fn decide_by_mode(&self, subject: &Subject<'_>, location: &Location) -> Decision {

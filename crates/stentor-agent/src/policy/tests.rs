@@ -421,3 +421,128 @@ fn a_denial_says_what_by_what_and_what_instead() {
         ))
     );
 }
+
+#[test]
+fn a_kept_answer_decides_in_a_later_session_as_it_did_in_the_first() {
+    let ground = ground();
+    let executes = ToolEffect::Executes;
+    let (writes, reads) = (ToolEffect::Writes, ToolEffect::Reads);
+    for (tool, effect, asked, shown) in [
+        (
+            "bash",
+            executes,
+            command("git status -s"),
+            "bash commands that start with `git status`".to_owned(),
+        ),
+        (
+            "bash",
+            executes,
+            command("sudo ls"),
+            "bash exactly `sudo ls`".to_owned(),
+        ),
+        (
+            "write",
+            writes,
+            ground.on("src/a"),
+            format!("write in {}/src and below", ground.work.display()),
+        ),
+        (
+            "read",
+            reads,
+            ground.on("../beside"),
+            format!(
+                "read on {}",
+                ground.work.parent().unwrap().join("beside").display()
+            ),
+        ),
+        ("mcp", executes, Touches::default(), "mcp".to_owned()),
+    ] {
+        for (answer, word, letter_then) in [
+            (PermissionAnswer::AllowAlways, "allow", 'r'),
+            (PermissionAnswer::RejectAlways, "deny", 'd'),
+        ] {
+            let mut first = Policy::new(PermissionMode::Ask, Vec::new());
+            let asked_for = request(tool, effect, &asked);
+            let kept = first.remember(&asked_for, answer, &ground.work).unwrap();
+            assert_eq!(kept.to_string(), format!("{word} {shown}"));
+            let again = first.remember(&asked_for, answer, &ground.work);
+            assert_eq!(again, None, "it is kept once");
+            let text = serde_json::to_string(&kept).unwrap();
+            let read: Remembered = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, kept, "{text}");
+            let later = Policy::new(PermissionMode::Ask, Vec::new()).with_remembered(vec![read]);
+            let decision = later.decide(tool, effect, &asked, &ground.work);
+            assert_eq!(letter(&decision), letter_then, "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_can_have_given_is_refused() {
+    for text in [
+        r#"{"tool":"bash","decision":"ask"}"#,
+        r#"{"tool":"bash","command":"a","words":"b","decision":"allow"}"#,
+        r#"{"tool":"read","folder":"a","decision":"allow"}"#,
+        r#"{"tool":"read","path":"../a","decision":"allow"}"#,
+        r#"{"tool":"read","paths":["/a"],"decision":"allow"}"#,
+        r#"{"decision":"allow"}"#,
+    ] {
+        assert!(serde_json::from_str::<Remembered>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn nothing_opens_the_wall() {
+    let ground = ground();
+    let hidden = ground.other.join("secret");
+    let within = |extra: Vec<PathBuf>| WriteLimit::Within(extra);
+    let (reads, writes, executes) = (ToolEffect::Reads, ToolEffect::Writes, ToolEffect::Executes);
+    let (open, closed) = ('r', 'd');
+    for (limit, effect, touches, expected) in [
+        (WriteLimit::Nowhere, writes, ground.on("a"), closed),
+        (WriteLimit::Nowhere, reads, ground.on("a"), open),
+        (WriteLimit::Nowhere, executes, command("rm x"), open),
+        (within(vec![]), writes, ground.on("a"), open),
+        (within(vec![]), writes, ground.on("../x"), closed),
+        // A link in the folder that leads out of it.
+        (within(vec![]), writes, ground.on("out/x"), closed),
+        (within(vec![]), writes, Touches::default(), closed),
+        (
+            within(vec![ground.other.clone()]),
+            writes,
+            ground.on("out/x"),
+            open,
+        ),
+        (WriteLimit::Anywhere, writes, ground.on("out/x"), open),
+        (WriteLimit::Anywhere, reads, ground.on("out/secret"), closed),
+        (
+            WriteLimit::Anywhere,
+            reads,
+            ground.on("out/secret/k"),
+            closed,
+        ),
+        // Searching there would find it.
+        (WriteLimit::Anywhere, reads, ground.on("out"), closed),
+        (
+            WriteLimit::Anywhere,
+            writes,
+            ground.on("out/secret"),
+            closed,
+        ),
+    ] {
+        let wall = Wall {
+            writes: limit.clone(),
+            unreadable: vec![hidden.clone()],
+        };
+        let rules = rules(r#"{decision = "allow"}"#);
+        let mut policy = Policy::new(PermissionMode::All, rules).with_wall(wall);
+        let asked = request("tool", effect, &touches);
+        policy.remember(&asked, PermissionAnswer::AllowAlways, &ground.work);
+        let decision = policy.decide("tool", effect, &touches, &ground.work);
+        assert_eq!(
+            letter(&decision),
+            expected,
+            "{limit:?} {effect:?} {touches:?}"
+        );
+    }
+}

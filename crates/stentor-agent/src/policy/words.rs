@@ -16,8 +16,17 @@ pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
 /// A person said never.
 pub(super) fn denied_before(subject: &Subject<'_>) -> String {
     format!(
-        "Permission denied: the user rejected calls like {} for the rest of this session. Go on \
-         without it, or ask the user what to do instead.",
+        "Permission denied: the user rejected calls like {} for good. Go on without it, or ask the \
+         user what to do instead.",
+        call(subject)
+    )
+}
+
+/// It lies behind the wall.
+pub(super) fn denied_by_wall(subject: &Subject<'_>, why: &str) -> String {
+    format!(
+        "Permission denied: {}: {why}. No answer of the user changes that in this session; \
+         tell the user what you would need and why.",
         call(subject)
     )
 }

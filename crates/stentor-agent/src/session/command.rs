@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
-use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::event::{CommandInfo, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -49,6 +50,11 @@ pub(super) enum Command {
     },
     Interrupt {
         reply: Reply<Interrupted>,
+    },
+    /// Both in one, so that nobody else's prompt can come in between.
+    AbortAndPrompt {
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<Started, SessionError>>,
     },
     AbortRetry,
     Bash {
@@ -101,6 +107,14 @@ pub(super) enum Command {
     },
     SetPlan(Plan),
     SetTools(Vec<Arc<dyn Tool>>),
+    ExtensionCommands {
+        reply: Reply<Vec<CommandInfo>>,
+    },
+    AppendCustom {
+        custom_type: String,
+        data: Option<Value>,
+        reply: Reply<Result<String, SessionError>>,
+    },
     State {
         reply: Reply<Box<SessionState>>,
     },

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
@@ -12,7 +13,8 @@ use super::options::{Environment, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::{Dialog, DialogAnswer};
-use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::event::{CommandInfo, CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::hooks::HookedSession;
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, Message};
@@ -24,11 +26,11 @@ use crate::tool::{Plan, Tool, ToolSpec};
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
 pub struct Session {
-    id: Arc<str>,
-    commands: mpsc::Sender<Command>,
-    hub: Hub,
-    dialogs: Arc<Dialogs>,
-    jobs: Arc<Jobs>,
+    pub(super) id: Arc<str>,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) hub: Hub,
+    pub(super) dialogs: Arc<Dialogs>,
+    pub(super) jobs: Arc<Jobs>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -60,17 +62,26 @@ impl Session {
         beginning: Beginning,
     ) -> Result<Self, SessionError> {
         let (commands, receiver) = mpsc::channel(COMMANDS);
-        let actor = Actor::new(environment, options, beginning, receiver)?;
-        let (id, hub, dialogs) = (actor.id(), actor.hub(), actor.dialogs());
-        let jobs = actor.jobs();
-        tokio::spawn(actor.live());
-        Ok(Self {
-            id,
+        let hooks = options.hooks.clone();
+        let cwd = Arc::from(options.cwd.as_path());
+        let resumed = matches!(beginning, Beginning::Resumed(_));
+        let mut actor = Actor::new(environment, options, beginning, receiver)?;
+        let session = Self {
+            id: actor.id(),
             commands,
-            hub,
-            dialogs,
-            jobs,
-        })
+            hub: actor.hub(),
+            dialogs: actor.dialogs(),
+            jobs: actor.jobs(),
+        };
+        if let Some(source) = hooks {
+            actor.set_hooks(source.attach(HookedSession {
+                session: session.downgrade(),
+                cwd,
+                resumed,
+            }));
+        }
+        tokio::spawn(actor.live());
+        Ok(session)
     }
 
     /// Its id.
@@ -157,8 +168,10 @@ impl Session {
         &self,
         content: Vec<ContentBlock>,
     ) -> Result<Accepted, SessionError> {
-        self.abort().await?;
-        self.prompt(content).await
+        let started = self
+            .ask(|reply| Command::AbortAndPrompt { content, reply })
+            .await??;
+        Ok(Accepted { _go: started.go })
     }
 
     /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay
@@ -309,6 +322,25 @@ impl Session {
     /// Replaces the tools, from the next model call on.
     pub async fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
         self.tell(Command::SetTools(tools)).await
+    }
+
+    /// The slash commands that extensions bring, as they are now.
+    pub async fn extension_commands(&self) -> Result<Vec<CommandInfo>, SessionError> {
+        self.ask(|reply| Command::ExtensionCommands { reply }).await
+    }
+
+    /// Keeps something in the session that is never in context. Returns the id of its entry.
+    pub async fn append_custom(
+        &self,
+        custom_type: String,
+        data: Option<Value>,
+    ) -> Result<String, SessionError> {
+        self.ask(|reply| Command::AppendCustom {
+            custom_type,
+            data,
+            reply,
+        })
+        .await?
     }
 
     /// The session as it is.

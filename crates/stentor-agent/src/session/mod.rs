@@ -14,6 +14,7 @@ mod record;
 mod settings;
 mod state;
 mod tool_host;
+mod weak;
 
 pub use error::SessionError;
 pub use handle::{Accepted, Session};
@@ -22,3 +23,4 @@ pub use queues::QueueKind;
 pub use state::{
     BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats,
 };
+pub use weak::WeakSession;

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use crate::clock::SharedClock;
 use crate::event::{InterruptMode, QueueMode};
+use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use crate::policy::Policy;
+use crate::policy::{AnswerKeeper, Policy};
+use crate::rules::RuleBook;
+use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
 use crate::turn::RetryPolicy;
 
@@ -37,6 +40,10 @@ pub struct SessionOptions {
     pub parent_session: Option<String>,
     pub name: Option<String>,
     pub policy: Policy,
+    /// Keeps "always" answers for later sessions; without it they are gone with the session.
+    pub answer_keeper: Option<Arc<dyn AnswerKeeper>>,
+    /// What the tools that run commands are held back from. It is told, not enforced here.
+    pub sandbox: Arc<SandboxState>,
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,
     pub interrupt_mode: InterruptMode,
@@ -47,6 +54,12 @@ pub struct SessionOptions {
     pub budget: Budget,
     /// The models that cycling goes through; all available ones when empty.
     pub scoped_models: Vec<ScopedModel>,
+    /// Rules that watch what the model writes.
+    pub rules: Arc<RuleBook>,
+    /// How often a run that stops with things to do is reminded of them.
+    pub plan_reminders: u32,
+    /// What looks on and steps in, such as extensions.
+    pub hooks: Option<Arc<dyn HookSource>>,
 }
 
 /// Where a session is kept.
@@ -58,6 +71,8 @@ pub enum Storage {
     Folder(PathBuf),
     /// In a file in this folder, at once.
     FolderAtOnce(PathBuf),
+    /// In this file, which is not there yet, from the first accepted prompt on.
+    File(PathBuf),
 }
 
 /// When and how much is compacted.
@@ -110,6 +125,8 @@ impl SessionOptions {
             parent_session: None,
             name: None,
             policy: Policy::default(),
+            answer_keeper: None,
+            sandbox: Arc::default(),
             steering_mode: QueueMode::default(),
             follow_up_mode: QueueMode::default(),
             interrupt_mode: InterruptMode::default(),
@@ -119,6 +136,9 @@ impl SessionOptions {
             retry: RetryPolicy::default(),
             budget: Budget::default(),
             scoped_models: Vec::new(),
+            rules: Arc::default(),
+            plan_reminders: 0,
+            hooks: None,
             cwd,
         }
     }

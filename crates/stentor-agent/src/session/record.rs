@@ -13,7 +13,8 @@ use crate::store::{self, Entry, Header, Journal, StoreError, Totals};
 /// must be on disk. So the file is made by the first [`Record::append`] with `must_last`.
 pub(super) enum Record {
     Planned {
-        folder: PathBuf,
+        /// The folder it will be in; `None` when it has a path of its own.
+        folder: Option<PathBuf>,
         path: PathBuf,
         header: Header,
         entries: Vec<Entry>,
@@ -26,11 +27,21 @@ impl Record {
     pub fn planned(folder: PathBuf, header: Header) -> Result<Self, StoreError> {
         let path = store::file_path(&folder, &header)?;
         Ok(Self::Planned {
-            folder,
+            folder: Some(folder),
             path,
             header,
             entries: Vec::new(),
         })
+    }
+
+    /// A record that becomes the file `path` when it must.
+    pub fn planned_at(path: PathBuf, header: Header) -> Self {
+        Self::Planned {
+            folder: None,
+            path,
+            header,
+            entries: Vec::new(),
+        }
     }
 
     pub fn header(&self) -> &Header {
@@ -71,12 +82,15 @@ impl Record {
     pub fn keep(&mut self, clock: &dyn Clock) -> Result<(), StoreError> {
         if let Self::Planned {
             folder,
+            path,
             header,
             entries,
-            ..
         } = self
         {
-            let mut journal = store::create(folder, header.clone(), clock)?;
+            let mut journal = match folder {
+                Some(folder) => store::create(folder, header.clone(), clock)?,
+                None => store::create_at(path, header.clone(), clock)?,
+            };
             for entry in entries.iter() {
                 journal.append(entry)?;
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::event::{InterruptMode, QueueMode, Queues};
 use crate::model::{ModelInfo, ThinkingLevel};
 use crate::permission::PermissionMode;
+use crate::sandbox::SandboxState;
 use crate::tool::{Plan, ShellResult};
 use crate::usage::Usage;
 
@@ -32,6 +33,8 @@ pub struct SessionState {
     pub auto_compaction: bool,
     pub auto_retry: bool,
     pub permission_mode: PermissionMode,
+    /// What really holds for commands.
+    pub sandbox: Arc<SandboxState>,
     /// Messages in context; the one that is still streaming is not among them.
     pub message_count: usize,
     pub queues: Arc<Queues>,

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::dialogs::Dialogs;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
+use crate::hooks::{CallVerdict, Hooks};
 use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::message::ToolCall;
@@ -32,6 +33,7 @@ struct State {
     plan: Plan,
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
+    hooks: Option<Arc<dyn Hooks>>,
 }
 
 impl SessionToolHost {
@@ -53,6 +55,10 @@ impl SessionToolHost {
     /// Takes over a plan without telling anybody.
     pub fn restore_plan(&self, plan: Plan) {
         self.lock().plan = plan;
+    }
+
+    pub fn set_hooks(&self, hooks: Arc<dyn Hooks>) {
+        self.lock().hooks = Some(hooks);
     }
 
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
@@ -107,7 +113,21 @@ impl ToolHost for SessionToolHost {
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let requests = self.requests.clone();
+        let hooks = self.lock().hooks.clone();
         Box::pin(async move {
+            // What a subagent does is guarded as what the session does itself. Its arguments are
+            // not ours to change, so who wants others is taken to refuse these.
+            match hooks.map(|hooks| hooks.before_tool_call(Arc::clone(&call))) {
+                None => {}
+                Some(verdict) => match verdict.await {
+                    CallVerdict::Allowed => {}
+                    CallVerdict::Denied(why) => return Err(why),
+                    CallVerdict::Changed(arguments) => {
+                        let wanted = serde_json::Value::Object(arguments);
+                        return Err(format!("An extension allows this only as {wanted}"));
+                    }
+                },
+            }
             let (reply, verdict) = oneshot::channel();
             let asked = requests
                 .send(Request::Permit {

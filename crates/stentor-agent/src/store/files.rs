@@ -66,6 +66,17 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
     opened(journal, preamble.title, warnings)
 }
 
+/// Removes a session file for good. Refused while anybody has it open; what is no session stays.
+/// Pictures beside it stay too: other sessions may show them.
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    let path = canonical(path)?;
+    check_regular(&path)?;
+    let _lock = SessionLock::acquire(&path)?;
+    let file = File::open(&path).map_err(StoreError::io("open", &path))?;
+    read_preamble(&file, &path)?;
+    fs::remove_file(&path).map_err(StoreError::io("remove", &path))
+}
+
 /// Starts a session in a new file of `target_dir` with a copy of the path to `up_to` (`None`: to
 /// the last entry) of the session file `source`. Lines are copied as they are, ids included. The
 /// source may be open for writing, here or elsewhere.

@@ -10,13 +10,15 @@ use serde_json::{Map, Value};
 
 use super::ABORTED;
 use super::link::{Link, ModelCall};
-use crate::event::EventKind;
+use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::message::{
     AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
     ThinkingBlock, ToolCall,
 };
-use crate::model::{Finish, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose};
+use crate::model::{
+    Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
+};
 use crate::usage::{Prices, Usage};
 
 /// A complete answer, not yet in the conversation.
@@ -31,6 +33,8 @@ pub(super) struct Answer {
     pub refused: bool,
     /// True when something of it was published.
     pub begun: bool,
+    /// The rules that stopped it.
+    pub stopped_by: Vec<Rule>,
 }
 
 /// Asks the model and publishes the answer as it comes.
@@ -73,6 +77,12 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
                 if let Err(error) = writing.take(event).await {
                     break End::Failed(error);
                 }
+                if !writing.stopped_by.is_empty() {
+                    writing.publish(EventKind::RulesTriggered(
+                        writing.stopped_by.as_slice().into(),
+                    ));
+                    break End::Stopped;
+                }
             }
             Some(Err(error)) => break End::Failed(error),
             None => {
@@ -111,13 +121,70 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
         error: None,
         refused: false,
         begun: false,
+        stopped_by: Vec::new(),
     }
+}
+
+/// An answer that no model wrote, told as one that came all at once.
+pub(super) fn without_model(
+    link: &Link,
+    info: Option<&ModelInfo>,
+    text: String,
+) -> (u64, AssistantMessage) {
+    let name = |part: fn(&ModelInfo) -> &String| {
+        info.map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
+    };
+    let timestamp = link.clock.now_ms();
+    let live = LiveMessage::new(
+        link.signals.next_number(),
+        name(|info| &info.api),
+        name(|info| &info.provider),
+        name(|info| &info.id),
+        timestamp,
+    );
+    link.hub.publish(EventKind::AnswerStarted(live.clone()));
+    let block = live.open_block(LiveBlockKind::Text);
+    let about = || (live.clone(), Arc::clone(&block));
+    let (live_now, block_now) = about();
+    link.hub.publish(EventKind::BlockStarted {
+        live: live_now,
+        block: block_now,
+    });
+    let range = block.append(&text);
+    let (live_now, block_now) = about();
+    link.hub.publish(EventKind::BlockDelta {
+        live: live_now,
+        block: block_now,
+        range,
+    });
+    let (live_now, block_now) = about();
+    link.hub.publish(EventKind::BlockEnded {
+        live: live_now,
+        block: block_now,
+        call: None,
+    });
+    let message = AssistantMessage {
+        content: vec![ContentBlock::text(text)],
+        api: live.api().to_owned(),
+        provider: live.provider().to_owned(),
+        model: live.model().to_owned(),
+        usage: Usage::default(),
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        timestamp,
+        response_id: None,
+        duration: None,
+        ttft: None,
+    };
+    (live.number(), message)
 }
 
 enum End {
     Finished(Finish),
     Failed(ModelError),
     Aborted,
+    /// Rules matched what it was writing.
+    Stopped,
 }
 
 /// How a stream that came to its end ended. One that names an error without telling it failed.
@@ -150,6 +217,7 @@ struct Writing<'a> {
     open: Option<Arc<LiveBlock>>,
     done: Vec<Done>,
     unreadable: HashMap<String, String>,
+    stopped_by: Vec<Rule>,
 }
 
 /// A block that is complete.
@@ -171,6 +239,7 @@ impl<'a> Writing<'a> {
             open: None,
             done: Vec::new(),
             unreadable: HashMap::new(),
+            stopped_by: Vec::new(),
         }
     }
 
@@ -205,6 +274,7 @@ impl<'a> Writing<'a> {
                     self.first_ms = Some(self.link.clock.now_ms());
                 }
                 let range = block.append(&text);
+                self.stopped_by = self.link.watch.rules.triggered_by(block, range.start);
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
             }
@@ -288,6 +358,11 @@ impl<'a> Writing<'a> {
                 StopReason::Aborted,
                 Some(ABORTED.to_owned()),
             ),
+            End::Stopped => {
+                let names: Vec<&str> = self.stopped_by.iter().map(|rule| &*rule.name).collect();
+                let text = format!("Stopped by a rule: {}", names.join(", "));
+                (self.live.usage(), StopReason::Aborted, Some(text))
+            }
         };
         let ended_ms = self.link.clock.now_ms();
         let message = AssistantMessage {
@@ -313,6 +388,7 @@ impl<'a> Writing<'a> {
             error,
             refused,
             begun: !self.done.is_empty(),
+            stopped_by: self.stopped_by,
         }
     }
 

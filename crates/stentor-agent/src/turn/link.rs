@@ -9,9 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
 use crate::event::{BudgetLimit, CompactionReason, CompactionResult};
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::message::{Message, ToolCall};
 use crate::model::{Model, ModelInfo, ThinkingLevel};
+use crate::rules::RuleBook;
 use crate::store::StoreError;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
 use crate::turn::retry::RetryPolicy;
@@ -31,10 +33,21 @@ pub(crate) struct Link {
     pub cwd: Arc<Path>,
     pub spill_dir: Arc<Path>,
     pub session_id: Arc<str>,
+    pub watch: Arc<Watch>,
+    /// What is asked about prompts and calls.
+    pub hooks: Option<Arc<dyn Hooks>>,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
     /// Told when only the waiting for a retry must stop; says nothing to a later one.
     pub cancel_retry: Arc<Notify>,
+}
+
+/// What a run has an eye on besides its work.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub rules: RuleBook,
+    /// How often a run that stops with things to do is reminded of them.
+    pub plan_reminders: u32,
 }
 
 /// What the actor lets a run see without asking.
@@ -153,6 +166,8 @@ pub(crate) struct Refusal {
 pub(crate) enum Why {
     #[error("{message}")]
     Budget { limit: BudgetLimit, message: String },
+    #[error("{0}")]
+    Hook(String),
     #[error(transparent)]
     Model(crate::model::ModelError),
 }

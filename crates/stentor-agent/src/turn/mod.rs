@@ -7,7 +7,9 @@
 mod activity;
 mod answer;
 mod compaction;
+mod hooked;
 mod link;
+mod reminding;
 mod retry;
 mod rounds;
 mod tools;
@@ -15,7 +17,7 @@ mod tools;
 pub(crate) use activity::{Work, perform};
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
-    Automatic, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Why,
+    Automatic, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Watch, Why,
 };
 pub use retry::RetryPolicy;
 

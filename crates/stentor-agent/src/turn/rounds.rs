@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::answer::{self, Answer};
+use super::hooked::{self, Prompted};
 use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
+use super::reminding::Reminders;
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
 use crate::message::{AssistantMessage, KnownMessage, Message, StopReason};
 use crate::model::{ModelError, ModelErrorKind, ModelInfo};
+use crate::rules;
 use crate::store::StoreError;
 use crate::usage::Usage;
 
@@ -23,6 +26,9 @@ pub(super) struct Ran {
     pub failure: Option<(ModelError, String)>,
     /// True when something of the failed answer was shown.
     pub begun: bool,
+    /// Messages of the agent itself for the next round, on disk already.
+    inject: Vec<Arc<Message>>,
+    reminders: Reminders,
 }
 
 /// Told when the first answer of a continuation has succeeded.
@@ -46,6 +52,7 @@ pub(super) async fn run(
 ) -> Result<(), Stopped> {
     link.signals.in_run.store(true, Ordering::Release);
     link.hub.publish(EventKind::RunStarted);
+    let mut prompt = hooked::prompt_text(link, &start.messages);
     let mut injected = start.messages;
     if !start.queue_was_asked {
         injected.extend(steering(link).await?);
@@ -57,16 +64,38 @@ pub(super) async fn run(
             tell(link, &message);
             ran.messages.push(message);
         }
-        let next = match link.ask(|reply| Request::NextCall { reply }).await? {
-            Ok(call) => round(link, &call, ran, on_success).await?,
-            Err(refusal) => refused(link, refusal, ran).await?,
+        let asked = match prompt.take() {
+            Some(text) => hooked::before_prompt(link, text).await,
+            None => Prompted::Ask(Vec::new()),
+        };
+        let next = match asked {
+            Prompted::Ask(added) => {
+                for message in added {
+                    append(link, &message, true, false).await?;
+                    tell(link, &message);
+                    ran.messages.push(message);
+                }
+                match link.ask(|reply| Request::NextCall { reply }).await? {
+                    Ok(call) => round(link, &call, ran, on_success).await?,
+                    Err(refusal) => refused(link, refusal, ran).await?,
+                }
+            }
+            Prompted::Answered(text) => answered(link, text, ran).await?,
+            Prompted::Denied(reason) => {
+                let why = Why::Hook(reason);
+                refused(link, Refusal { model: None, why }, ran).await?
+            }
         };
         if matches!(next, Next::Over) || link.signals.is_interrupted() {
             return Ok(());
         }
-        injected = steering(link).await?;
+        injected = std::mem::take(&mut ran.inject);
+        injected.extend(steering(link).await?);
         if injected.is_empty() && ran.outcome.is_some() {
             injected = follow_up(link).await?;
+            if injected.is_empty() {
+                injected = remind(link, ran).await?;
+            }
             if injected.is_empty() {
                 return Ok(());
             }
@@ -115,6 +144,7 @@ async fn round(
         error,
         refused,
         begun,
+        stopped_by,
     } = answer;
     ran.usage.add(&message.usage);
     let stop_reason = message.stop_reason;
@@ -152,6 +182,12 @@ async fn round(
         message,
         tool_results,
     });
+    if !stopped_by.is_empty() && !link.cancel.is_cancelled() {
+        let reminder = rules::reminder(&stopped_by, link.clock.now_ms());
+        append(link, &reminder, true, false).await?;
+        ran.inject.push(reminder);
+        return Ok(Next::Again);
+    }
     if stop_reason == StopReason::Aborted {
         ran.outcome = Some(RunOutcome::Aborted);
         return Ok(Next::Over);
@@ -170,6 +206,7 @@ async fn round(
         // If it was stopped during the tools, the next round records it as an aborted answer.
         return Ok(Next::Again);
     }
+    ran.reminders.saw(call.host.plan());
     ran.outcome = Some(if refused {
         RunOutcome::Refused
     } else if stop_reason == StopReason::Length {
@@ -178,6 +215,18 @@ async fn round(
         RunOutcome::Completed
     });
     Ok(Next::Again)
+}
+
+/// Reminds a run that would stop of what it has still to do.
+async fn remind(link: &Link, ran: &mut Ran) -> Result<Vec<Arc<Message>>, Stopped> {
+    if ran.outcome != Some(RunOutcome::Completed) || link.cancel.is_cancelled() {
+        return Ok(Vec::new());
+    }
+    let Some(reminder) = ran.reminders.next(link) else {
+        return Ok(Vec::new());
+    };
+    append(link, &reminder, true, false).await?;
+    Ok(vec![reminder])
 }
 
 async fn append(
@@ -219,6 +268,29 @@ fn taken(
     answer?.map_err(Stopped::Store)
 }
 
+/// Ends the run with a text that no model wrote. It is said in the name of the model in use, which
+/// is the one a resumed session goes on with.
+async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stopped> {
+    let model = match link.ask(|reply| Request::NextCall { reply }).await? {
+        Ok(call) => Some(Arc::clone(call.model.info())),
+        Err(refusal) => refusal.model,
+    };
+    let (number, message) = answer::without_model(link, model.as_deref(), text);
+    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
+    append(link, &message, true, false).await?;
+    link.hub.publish(EventKind::MessageEnded {
+        number,
+        message: Arc::clone(&message),
+    });
+    ran.messages.push(Arc::clone(&message));
+    link.hub.publish(EventKind::TurnEnded {
+        message,
+        tool_results: Arc::new([]),
+    });
+    ran.outcome = Some(RunOutcome::Completed);
+    Ok(Next::Again)
+}
+
 /// Ends the run because no model may or can be called. Clients see why as a failed answer.
 async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
     let Refusal { model, why } = refusal;
@@ -251,6 +323,11 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
         tool_results: Arc::new([]),
     });
     ran.outcome = Some(match why {
+        Why::Hook(message) => RunOutcome::Failed {
+            kind: ModelErrorKind::Other,
+            message,
+            status: None,
+        },
         Why::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
         Why::Model(ModelError {
             kind,

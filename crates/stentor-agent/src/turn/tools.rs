@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::SKIPPED;
+use super::hooked;
 use super::link::{Gone, Link, ModelCall, Request, Verdict};
 use crate::arguments;
 use crate::event::EventKind;
@@ -152,7 +153,12 @@ async fn run_one(
         Ok(arguments) => arguments,
         Err(problems) => return ToolOutput::error(problems),
     };
-    match permit(link, call, tool, &arguments).await {
+    // What hooks make of the call is what the policy and the person decide on.
+    let (wanted, arguments) = match hooked::before_call(link, call, tool.spec(), arguments).await {
+        Ok(wanted) => wanted,
+        Err(why) => return ToolOutput::error(why),
+    };
+    match permit(link, &wanted, tool, &arguments).await {
         Ok(Verdict::Allowed) => {}
         Ok(Verdict::Denied(why)) => return ToolOutput::error(why),
         Err(Gone) => return ToolOutput::error(super::NOT_RUN_ABORTED),
@@ -160,7 +166,8 @@ async fn run_one(
     if link.cancel.is_cancelled() {
         return ToolOutput::error(super::NOT_RUN_ABORTED);
     }
-    execute(link, model_call, call, Arc::clone(tool), arguments).await
+    let output = execute(link, model_call, call, Arc::clone(tool), arguments).await;
+    hooked::after_call(link, &wanted, output).await
 }
 
 async fn permit(

@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(86_400);
 #[tokio::test(start_paused = true)]
 async fn numbers_grow_by_one_and_a_latecomer_gets_exactly_what_it_missed() {
     let scenario = Scenario::new()
-        .tool("report", json!({}))
+        .tool("look", json!({}))
         .turn(Turn::new().chunks(["a", "b", "c"]));
     let stage = with(scenario).start();
     let mut early = stage.session.subscribe_since(0).unwrap();
@@ -57,7 +57,6 @@ async fn numbers_grow_by_one_and_a_latecomer_gets_exactly_what_it_missed() {
         let mut late = stage.session.subscribe_since(since).unwrap();
         let told = transcript(&mut std::iter::from_fn(|| late.try_next()));
         let rest = transcript(&mut seen.iter().filter(|event| event.seq > since).cloned());
-        // A report that another replaced is told to nobody who comes later than both.
         assert_eq!(told, rest, "since {since}");
     }
 }

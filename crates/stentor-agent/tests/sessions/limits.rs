@@ -230,3 +230,30 @@ async fn steering_that_arrives_during_a_question_waits_for_its_answer() {
     );
     assert_eq!(stage.runs.all(), ["act a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_for_always_is_asked_for_once() {
+    for (answer, runs) in [
+        (PermissionAnswer::AllowAlways, 2),
+        (PermissionAnswer::RejectAlways, 0),
+    ] {
+        let mut stage = asking().await;
+        stage.prompt("go").await;
+        let id = question(&mut stage).await;
+        let answered = stage.session.answer_permission(id, answer).await;
+        answered.unwrap();
+        let seen = stage.settled().await;
+        assert_eq!(seen.matches("may act run?").count(), 1, "{seen}");
+        assert_eq!(stage.runs.all().len(), runs);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_only_reads_denies_the_rest_without_asking() {
+    let mut stage = asking().await;
+    let mode = stage.session.set_permission_mode(PermissionMode::ReadOnly);
+    mode.await.unwrap();
+    let seen = stage.run("go").await;
+    assert!(!seen.contains("may act run?"), "{seen}");
+    assert!(stage.runs.all().is_empty());
+}

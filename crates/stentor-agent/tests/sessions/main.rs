@@ -8,6 +8,7 @@
     reason = "in a test a surprise ends the test"
 )]
 
+mod grammar;
 mod props;
 mod render;
 mod stage;
@@ -17,6 +18,8 @@ mod answers;
 mod compacting;
 mod events;
 mod limits;
+mod machine;
+mod remembering;
 mod retrying;
 mod settings;
 mod steering;

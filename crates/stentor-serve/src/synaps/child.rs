@@ -30,6 +30,8 @@ pub(super) struct Child {
     pub turn_count: u64,
     /// A model chosen while a turn was running: that turn keeps its own (section 8.1).
     pub next_model: Option<Arc<ModelInfo>>,
+    /// The abort that is being answered.
+    pub last_abort: Option<JoinHandle<()>>,
     output: Output,
     /// Absent when it has ended by itself.
     pump: Option<JoinHandle<Result<Encoder, Closed>>>,
@@ -78,6 +80,7 @@ impl Child {
             turns,
             turn_count: 0,
             next_model: None,
+            last_abort: None,
             output,
             pump: Some(pump),
         })

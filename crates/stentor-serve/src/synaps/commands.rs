@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::SessionError;
 use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYTES, TOO_LONG};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::child::Child;
@@ -179,13 +180,20 @@ impl Child {
     }
 
     /// Stopping takes a moment; the loop goes on reading meanwhile. But the session must have
-    /// heard of it before it hears of the next command.
-    async fn abort(&self, id: String) {
+    /// heard of it before it hears of the next command, and aborts are answered in their order.
+    async fn abort(&mut self, id: String) {
+        let mut frames = Vec::new();
+        response(&mut frames, id, "abort", json!({ "ok": true }));
+        if !self.session.state().await.is_ok_and(|s| s.is_running) {
+            return self.send(frames).await;
+        }
         let (session, answers) = (self.session.clone(), self.answers.clone());
-        in_order(async move {
+        let before = self.last_abort.take();
+        self.last_abort = in_order(async move {
             session.abort().await.ok();
-            let mut frames = Vec::new();
-            response(&mut frames, id, "abort", json!({ "ok": true }));
+            if let Some(before) = before {
+                before.await.ok();
+            }
             answers.send(session.seq(), frames).await.ok();
         })
         .await;
@@ -325,11 +333,11 @@ pub fn tools_list<'a>(
 }
 
 /// Does `work` beside the loop, but its first step, which is to tell the session, at once.
-async fn in_order(work: impl Future<Output = ()> + Send + 'static) {
+/// Returns it if that was not all.
+async fn in_order(work: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
     let mut work = Box::pin(work);
-    if futures_util::poll!(&mut work).is_pending() {
-        tokio::spawn(work);
-    }
+    let is_pending = futures_util::poll!(&mut work).is_pending();
+    is_pending.then(|| tokio::spawn(work))
 }
 
 /// The messages that fit a frame, the newest of them, and how many were left out.

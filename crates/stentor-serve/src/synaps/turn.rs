@@ -55,14 +55,14 @@ impl Turns {
     /// The turn that is over with event number `seq`. A compaction ends without one.
     pub fn settled(&self, seq: u64, aborted: bool) -> Option<Turn> {
         let mut turns = self.lock();
-        turns
-            .pop_front_if(|turn| turn.begins_after < seq)
-            .map(|mut turn| {
-                if aborted && turn.outcome.is_none() {
-                    turn.outcome = Some(RunOutcome::Aborted);
-                }
-                turn
-            })
+        if turns.front()?.begins_after >= seq {
+            return None;
+        }
+        let mut turn = turns.pop_front()?;
+        if aborted && turn.outcome.is_none() {
+            turn.outcome = Some(RunOutcome::Aborted);
+        }
+        Some(turn)
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Turn>> {

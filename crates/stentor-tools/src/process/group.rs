@@ -30,22 +30,40 @@ impl Group {
         output: OwnedFd,
     ) -> io::Result<(Child, Self)> {
         let errors = output.try_clone()?;
+        let mut shell = program.command(command, cwd);
+        shell
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(output))
+            .stderr(Stdio::from(errors));
+        Self::spawn(&mut shell)
+    }
+
+    /// Starts a program, whose pipes and folder are set, in a new group.
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
         let (child, id, mark) = supervisor::start(|mark| {
-            let child = Command::new(program.path())
-                .arg("-c")
-                .arg(command)
-                .current_dir(cwd)
+            let child = command
                 .env(supervisor::MARK_NAME, mark)
-                .stdin(Stdio::null())
-                .stdout(Stdio::from(output))
-                .stderr(Stdio::from(errors))
                 .process_group(0)
                 .spawn()?;
-            let id = child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(Pid::from_raw)
-                .ok_or_else(|| io::Error::other("the command has no process id"))?;
+            let id = group_of(&child)?;
+            Ok((child, id))
+        })?;
+        let group = Self {
+            id,
+            mark,
+            has_ended: false,
+        };
+        Ok((child, group))
+    }
+
+    /// Starts a program in a new group, its pipes as `command` says.
+    pub(crate) fn start_program(mut command: Command) -> io::Result<(Child, Self)> {
+        let (child, id, mark) = supervisor::start(|mark| {
+            let child = command
+                .env(supervisor::MARK_NAME, mark)
+                .process_group(0)
+                .spawn()?;
+            let id = group_of(&child)?;
             Ok((child, id))
         })?;
         let group = Self {
@@ -87,6 +105,14 @@ impl Drop for Group {
         }
         supervisor::ended(self.id);
     }
+}
+
+fn group_of(child: &Child) -> io::Result<Pid> {
+    child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::other("the command has no process id"))
 }
 
 /// Signals the processes that carry the mark, wherever they went. Only Linux shows environments;

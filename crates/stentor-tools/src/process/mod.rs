@@ -12,5 +12,6 @@ mod spill;
 mod supervisor;
 
 pub(crate) use capture::Capture;
+pub(crate) use group::Group;
 pub(crate) use program::ShellProgram;
 pub(crate) use run::{Command, Ending, Finished, Watch, run};

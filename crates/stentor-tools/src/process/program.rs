@@ -4,10 +4,16 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
+use tokio::process::Command;
+
+use crate::sandbox::CommandSandbox;
 
 /// A shell that takes a command after `-c`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShellProgram(PathBuf);
+pub(crate) struct ShellProgram {
+    path: PathBuf,
+    sandbox: Option<CommandSandbox>,
+}
 
 impl ShellProgram {
     /// The user's shell if it is a bash, else the system's bash, else `sh`.
@@ -15,8 +21,32 @@ impl ShellProgram {
         Self::choose(std::env::var_os("SHELL").as_deref(), is_executable)
     }
 
+    /// The same in a sandbox, if there is one.
+    pub(crate) fn in_sandbox(self, sandbox: Option<CommandSandbox>) -> Self {
+        Self { sandbox, ..self }
+    }
+
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    pub(crate) fn sandbox(&self) -> Option<&CommandSandbox> {
+        self.sandbox.as_ref()
+    }
+
+    /// What to start so that the shell runs `text` in `cwd`.
+    pub(crate) fn command(&self, text: &str, cwd: &Path) -> Command {
+        let mut command = match &self.sandbox {
+            None => Command::new(&self.path),
+            Some(sandbox) => {
+                let (helper, before) = sandbox.wrap(&self.path, cwd);
+                let mut command = Command::new(helper);
+                command.args(before);
+                command
+            }
+        };
+        command.arg("-c").arg(text).current_dir(cwd);
+        command
     }
 
     fn choose(users: Option<&OsStr>, is_executable: impl Fn(&Path) -> bool) -> Self {
@@ -27,12 +57,14 @@ impl ShellProgram {
         let candidates = users
             .into_iter()
             .chain(["/bin/bash", "/usr/bin/bash"].map(PathBuf::from));
-        Self(
-            candidates
-                .into_iter()
-                .find(|path| is_executable(path))
-                .unwrap_or_else(|| PathBuf::from("/bin/sh")),
-        )
+        let path = candidates
+            .into_iter()
+            .find(|path| is_executable(path))
+            .unwrap_or_else(|| PathBuf::from("/bin/sh"));
+        Self {
+            path,
+            sandbox: None,
+        }
     }
 }
 

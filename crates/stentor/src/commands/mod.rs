@@ -1,9 +1,11 @@
 //! What the program can do, one module for each.
 
+pub mod acp;
 pub mod ask;
 pub mod config;
 pub mod describe;
 pub mod export;
 pub mod login;
 pub mod models;
+pub mod permissions;
 pub mod sessions;

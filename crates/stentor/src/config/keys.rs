@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
+use stentor_agent::sandbox::SandboxMode;
 
 use super::error::Problem;
 use super::source::Sourced;
@@ -126,6 +127,11 @@ settings! {
         "auto_retry" auto_retry: bool = true, "Whether a model that is overloaded or breaks off is asked again.";
         "retry.max_attempts" retry_max_attempts: u64 = 3, "How often it is asked again.";
         "retry.base_delay_ms" retry_base_delay_ms: u64 = 2_000, "The first wait before asking again; it doubles each time.";
+        "sandbox.mode" sandbox_mode: SandboxMode = SandboxMode::Off, "What commands may change.";
+        "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
+        "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";
+        "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
+        "sandbox.required" sandbox_required: bool = false, "Whether nothing starts where the sandbox would not hold.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }
 }

@@ -89,6 +89,14 @@ pub fn project_file(cwd: &Path) -> Option<ProjectFile> {
     })
 }
 
+/// The folder a working folder belongs to: the root of its repository, else the folder itself.
+pub fn project_root(cwd: &Path) -> &Path {
+    let mut folders = cwd.ancestors();
+    folders
+        .find(|folder| is_repository_root(folder))
+        .unwrap_or(cwd)
+}
+
 /// A work tree has a folder, a linked one a file.
 fn is_repository_root(folder: &Path) -> bool {
     folder.join(".git").exists()
@@ -180,5 +188,17 @@ mod tests {
         std::fs::create_dir_all(repo.join(".stentor")).unwrap();
         std::fs::write(repo.join(".stentor/config.toml"), "").unwrap();
         assert_eq!(project_file(&deep).map(|found| found.root), Some(repo));
+    }
+
+    #[test]
+    fn a_folder_belongs_to_the_repository_it_is_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repo, alone) = (dir.path().join("repo"), dir.path().join("alone/a"));
+        std::fs::create_dir_all(repo.join("a/b")).unwrap();
+        std::fs::create_dir_all(&alone).unwrap();
+        std::fs::write(repo.join(".git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(project_root(&repo.join("a/b")), repo);
+        assert_eq!(project_root(&repo), repo);
+        assert_eq!(project_root(&alone), alone);
     }
 }

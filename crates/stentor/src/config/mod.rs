@@ -105,7 +105,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     }
 
     let project_trusted = is_trusted(project_file.as_ref(), &user.layer, &environment);
-    let mut warnings = trust::restrict_always(&mut project);
+    let mut warnings = trust::restrict_always(&mut project, &user);
     let mut project_mode = None;
     if !project_trusted {
         warnings.extend(trust::restrict(&mut project, &user));

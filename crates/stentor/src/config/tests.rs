@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::value::{Input, Raw};
 use super::*;
+use stentor_agent::sandbox::SandboxMode;
 
 /// A home and a repository in a temporary folder, and an environment of our own.
 struct World {
@@ -152,6 +153,11 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         auto_retry  true  default
         retry.max_attempts  3  default
         retry.base_delay_ms  2000  default
+        sandbox.mode  "off"  default
+        sandbox.network  false  default
+        sandbox.writable  []  default
+        sandbox.unreadable  []  default
+        sandbox.required  false  default
         trusted_projects  []  default
     "#]]
     .assert_eq(&readable(&text, world.dir.path()));
@@ -339,6 +345,47 @@ fn an_untrusted_project_can_make_the_permission_mode_stricter_but_not_looser() {
             mode, expected,
             "user {user:?}, project {project:?}, flag {flag:?}"
         );
+    }
+}
+
+#[test]
+fn no_project_opens_the_sandbox_not_even_a_trusted_one() {
+    const OPEN: &str = "[sandbox]\nmode = \"off\"\nnetwork = true\nwritable = [\"/\"]\n\
+        unreadable = []\nrequired = false\n";
+    let user = "[sandbox]\nmode = \"workspace-write\"\nrequired = true\n";
+    for trust in ["", "trusted_projects = [\"../../../repo\"]\n"] {
+        let user = format!("{trust}{user}");
+        let config = World::new().user(&user).project(OPEN).load().unwrap();
+        let settings = &config.settings;
+        assert_eq!(settings.sandbox_mode.value, SandboxMode::WorkspaceWrite);
+        assert!(!settings.sandbox_network.value && settings.sandbox_required.value);
+        assert_eq!(settings.sandbox_writable.value.0, [] as [PathBuf; 0]);
+        assert_eq!(config.warnings.len(), 5, "{:?}", config.warnings);
+    }
+    for (user, project, expected) in [
+        ("", "read-only", SandboxMode::ReadOnly),
+        (
+            "mode = \"off\"",
+            "workspace-write",
+            SandboxMode::WorkspaceWrite,
+        ),
+        (
+            "mode = \"workspace-write\"",
+            "read-only",
+            SandboxMode::ReadOnly,
+        ),
+        (
+            "mode = \"read-only\"",
+            "workspace-write",
+            SandboxMode::ReadOnly,
+        ),
+    ] {
+        let config = World::new()
+            .user(&format!("[sandbox]\n{user}\n"))
+            .project(&format!("[sandbox]\nmode = {project:?}\n"))
+            .load();
+        let mode = config.unwrap().settings.sandbox_mode.value;
+        assert_eq!(mode, expected, "user {user}, project {project}");
     }
 }
 

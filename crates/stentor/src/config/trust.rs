@@ -7,6 +7,7 @@
 
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::RuleDecision;
+use stentor_agent::sandbox::SandboxMode;
 
 use super::error::Warning;
 use super::file::FileContent;
@@ -69,9 +70,24 @@ pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warni
     warnings
 }
 
-/// Removes what no project may say, trusted or not.
-pub fn restrict_always(project: &mut FileContent) -> Vec<Warning> {
+/// Removes what no project may say, trusted or not, given what the user's file says.
+///
+/// A command in the sandbox may write the project's folder, and with it the project's file: what
+/// that says must never be a way out of the sandbox.
+pub fn restrict_always(project: &mut FileContent, user_file: &FileContent) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    let layer = &mut project.layer;
+    let user = &user_file.layer;
+    let mode = user.sandbox_mode.as_ref();
+    never_if(
+        &mut layer.sandbox_mode,
+        |asked| mode.is_some_and(|set| is_looser(*asked, set.value)),
+        &mut warnings,
+    );
+    never_if(&mut layer.sandbox_network, |on| *on, &mut warnings);
+    never_if(&mut layer.sandbox_required, |on| !*on, &mut warnings);
+    never_if(&mut layer.sandbox_writable, |_| true, &mut warnings);
+    never_if(&mut layer.sandbox_unreadable, |_| true, &mut warnings);
     if let Some(Source::File(at)) = project.layer.trusted_projects.take().map(|set| set.source) {
         warnings.push(Warning {
             at,
@@ -86,6 +102,26 @@ pub fn is_stricter(a: PermissionMode, b: PermissionMode) -> bool {
     // ALL lists the modes most careful first.
     let place = |mode| PermissionMode::ALL.iter().position(|known| *known == mode);
     place(a) < place(b)
+}
+
+fn is_looser(a: SandboxMode, b: SandboxMode) -> bool {
+    // ALL lists the modes strictest first.
+    let place = |mode| SandboxMode::ALL.iter().position(|known| *known == mode);
+    place(a) > place(b)
+}
+
+fn never_if<T>(
+    field: &mut Option<Sourced<T>>,
+    opens: impl FnOnce(&T) -> bool,
+    warnings: &mut Vec<Warning>,
+) {
+    let dropped = field.take_if(|set| opens(&set.value));
+    if let Some(Source::File(at)) = dropped.map(|set| set.source) {
+        warnings.push(Warning {
+            at,
+            message: "left out: a project's file can close the sandbox, never open it".to_owned(),
+        });
+    }
 }
 
 const SCRIPT: &str = "a scripted model could run commands";

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
+use stentor_agent::sandbox::SandboxMode;
 use toml::de::DeValue;
 
 use super::error::Problem;
@@ -241,6 +242,16 @@ impl Setting for ThinkingLevel {
 }
 
 impl Setting for PermissionMode {
+    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+        input.word(&Self::ALL.map(|mode| (mode.as_str(), mode)))
+    }
+
+    fn shown(&self) -> Json {
+        json!(self.as_str())
+    }
+}
+
+impl Setting for SandboxMode {
     fn read(input: &Input<'_>) -> Result<Self, Problem> {
         input.word(&Self::ALL.map(|mode| (mode.as_str(), mode)))
     }

@@ -7,4 +7,9 @@ mod command_line;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod permissions;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(test)]
 mod world;

@@ -35,6 +35,11 @@ impl World {
             .join(name)
     }
 
+    /// The temporary folder with the home and the working folder in it.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
     /// Writes a file below the temporary folder.
     pub fn file(&self, name: &str, text: &str) -> &Self {
         let path = self.dir.path().join(name);

@@ -1,11 +1,13 @@
 //! Permissions: what the policy decides, and what a person is asked.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Actor, answer};
-use crate::event::EventKind;
+use crate::event::{EventKind, NoticeLevel};
 use crate::message::ToolCall;
 use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
+use crate::policy::{self, Remembered};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::tool::{ToolSpec, Touches};
@@ -18,6 +20,16 @@ pub(super) struct OpenQuestion {
 }
 
 impl Actor {
+    /// Says openly what of the sandbox does not hold.
+    pub(super) fn tell_sandbox_gaps(&self) {
+        for gap in &self.sandbox.gaps {
+            self.hub.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: format!("sandbox: {gap}"),
+            });
+        }
+    }
+
     pub(super) fn permit(
         &mut self,
         call: Arc<ToolCall>,
@@ -46,7 +58,7 @@ impl Actor {
                 let request = Arc::new(PermissionRequest {
                     call,
                     effect: spec.effect,
-                    paths: touches.paths.clone(),
+                    paths: self.really_touched(touches),
                     command: touches.command.clone(),
                     reason,
                 });
@@ -60,7 +72,16 @@ impl Actor {
         }
     }
 
-    pub(super) fn answer_question(
+    /// Where the paths of a call really are. One whose links go in circles is shown as it is given.
+    fn really_touched(&self, touches: &Touches) -> Vec<PathBuf> {
+        let really = |path: &PathBuf| {
+            let path = self.cwd.join(path);
+            policy::resolve(&path).unwrap_or(path)
+        };
+        touches.paths.iter().map(really).collect()
+    }
+
+    pub(super) async fn answer_question(
         &mut self,
         id: u64,
         given: PermissionAnswer,
@@ -69,7 +90,32 @@ impl Actor {
             .questions
             .remove(&id)
             .ok_or(SessionError::NoSuchQuestion(id))?;
-        self.policy.remember(&question.request, given, &self.cwd);
+        let remembered = self.policy.remember(&question.request, given, &self.cwd);
+        if let Some(answer) = remembered {
+            self.keep_answer(answer).await;
+        }
+        self.close_question(id, question, given);
+        Ok(())
+    }
+
+    /// Has an "always" kept for later sessions. In this one it holds whether that succeeds or not.
+    async fn keep_answer(&mut self, answer: Remembered) {
+        let Some(keeper) = self.answer_keeper.clone() else {
+            return;
+        };
+        let kept = tokio::task::spawn_blocking(move || keeper.keep(&answer)).await;
+        let problem = match kept {
+            Ok(Ok(())) => return,
+            Ok(Err(problem)) => problem,
+            Err(panicked) => panicked.to_string(),
+        };
+        self.hub.publish(EventKind::Notice {
+            level: NoticeLevel::Warning,
+            message: format!("the answer holds for this session only: {problem}"),
+        });
+    }
+
+    fn close_question(&self, id: u64, question: OpenQuestion, given: PermissionAnswer) {
         let name = &question.request.call.name;
         let verdict = match given {
             PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Verdict::Allowed,
@@ -85,15 +131,14 @@ impl Actor {
         self.hub
             .publish(EventKind::PermissionAnswered { id, answer: given });
         answer(question.reply, verdict);
-        Ok(())
     }
 
+    /// Gives all open questions the same answer, and keeps none of it for later.
     pub(super) fn answer_all_questions(&mut self, given: PermissionAnswer) {
-        let mut open: Vec<u64> = self.questions.keys().copied().collect();
-        open.sort_unstable();
-        for id in open {
-            // The question is open: its id was just listed.
-            self.answer_question(id, given).ok();
+        let mut open: Vec<(u64, OpenQuestion)> = self.questions.drain().collect();
+        open.sort_unstable_by_key(|(id, _)| *id);
+        for (id, question) in open {
+            self.close_question(id, question, given);
         }
     }
 }

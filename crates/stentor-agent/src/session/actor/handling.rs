@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use super::{Actor, answer};
 use crate::event::StateChange;
 use crate::jobs::JobKind;
 use crate::session::command::Command;
 use crate::session::error::SessionError;
+use crate::store::EntryKind;
 
 impl Actor {
     pub(super) async fn handle(&mut self, command: Command) {
@@ -33,6 +36,12 @@ impl Actor {
                 answer(reply, promoted);
             }
             Command::Abort { reply } => self.abort(reply),
+            Command::AbortAndPrompt { content, reply } => {
+                // The answer to the prompt says that the abort is over too.
+                let (nobody_waits, _) = oneshot::channel();
+                self.abort(nobody_waits);
+                self.prompt(content, reply).await;
+            }
             Command::Interrupt { reply } => {
                 let interrupted = self.interrupt();
                 answer(reply, interrupted);
@@ -112,7 +121,7 @@ impl Actor {
                 answer: given,
                 reply,
             } => {
-                let result = self.answer_question(id, given);
+                let result = self.answer_question(id, given).await;
                 answer(reply, result);
             }
             Command::SetName { name, reply } => {
@@ -121,6 +130,19 @@ impl Actor {
             }
             Command::SetPlan(plan) => self.set_plan(plan),
             Command::SetTools(tools) => self.set_tools(tools),
+            Command::ExtensionCommands { reply } => {
+                let commands = self.hooks.as_ref().map(|hooks| hooks.commands());
+                answer(reply, commands.unwrap_or_default());
+            }
+            Command::AppendCustom {
+                custom_type,
+                data,
+                reply,
+            } => {
+                let kind = EntryKind::Custom { custom_type, data };
+                let appended = self.append(kind, false);
+                answer(reply, appended.map_err(SessionError::from));
+            }
             Command::State { reply } => answer(reply, Box::new(self.state())),
             Command::Stats { reply } => {
                 let stats = self.stats().map(Box::new);

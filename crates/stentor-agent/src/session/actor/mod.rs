@@ -12,6 +12,7 @@ mod handling;
 mod prompting;
 mod queueing;
 mod reading;
+mod recording;
 mod requests;
 mod restoring;
 
@@ -31,19 +32,20 @@ use super::queues::{QueueKind, WaitingMessages};
 use super::record::Record;
 use super::settings::Settings;
 use super::tool_host::SessionToolHost;
-use crate::clock::iso_time;
 use crate::conversation::Conversation;
 use crate::event::{
     CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
-use crate::message::{ContentBlock, Message};
+use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
-use crate::policy::Policy;
-use crate::store::{self, Entry, EntryKind, Header, Opened, StoreError};
-use crate::tool::{Place, Plan, Tool, ToolHost, ToolSpec};
-use crate::turn::{Link, Request, RetryPolicy, Signals};
+use crate::policy::{AnswerKeeper, Policy};
+use crate::sandbox::SandboxState;
+use crate::store::Opened;
+use crate::tool::{Place, Tool, ToolSpec};
+use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
 use crate::usage::Usage;
 
 use asking::OpenQuestion;
@@ -75,6 +77,8 @@ pub(super) struct Actor {
     settings: Settings,
     waiting: WaitingMessages,
     policy: Policy,
+    answer_keeper: Option<Arc<dyn AnswerKeeper>>,
+    sandbox: Arc<SandboxState>,
 
     cwd: Arc<Path>,
     system_prompt: Arc<str>,
@@ -82,7 +86,9 @@ pub(super) struct Actor {
     specs: Arc<[ToolSpec]>,
     place: Arc<dyn Place>,
     host: Arc<SessionToolHost>,
+    hooks: Option<Arc<dyn Hooks>>,
     retry: RetryPolicy,
+    watch: Arc<Watch>,
 
     activity: Option<Activity>,
     /// What begins when the activity that is being stopped is over.
@@ -194,13 +200,20 @@ impl Actor {
             settings: Settings::new(&environment, &options),
             waiting: WaitingMessages::default(),
             policy: options.policy.clone(),
+            answer_keeper: options.answer_keeper.clone(),
+            sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),
             system_prompt: Arc::clone(&options.system_prompt),
             tools: Arc::new([]),
             specs: Arc::new([]),
             place: Arc::clone(&options.place),
             host: Arc::new(host),
+            hooks: None,
             retry: options.retry,
+            watch: Arc::new(Watch {
+                rules: options.rules.afresh(),
+                plan_reminders: options.plan_reminders,
+            }),
             activity: None,
             afterwards: Vec::new(),
             dialogs,
@@ -223,6 +236,7 @@ impl Actor {
             None => actor.note_beginning()?,
         }
         actor.host.set_model(actor.settings.info().cloned());
+        actor.tell_sandbox_gaps();
         if matches!(options.storage, Storage::FolderAtOnce(_)) {
             actor.record.keep(&*actor.environment.clock)?;
         }
@@ -243,6 +257,12 @@ impl Actor {
 
     pub fn dialogs(&self) -> Arc<Dialogs> {
         Arc::clone(&self.dialogs)
+    }
+
+    /// Has `hooks` asked from now on.
+    pub fn set_hooks(&mut self, hooks: Arc<dyn Hooks>) {
+        self.host.set_hooks(Arc::clone(&hooks));
+        self.hooks = Some(hooks);
     }
 
     /// Lives until it is closed or nobody holds a handle any more.
@@ -277,44 +297,6 @@ impl Actor {
         }
     }
 
-    fn new_record(
-        environment: &Environment,
-        options: &SessionOptions,
-    ) -> Result<Record, StoreError> {
-        let id = options
-            .id
-            .clone()
-            .unwrap_or_else(|| environment.clock.session_id());
-        let header = Header {
-            version: store::CURRENT_VERSION,
-            id,
-            timestamp: iso_time(environment.clock.now_ms()),
-            cwd: options.cwd.to_string_lossy().into_owned(),
-            parent_session: options.parent_session.clone(),
-            title: None,
-        };
-        match &options.storage {
-            Storage::Memory => Ok(Record::Kept(store::memory(header))),
-            Storage::Folder(folder) | Storage::FolderAtOnce(folder) => {
-                Record::planned(folder.clone(), header)
-            }
-        }
-    }
-
-    /// A new session's first entries: the model, the thinking level and the name it begins with.
-    fn note_beginning(&mut self) -> Result<(), StoreError> {
-        if let Some(info) = self.settings.info() {
-            let (provider, model_id) = (info.provider.clone(), info.id.clone());
-            self.append(EntryKind::ModelChange { provider, model_id }, false)?;
-        }
-        let thinking_level = Some(self.settings.thinking.to_string());
-        self.append(EntryKind::ThinkingLevelChange { thinking_level }, false)?;
-        if let Some(name) = self.name.clone() {
-            self.append(EntryKind::SessionInfo { name }, false)?;
-        }
-        Ok(())
-    }
-
     async fn hear(&mut self, news: News) {
         match news {
             News::BashEnded(finished) => self.bash_ended(*finished).await,
@@ -342,102 +324,9 @@ impl Actor {
         }
     }
 
-    /// Adds an entry after the newest one. With `must_last` it is in the file when this returns.
-    fn append(&mut self, kind: EntryKind, must_last: bool) -> Result<String, StoreError> {
-        let id = self.new_entry_id();
-        self.append_as(id, kind, must_last)
-    }
-
-    fn append_as(
-        &mut self,
-        id: String,
-        kind: EntryKind,
-        must_last: bool,
-    ) -> Result<String, StoreError> {
-        let now_ms = self.environment.clock.now_ms();
-        self.append_at(id, now_ms, kind, must_last)
-    }
-
-    fn append_at(
-        &mut self,
-        id: String,
-        now_ms: u64,
-        kind: EntryKind,
-        must_last: bool,
-    ) -> Result<String, StoreError> {
-        let entry = Entry {
-            id: id.clone(),
-            parent_id: self.leaf.clone(),
-            timestamp: iso_time(now_ms),
-            kind,
-        };
-        self.record
-            .append(&entry, must_last, &*self.environment.clock)?;
-        self.leaf = Some(id.clone());
-        self.hub
-            .publish(EventKind::EntryAppended { id: id.clone() });
-        Ok(id)
-    }
-
-    /// Adds a message to the conversation and to the file.
-    fn append_message(&mut self, id: String, message: Arc<Message>) -> Result<(), StoreError> {
-        let kind = EntryKind::Message {
-            message: Arc::clone(&message),
-        };
-        let id = self.append_as(id, kind, true)?;
-        self.conversation.push(id, message);
-        Ok(())
-    }
-
-    fn new_entry_id(&self) -> String {
-        // The ids in context are the ones a new entry could be confused with in practice; the
-        // reader resolves a parent to the nearest entry before, so older ones do no harm.
-        store::new_entry_id(&*self.environment.clock, |id| {
-            self.leaf.as_deref() == Some(id)
-                || self.waiting.all().any(|queued| queued.deliver_as == id)
-                || self
-                    .conversation
-                    .items()
-                    .iter()
-                    .any(|item| item.entry_id == id)
-        })
-    }
-
     fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
         self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         self.tools = tools.into();
-    }
-
-    /// A plan that a client set is in no tool's result, so it gets an entry of its own.
-    fn set_plan(&mut self, plan: Plan) {
-        if let Err(error) = self.note_plan(&plan) {
-            tracing::warn!(%error, "the plan may be an older one when the session is resumed");
-        }
-        self.host.set_plan(plan);
-    }
-
-    fn note_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
-        let kind = EntryKind::Custom {
-            custom_type: restoring::PLAN.to_owned(),
-            data: serde_json::to_value(plan).ok(),
-        };
-        self.append(kind, false).map(|_| ())
-    }
-
-    fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
-        let name = name.trim();
-        if name.is_empty() {
-            return Err(SessionError::EmptyName);
-        }
-        self.append(
-            EntryKind::SessionInfo {
-                name: name.to_owned(),
-            },
-            false,
-        )?;
-        self.name = Some(name.to_owned());
-        self.changed(StateChange::Name(self.name.clone()));
-        Ok(())
     }
 
     fn changed(&self, change: StateChange) {
@@ -461,6 +350,8 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
             session_id: Arc::clone(&self.id),
+            watch: Arc::clone(&self.watch),
+            hooks: self.hooks.clone(),
             cancel,
             cancel_retry,
         }

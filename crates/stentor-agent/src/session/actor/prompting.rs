@@ -219,5 +219,8 @@ impl Actor {
         if let Err(error) = self.record.sync().await {
             tracing::error!(%error, "the session could not be saved");
         }
+        if let Some(hooks) = self.hooks.take() {
+            hooks.session_ended().await;
+        }
     }
 }

@@ -32,6 +32,7 @@ impl Actor {
             auto_compaction: self.settings.auto_compaction,
             auto_retry: self.settings.auto_retry,
             permission_mode: self.policy.mode(),
+            sandbox: Arc::clone(&self.sandbox),
             message_count: self.conversation.items().len(),
             queues: Arc::new(self.waiting.texts()),
             context: self.context_use(),

@@ -9,7 +9,7 @@ use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::queues::QueueKind;
 use crate::store::{CONSUMED_BY_TOOLS, EntryKind, StoreError};
-use crate::tool::ToolHost;
+use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 use crate::usage::Usage;
 
@@ -134,16 +134,19 @@ impl Actor {
                 model,
                 why: Why::Model(error),
             }),
-            Ok(model) => Ok(ModelCall {
-                model,
-                thinking: self.settings.thinking,
-                system: Arc::clone(&self.system_prompt),
-                messages: self.conversation.for_model(),
-                specs: Arc::clone(&self.specs),
-                tools: Arc::clone(&self.tools),
-                place: Arc::clone(&self.place),
-                host: Arc::clone(&self.host) as Arc<dyn ToolHost>,
-            }),
+            Ok(model) => {
+                let (tools, specs) = self.tools_of_now();
+                Ok(ModelCall {
+                    model,
+                    thinking: self.settings.thinking,
+                    system: Arc::clone(&self.system_prompt),
+                    messages: self.conversation.for_model(),
+                    specs,
+                    tools,
+                    place: Arc::clone(&self.place),
+                    host: Arc::clone(&self.host) as Arc<dyn ToolHost>,
+                })
+            }
         }
     }
 
@@ -164,6 +167,26 @@ impl Actor {
             tracing::warn!(%error, "what tools consumed could not be recorded");
         }
         by_tools
+    }
+
+    /// The session's own tools, and those its hooks bring. Of tools with the same name the
+    /// session's own, then the first, is meant.
+    fn tools_of_now(&self) -> (Arc<[Arc<dyn Tool>]>, Arc<[ToolSpec]>) {
+        let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
+        let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {
+            return (Arc::clone(&self.tools), Arc::clone(&self.specs));
+        };
+        let mut tools = self.tools.to_vec();
+        for tool in brought {
+            if tools
+                .iter()
+                .all(|have| have.spec().name != tool.spec().name)
+            {
+                tools.push(tool);
+            }
+        }
+        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        (tools.into(), specs)
     }
 
     fn budget_reached(&mut self) -> Option<Why> {

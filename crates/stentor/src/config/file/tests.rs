@@ -187,6 +187,12 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         [retry]
         max_attempts = 6
         base_delay_ms = 7
+        [sandbox]
+        mode = "read-only"
+        network = true
+        writable = ["~/w"]
+        unreadable = ["~/.ssh"]
+        required = true
     "#;
     let settings = parse(text, &place()).unwrap().layer.settle();
     let shown: Vec<String> = settings
@@ -220,6 +226,11 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         auto_retry = false (config.toml:16)
         retry.max_attempts = 6 (config.toml:26)
         retry.base_delay_ms = 7 (config.toml:27)
+        sandbox.mode = "read-only" (config.toml:29)
+        sandbox.network = true (config.toml:30)
+        sandbox.writable = ["/home/u/w"] (config.toml:31)
+        sandbox.unreadable = ["/home/u/.ssh"] (config.toml:32)
+        sandbox.required = true (config.toml:33)
         trusted_projects = ["/home/u/work"] (config.toml:17)"#]]
     .assert_eq(&shown.join("\n"));
 }

@@ -1,0 +1,252 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::clock::CountingClock;
+use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
+
+fn hub() -> Hub {
+    Hub::new("s".into(), Arc::new(CountingClock::starting_at(0)))
+}
+
+struct Writer {
+    live: LiveMessage,
+    block: Arc<LiveBlock>,
+}
+
+impl Writer {
+    fn new() -> Self {
+        let live = LiveMessage::new(1, "a", "p", "m", 0);
+        let block = live.open_block(LiveBlockKind::Text);
+        Self { live, block }
+    }
+
+    fn delta(&self, hub: &Hub, text: &str) {
+        let range = self.block.append(text);
+        let (live, block) = (self.live.clone(), Arc::clone(&self.block));
+        hub.publish(EventKind::BlockDelta { live, block, range });
+    }
+}
+
+fn texts(subscription: &mut Subscription) -> Vec<(u64, String)> {
+    let mut seen = Vec::new();
+    while let Some(event) = subscription.try_next() {
+        let text = match &event.kind {
+            EventKind::BlockDelta { block, range, .. } => block.with(range.clone(), str::to_owned),
+            EventKind::TurnStarted => "turn".to_owned(),
+            other => panic!("unexpected {other:?}"),
+        };
+        seen.push((event.seq, text));
+    }
+    seen
+}
+
+#[test]
+fn deltas_merge_while_they_wait_and_nothing_is_reordered() {
+    let hub = hub();
+    let writer = Writer::new();
+    let mut slow = hub.subscribe();
+    writer.delta(&hub, "a");
+    writer.delta(&hub, "b");
+    hub.publish(EventKind::TurnStarted);
+    writer.delta(&hub, "c");
+    let expected = [(2, "ab"), (3, "turn"), (4, "c")].map(|(n, t)| (n, t.to_owned()));
+    assert_eq!(texts(&mut slow), expected);
+}
+
+#[test]
+fn a_reader_that_keeps_up_gets_every_delta_by_itself() {
+    let hub = hub();
+    let writer = Writer::new();
+    let mut quick = hub.subscribe();
+    for text in ["a", "b", "c"] {
+        writer.delta(&hub, text);
+        assert_eq!(texts(&mut quick).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn who_gathers_deltas_is_told_when_something_else_comes() {
+    let hub = hub();
+    let writer = Writer::new();
+    let mut reader = hub.subscribe();
+    let gatherer = hub.subscribe();
+    let mut gathers = Box::pin(gatherer.beyond_a_delta());
+    for text in ["a", "b"] {
+        writer.delta(&hub, text);
+        assert!(futures_util::poll!(&mut gathers).is_pending());
+        assert!(reader.next().await.is_some());
+    }
+    hub.publish(EventKind::TurnStarted);
+    gathers.await;
+}
+
+#[test]
+fn a_latecomer_gets_exactly_what_it_missed_even_inside_a_merged_delta() {
+    let hub = hub();
+    let writer = Writer::new();
+    hub.publish(EventKind::TurnStarted);
+    for text in ["a", "b", "c", "d"] {
+        writer.delta(&hub, text);
+    }
+    for (since, expected) in [
+        (0, "turn+abcd"),
+        (1, "abcd"),
+        (2, "bcd"),
+        (3, "cd"),
+        (5, ""),
+    ] {
+        let mut late = hub.subscribe_since(since).unwrap();
+        let got: Vec<String> = texts(&mut late).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(got.join("+"), expected, "since {since}");
+    }
+}
+
+#[test]
+fn asking_for_what_is_no_longer_kept_says_so() {
+    let hub = hub();
+    for _ in 0..REPLAY_EVENTS + 10 {
+        hub.publish(EventKind::TurnStarted);
+    }
+    assert_eq!(hub.subscribe_since(3).err(), Some(Missed { oldest: 11 }));
+    assert!(hub.subscribe_since(10).is_ok());
+}
+
+#[test]
+fn a_number_of_another_life_of_the_session_is_one_that_was_missed() {
+    let hub = hub();
+    assert!(hub.subscribe_since(0).is_ok());
+    hub.publish(EventKind::TurnStarted);
+    for since in [2, 500, u64::MAX] {
+        assert_eq!(hub.subscribe_since(since).err(), Some(Missed { oldest: 1 }));
+    }
+}
+
+#[test]
+fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
+    let hub = hub();
+    let mut asleep = hub.subscribe();
+    let call = |id: &str| {
+        Arc::new(crate::message::ToolCall {
+            id: id.to_owned(),
+            name: "look".to_owned(),
+            arguments: serde_json::Map::new(),
+            thought_signature: None,
+            intent: None,
+        })
+    };
+    let calls = [call("1"), call("2")];
+    for round in 0..10_000 {
+        for call in &calls {
+            let partial = Arc::new(crate::tool::ToolOutput::text(round.to_string()));
+            let call = Arc::clone(call);
+            hub.publish(EventKind::ToolProgress { call, partial });
+        }
+    }
+    let mut seen = Vec::new();
+    while let Some(event) = asleep.try_next() {
+        if let EventKind::ToolProgress { call, partial } = event.kind {
+            let text = crate::message::text_of(&partial.content, "");
+            seen.push((event.seq, call.id.clone(), text));
+        }
+    }
+    let last = "9999".to_owned();
+    assert_eq!(
+        seen,
+        [
+            (19_999, "1".to_owned(), last.clone()),
+            (20_000, "2".to_owned(), last)
+        ]
+    );
+}
+
+#[test]
+fn what_is_kept_for_latecomers_is_bounded_in_bytes_too() {
+    let hub = hub();
+    hub.publish(EventKind::TurnStarted);
+    let call = Arc::new(crate::message::ToolCall {
+        id: "1".to_owned(),
+        name: "look".to_owned(),
+        arguments: serde_json::Map::new(),
+        thought_signature: None,
+        intent: None,
+    });
+    for round in 0..300 {
+        let call = Arc::clone(&call);
+        let partial = Arc::new(crate::tool::ToolOutput::text(round.to_string()));
+        hub.publish(EventKind::ToolProgress { call, partial });
+    }
+    let mut late = hub.subscribe_since(0).unwrap();
+    let numbers: Vec<u64> = std::iter::from_fn(|| late.try_next())
+        .map(|event| event.seq)
+        .collect();
+    assert_eq!(numbers, [1, 301]);
+    for id in 0..100 {
+        let delta = Arc::from("x".repeat(10_000));
+        hub.publish(EventKind::BashOutput { id, delta });
+    }
+    assert_eq!(hub.lock().log.len(), REPLAY_OUTPUT_BYTES / 10_000);
+}
+
+#[test]
+fn the_output_of_commands_behind_a_sleeping_reader_is_bounded() {
+    let hub = hub();
+    let mut asleep = hub.subscribe();
+    for round in 0..3_000 {
+        for id in [1, 2] {
+            let delta = Arc::from(format!("{round:0100}\n"));
+            hub.publish(EventKind::BashOutput { id, delta });
+        }
+    }
+    let mut waiting = 0;
+    let mut last = [const { String::new() }; 3];
+    while let Some(event) = asleep.try_next() {
+        if let EventKind::BashOutput { id, delta } = event.kind {
+            waiting += delta.len();
+            last[usize::try_from(id).unwrap()] = delta.to_string();
+        }
+    }
+    assert!(waiting < QUEUE_EVENTS * 101 + 3 * OUTPUT_BYTES, "{waiting}");
+    assert!(last[1].ends_with("2999\n") && last[2].ends_with("2999\n"));
+}
+
+#[test]
+fn a_million_deltas_behind_a_sleeping_reader_are_one_event() {
+    let hub = hub();
+    let writer = Writer::new();
+    let mut asleep = hub.subscribe();
+    for _ in 0..1_000_000 {
+        writer.delta(&hub, "x");
+    }
+    let seen = texts(&mut asleep);
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0].1.len(), 1_000_000);
+    assert!(hub.lock().logged_deltas <= REPLAY_DELTAS);
+}
+
+#[tokio::test]
+async fn the_turn_waits_for_a_full_queue_and_goes_on_when_it_is_read_or_dropped() {
+    let hub = hub();
+    let mut slow = hub.subscribe();
+    for _ in 0..QUEUE_EVENTS {
+        hub.publish(EventKind::TurnStarted);
+    }
+    let mut waits = Box::pin(hub.room());
+    assert!(futures_util::poll!(&mut waits).is_pending());
+    assert!(slow.try_next().is_some());
+    waits.await;
+    hub.publish(EventKind::TurnStarted);
+    let mut waits = Box::pin(hub.room());
+    assert!(futures_util::poll!(&mut waits).is_pending());
+    drop(slow);
+    waits.await;
+}
+
+#[tokio::test]
+async fn after_the_end_the_waiting_events_are_still_read() {
+    let hub = hub();
+    let mut reader = hub.subscribe();
+    hub.publish(EventKind::TurnStarted);
+    hub.close();
+    assert!(reader.next().await.is_some());
+    assert!(reader.next().await.is_none());
+}

@@ -1,0 +1,76 @@
+//! A handle that does not keep its session alive.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::command::Command;
+use super::dialogs::Dialogs;
+use super::handle::Session;
+use crate::dialog::{Dialog, DialogAnswer};
+use crate::event::EventKind;
+use crate::hub::{Hub, Subscription};
+use crate::jobs::Jobs;
+
+/// A session, for those who serve it and must not keep it alive.
+#[derive(Clone)]
+pub struct WeakSession {
+    id: Arc<str>,
+    commands: mpsc::WeakSender<Command>,
+    hub: Hub,
+    dialogs: Arc<Dialogs>,
+    jobs: Arc<Jobs>,
+}
+
+impl Session {
+    /// A handle that does not keep the session alive.
+    pub fn downgrade(&self) -> WeakSession {
+        WeakSession {
+            id: Arc::clone(&self.id),
+            commands: self.commands.downgrade(),
+            hub: self.hub.clone(),
+            dialogs: Arc::clone(&self.dialogs),
+            jobs: Arc::clone(&self.jobs),
+        }
+    }
+}
+
+impl WeakSession {
+    /// The session, unless it is gone. Do not hold on to it.
+    pub fn upgrade(&self) -> Option<Session> {
+        Some(Session {
+            id: Arc::clone(&self.id),
+            commands: self.commands.upgrade()?,
+            hub: self.hub.clone(),
+            dialogs: Arc::clone(&self.dialogs),
+            jobs: Arc::clone(&self.jobs),
+        })
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Subscribes to what happens from now on.
+    pub fn subscribe(&self) -> Subscription {
+        self.hub.subscribe()
+    }
+
+    /// Tells every subscriber something.
+    pub fn publish(&self, event: EventKind) {
+        self.hub.publish(event);
+    }
+
+    /// Tells every subscriber something once the slowest has room for it, so that who has much to
+    /// say is slowed down instead of filling the memory.
+    pub async fn publish_in_turn(&self, event: EventKind) {
+        self.hub.room().await;
+        self.hub.publish(event);
+    }
+
+    /// Asks a person, as [`Session::ask_dialog`] does.
+    pub async fn ask_dialog(&self, dialog: Dialog) -> DialogAnswer {
+        Arc::clone(&self.dialogs).ask(dialog).await
+    }
+}

@@ -1,0 +1,109 @@
+//! Where a run asks the session's hooks. Without hooks nothing happens here.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::NOT_RUN_ABORTED;
+use super::link::Link;
+use crate::arguments;
+use crate::hooks::{AddedContext, CallVerdict, HookFuture, PromptVerdict};
+use crate::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
+use crate::tool::{ToolOutput, ToolSpec};
+
+/// What becomes of a prompt.
+pub(super) enum Prompted {
+    /// The model is asked, with these messages too.
+    Ask(Vec<Arc<Message>>),
+    /// This is the answer.
+    Answered(String),
+    /// Nothing is answered, for this reason.
+    Denied(String),
+}
+
+/// What the user said in messages that begin a run; `None` where there is nobody to tell.
+pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<str>> {
+    link.hooks.as_ref()?;
+    let said: Vec<String> = messages
+        .iter()
+        .filter_map(|message| match &**message {
+            Message::Known(KnownMessage::User(user)) => Some(user.content.text()),
+            _ => None,
+        })
+        .collect();
+    (!said.is_empty()).then(|| said.join("\n\n").into())
+}
+
+/// Asks the hooks about a prompt.
+pub(super) async fn before_prompt(link: &Link, text: Arc<str>) -> Prompted {
+    let Some(hooks) = &link.hooks else {
+        return Prompted::Ask(Vec::new());
+    };
+    match unless_stopped(link, hooks.before_prompt(text)).await {
+        // A stopped run asks the model, too: that is where it finds out and records it.
+        None => Prompted::Ask(Vec::new()),
+        Some(PromptVerdict::Answer { context }) => {
+            let added = context.into_iter().map(|context| message(link, context));
+            Prompted::Ask(added.collect())
+        }
+        Some(PromptVerdict::Answered { text }) => Prompted::Answered(text),
+        Some(PromptVerdict::Denied { reason }) => Prompted::Denied(reason),
+    }
+}
+
+/// Asks the hooks about a call. Returns what is to run; the error is text for the model.
+pub(super) async fn before_call(
+    link: &Link,
+    call: &Arc<ToolCall>,
+    spec: &ToolSpec,
+    arguments: Map<String, Value>,
+) -> Result<(Arc<ToolCall>, Map<String, Value>), String> {
+    let Some(hooks) = &link.hooks else {
+        return Ok((Arc::clone(call), arguments));
+    };
+    let asked = hooks.before_tool_call(Arc::clone(call));
+    match unless_stopped(link, asked).await {
+        None => Err(NOT_RUN_ABORTED.to_owned()),
+        Some(CallVerdict::Allowed) => Ok((Arc::clone(call), arguments)),
+        Some(CallVerdict::Denied(why)) => Err(why),
+        Some(CallVerdict::Changed(changed)) => {
+            let arguments = arguments::validate(spec, &changed)
+                .map_err(|problems| format!("An extension changed the arguments. {problems}"))?;
+            let mut wanted = ToolCall::clone(call);
+            wanted.arguments = changed;
+            Ok((Arc::new(wanted), arguments))
+        }
+    }
+}
+
+/// Shows the hooks what a call did and returns what they make of it.
+pub(super) async fn after_call(
+    link: &Link,
+    call: &Arc<ToolCall>,
+    output: ToolOutput,
+) -> ToolOutput {
+    let Some(hooks) = &link.hooks else {
+        return output;
+    };
+    let asked = hooks.after_tool_call(Arc::clone(call), output.clone());
+    unless_stopped(link, asked).await.unwrap_or(output)
+}
+
+/// Waits for a hook as long as the run goes on.
+async fn unless_stopped<T>(link: &Link, hook: HookFuture<T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = link.cancel.cancelled() => None,
+        verdict = hook => Some(verdict),
+    }
+}
+
+fn message(link: &Link, context: AddedContext) -> Arc<Message> {
+    Arc::new(Message::from(KnownMessage::Custom(CustomMessage {
+        custom_type: context.source,
+        content: UserContent::Text(context.text),
+        display: true,
+        details: None,
+        timestamp: link.clock.now_ms(),
+    })))
+}

@@ -1,0 +1,265 @@
+//! Questions to the person at the client: permissions and dialogs (sections 9 and 12).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
+use stentor_agent::session::Session;
+use stentor_wire::acp::method;
+use stentor_wire::jsonrpc::{Id, encode};
+
+use super::calls::{Before, CallViewer};
+use super::outbound::{Outbound, Waiting};
+use super::place::text_before;
+use super::turns::Turns;
+
+/// The options of a question, by the id that comes back.
+const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = [
+    (
+        "allow_once",
+        "Allow",
+        acp::PermissionOptionKind::AllowOnce,
+        PermissionAnswer::AllowOnce,
+    ),
+    (
+        "allow_always",
+        "Always allow this",
+        acp::PermissionOptionKind::AllowAlways,
+        PermissionAnswer::AllowAlways,
+    ),
+    (
+        "reject_once",
+        "Reject",
+        acp::PermissionOptionKind::RejectOnce,
+        PermissionAnswer::RejectOnce,
+    ),
+    (
+        "reject_always",
+        "Always reject this",
+        acp::PermissionOptionKind::RejectAlways,
+        PermissionAnswer::RejectAlways,
+    ),
+];
+
+/// The questions of a session that are open.
+pub(super) struct Asking {
+    session: Session,
+    outbound: Outbound,
+    /// Request and call of each permission that was asked for.
+    permissions: HashMap<u64, (Id, String)>,
+    dialogs: HashMap<u64, Id>,
+}
+
+impl Asking {
+    pub fn new(session: Session, outbound: Outbound) -> Self {
+        Self {
+            session,
+            outbound,
+            permissions: HashMap::new(),
+            dialogs: HashMap::new(),
+        }
+    }
+
+    /// Asks whether a call may run. Only a clear yes counts as one.
+    pub fn permission(
+        &mut self,
+        id: u64,
+        request: &Arc<PermissionRequest>,
+        viewer: &CallViewer,
+        turns: &Turns,
+        frames: &mut Vec<u8>,
+    ) {
+        // The call waits for the answer, so the file is as it was.
+        let before = match request.call.name.as_str() {
+            "write" => viewer
+                .path(&request.call)
+                .map_or(Before::Unknown, |path| text_before(&path)),
+            _ => Before::Unknown,
+        };
+        let call = viewer.asked(&request.call, &request.reason, &before);
+        let options = OPTIONS.map(|(id, name, kind, _)| acp::PermissionOption::new(id, name, kind));
+        let session_id = Arc::clone(self.session.id());
+        let params = acp::RequestPermissionRequest::new(session_id, call, options.to_vec())
+            .meta(turns.running().and_then(|turn| turn.trace.clone()));
+        let Some(mut waiting) = self.request(method::REQUEST_PERMISSION, &params, frames) else {
+            return self.give(id, PermissionAnswer::RejectOnce);
+        };
+        let call_id = request.call.id.clone();
+        self.permissions.insert(id, (waiting.id.clone(), call_id));
+        let session = self.session.clone();
+        tokio::spawn(async move {
+            let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
+                Ok(response) => chosen(&response.outcome),
+                Err(error) => {
+                    tracing::info!(%error, "a question was not answered and counts as rejected");
+                    PermissionAnswer::RejectOnce
+                }
+            };
+            // The session may have withdrawn the question meanwhile.
+            session.answer_permission(id, answer).await.ok();
+        });
+    }
+
+    /// A question is closed. If we closed it ourselves, the client need not answer any more.
+    /// Gives the call that may run now.
+    pub fn permission_answered(
+        &mut self,
+        id: u64,
+        answer: PermissionAnswer,
+        frames: &mut Vec<u8>,
+    ) -> Option<String> {
+        let (request, call_id) = self.permissions.remove(&id)?;
+        match answer {
+            PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Some(call_id),
+            PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => None,
+            PermissionAnswer::Cancelled => {
+                self.withdraw(&request, frames);
+                None
+            }
+        }
+    }
+
+    /// Asks a person something, if the client has forms; else the asker gets its default.
+    pub fn dialog(&mut self, id: u64, dialog: &Arc<Dialog>, has_forms: bool, out: &mut Vec<u8>) {
+        let params = has_forms.then(|| form(self.session.id(), dialog));
+        let waiting =
+            params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
+        let session = self.session.clone();
+        let Some(mut waiting) = waiting else {
+            tokio::spawn(async move {
+                session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
+            });
+            return;
+        };
+        self.dialogs.insert(id, waiting.id.clone());
+        let dialog = Arc::clone(dialog);
+        tokio::spawn(async move {
+            let answer = match waiting.answer::<FormAnswer>().await {
+                Ok(answer) => answer.to_dialog(&dialog),
+                Err(_) => DialogAnswer::Nothing,
+            };
+            session.answer_dialog(id, answer).await.ok();
+        });
+    }
+
+    pub fn dialog_closed(&mut self, id: u64, frames: &mut Vec<u8>) {
+        if let Some(request) = self.dialogs.remove(&id) {
+            self.withdraw(&request, frames);
+        }
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        params: &impl serde::Serialize,
+        frames: &mut Vec<u8>,
+    ) -> Option<Waiting> {
+        let waiting = self.outbound.issue().ok()?;
+        match encode::request(frames, &waiting.id, method, params) {
+            Ok(()) => {
+                frames.push(b'\n');
+                Some(waiting)
+            }
+            Err(error) => {
+                tracing::error!(%error, "a request could not be written");
+                None
+            }
+        }
+    }
+
+    /// Tells the client that a request of ours is moot, unless it has answered it.
+    fn withdraw(&self, request: &Id, frames: &mut Vec<u8>) {
+        if !self.outbound.withdraw(request) {
+            return;
+        }
+        let params = json!({ "requestId": request });
+        match encode::notification(frames, method::CANCEL_REQUEST, &params) {
+            Ok(()) => frames.push(b'\n'),
+            Err(error) => tracing::error!(%error, "a notification could not be written"),
+        }
+    }
+
+    fn give(&self, id: u64, answer: PermissionAnswer) {
+        let session = self.session.clone();
+        tokio::spawn(async move {
+            session.answer_permission(id, answer).await.ok();
+        });
+    }
+}
+
+fn chosen(outcome: &acp::RequestPermissionOutcome) -> PermissionAnswer {
+    match outcome {
+        acp::RequestPermissionOutcome::Selected(selected) => OPTIONS
+            .iter()
+            .find(|(id, ..)| *id == &*selected.option_id.0)
+            .map_or(PermissionAnswer::RejectOnce, |(.., answer)| *answer),
+        _ => PermissionAnswer::RejectOnce,
+    }
+}
+
+/// The one field of a form.
+const FIELD: &str = "answer";
+
+fn form(session_id: &Arc<str>, dialog: &Dialog) -> Value {
+    let (message, field) = match &dialog.kind {
+        DialogKind::Select { options } => {
+            let options: Vec<Value> = options
+                .iter()
+                .map(|option| json!({ "const": option.value, "title": option.label }))
+                .collect();
+            (&dialog.title, json!({ "type": "string", "oneOf": options }))
+        }
+        DialogKind::Confirm { message } => (message, json!({ "type": "boolean" })),
+        DialogKind::Input { placeholder } => (
+            &dialog.title,
+            json!({ "type": "string", "description": placeholder }),
+        ),
+        DialogKind::Editor { prefill } => (
+            &dialog.title,
+            json!({ "type": "string", "default": prefill }),
+        ),
+    };
+    let mut field = field;
+    if let Some(field) = field.as_object_mut() {
+        field.retain(|_, value| !value.is_null());
+        field.insert("title".into(), json!(dialog.title));
+    }
+    let message = match message.trim() {
+        "" => &dialog.title,
+        _ => message,
+    };
+    json!({
+        "sessionId": session_id,
+        "mode": "form",
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": { FIELD: field },
+            "required": [FIELD],
+        },
+    })
+}
+
+#[derive(Deserialize)]
+struct FormAnswer {
+    action: String,
+    #[serde(default)]
+    content: Option<serde_json::Map<String, Value>>,
+}
+
+impl FormAnswer {
+    fn to_dialog(&self, dialog: &Dialog) -> DialogAnswer {
+        let field = self.content.as_ref().and_then(|content| content.get(FIELD));
+        match (self.action.as_str(), field, &dialog.kind) {
+            ("accept", Some(Value::Bool(yes)), DialogKind::Confirm { .. }) => {
+                DialogAnswer::Confirmed(*yes)
+            }
+            ("accept", Some(Value::String(text)), _) => DialogAnswer::Value(text.clone()),
+            _ => DialogAnswer::Nothing,
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Tool calls as people see them: titles, kinds, places and what came of them (section 8).
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
+use stentor_agent::message::{ContentBlock, KnownBlock, ToolCall, text_of};
+use stentor_agent::tool::{Tool, ToolEffect};
+
+use super::limits;
+
+/// Shows the calls of a session. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct CallViewer {
+    cwd: Arc<Path>,
+    tools: Arc<HashMap<String, Arc<dyn Tool>>>,
+}
+
+/// The outcome of a call, whether it just ended or comes from a stored conversation.
+pub(super) struct Outcome<'a> {
+    pub content: &'a [ContentBlock],
+    pub details: Option<&'a Value>,
+    pub is_error: bool,
+    /// The client's terminal it ran in.
+    pub terminal: Option<&'a str>,
+    /// What the file held that was written, if that is known.
+    pub before: Before,
+}
+
+/// What a file held before it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Before {
+    #[default]
+    Unknown,
+    /// There was no file.
+    Nothing,
+    Text(String),
+}
+
+impl CallViewer {
+    /// Shows calls of `tools` made in `cwd`.
+    pub fn new(cwd: &Path, tools: &[Arc<dyn Tool>]) -> Self {
+        let tools = tools
+            .iter()
+            .map(|tool| (tool.spec().name.clone(), Arc::clone(tool)));
+        Self {
+            cwd: cwd.into(),
+            tools: Arc::new(tools.collect()),
+        }
+    }
+
+    /// A call whose arguments are still being written.
+    pub fn announced(&self, id: &str, name: &str) -> acp::ToolCall {
+        let title = match name {
+            "read" => "Read a file".to_owned(),
+            "write" => "Write a file".to_owned(),
+            "edit" => "Edit a file".to_owned(),
+            "bash" => "Run a command".to_owned(),
+            "grep" => "Search in files".to_owned(),
+            "find" => "Find files".to_owned(),
+            "ls" => "List a folder".to_owned(),
+            "todo" => "Update the plan".to_owned(),
+            "subagent" => "Delegate a task".to_owned(),
+            _ => plain_name(name),
+        };
+        acp::ToolCall::new(id.to_owned(), title)
+            .name(name.to_owned())
+            .kind(self.kind(name))
+    }
+
+    /// A call as it was made.
+    pub fn made(&self, call: &ToolCall) -> acp::ToolCall {
+        acp::ToolCall::new(call.id.clone(), self.title(call))
+            .name(call.name.clone())
+            .kind(self.kind(&call.name))
+            .content(self.wanted(call, &Before::Unknown))
+            .locations(self.locations(call, None))
+            .raw_input(bounded(Value::Object(call.arguments.clone())))
+    }
+
+    /// The same as an update of an announced call.
+    pub fn completed_arguments(&self, call: &ToolCall) -> acp::ToolCallUpdate {
+        acp::ToolCallUpdate::new(call.id.clone(), self.made_fields(call))
+    }
+
+    /// A call somebody is asked about.
+    pub fn asked(&self, call: &ToolCall, reason: &str, before: &Before) -> acp::ToolCallUpdate {
+        let mut content = self.wanted(call, before);
+        content.push(text_content(reason));
+        let fields = self.made_fields(call);
+        let fields = fields
+            .status(acp::ToolCallStatus::Pending)
+            .name(call.name.clone())
+            .content(content);
+        acp::ToolCallUpdate::new(call.id.clone(), fields)
+    }
+
+    /// What a call that runs has put out so far.
+    pub fn progress(&self, call_id: &str, content: &[ContentBlock]) -> acp::ToolCallUpdate {
+        let fields = acp::ToolCallUpdateFields::new().status(acp::ToolCallStatus::InProgress);
+        let fields = match shown(content) {
+            shown if shown.is_empty() => fields,
+            shown => fields.content(shown),
+        };
+        acp::ToolCallUpdate::new(call_id.to_owned(), fields)
+    }
+
+    /// What came of a call.
+    pub fn ended(&self, call: &ToolCall, outcome: &Outcome<'_>) -> acp::ToolCallUpdate {
+        let status = match outcome.is_error {
+            true => acp::ToolCallStatus::Failed,
+            false => acp::ToolCallStatus::Completed,
+        };
+        let first_line = outcome
+            .details
+            .and_then(|details| details.get("firstChangedLine"))
+            .and_then(Value::as_u64);
+        let mut content = match outcome.is_error {
+            true => Vec::new(),
+            false => self.wanted(call, &outcome.before),
+        };
+        if let Some(terminal) = outcome.terminal {
+            content.push(acp::ToolCallContent::Terminal(acp::Terminal::new(
+                terminal.to_owned(),
+            )));
+        } else if content.is_empty() {
+            content = shown(outcome.content);
+        }
+        let mut raw = Map::new();
+        raw.insert("output".into(), text_of(outcome.content, "\n").into());
+        if let Some(details) = outcome.details {
+            raw.insert("details".into(), details.clone());
+        }
+        let fields = acp::ToolCallUpdateFields::new()
+            .status(status)
+            .content(content)
+            .raw_output(bounded(Value::Object(raw)));
+        let fields = match first_line {
+            Some(line) => fields.locations(self.locations(call, Some(line))),
+            None => fields,
+        };
+        acp::ToolCallUpdate::new(call.id.clone(), fields)
+    }
+
+    /// The file a call is about, if it is about one.
+    pub fn path(&self, call: &ToolCall) -> Option<PathBuf> {
+        let tool = self.tools.get(&call.name)?;
+        tool.touches(&call.arguments, &self.cwd)
+            .paths
+            .into_iter()
+            .next()
+    }
+
+    fn made_fields(&self, call: &ToolCall) -> acp::ToolCallUpdateFields {
+        let content = self.wanted(call, &Before::Unknown);
+        acp::ToolCallUpdateFields::new()
+            .title(self.title(call))
+            .kind(self.kind(&call.name))
+            .content((!content.is_empty()).then_some(content))
+            .locations(self.locations(call, None))
+            .raw_input(bounded(Value::Object(call.arguments.clone())))
+    }
+
+    /// The change a call wants to make, as far as its arguments tell.
+    fn wanted(&self, call: &ToolCall, before: &Before) -> Vec<acp::ToolCallContent> {
+        let Some(path) = self.path(call) else {
+            return Vec::new();
+        };
+        let too_long = |text: &str| text.len() as u64 > limits::DIFF_BYTES;
+        let diff = |old: Option<String>, new: &str| {
+            acp::ToolCallContent::Diff(acp::Diff::new(path.clone(), new).old_text(old))
+        };
+        match call.name.as_str() {
+            "write" => {
+                let Some(new) = call.arguments.get("content").and_then(Value::as_str) else {
+                    return Vec::new();
+                };
+                match before {
+                    // A change of which only one side is known is not shown as a change.
+                    _ if too_long(new) => Vec::new(),
+                    Before::Unknown => Vec::new(),
+                    Before::Nothing => vec![diff(None, new)],
+                    Before::Text(old) => vec![diff(Some(old.clone()), new)],
+                }
+            }
+            "edit" => replacements(&call.arguments)
+                .into_iter()
+                .filter(|(old, new)| !too_long(old) && !too_long(new))
+                .map(|(old, new)| diff(Some(old), &new))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn title(&self, call: &ToolCall) -> String {
+        let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+        let number = |name: &str| call.arguments.get(name).and_then(Value::as_f64);
+        let place = self.path(call).map(|path| self.relative(&path));
+        let at = place.as_deref().unwrap_or("a file");
+        let within = match place.as_deref() {
+            None | Some(".") => String::new(),
+            Some(place) => format!(" in {place}"),
+        };
+        let title = match call.name.as_str() {
+            "read" => match (number("offset"), number("limit")) {
+                (None, None) => format!("Read {at}"),
+                (Some(first), None) if first > 1.0 => format!("Read {at} from line {first}"),
+                (Some(_), None) => format!("Read {at}"),
+                (first, Some(limit)) => {
+                    let first = first.unwrap_or(1.0).max(1.0);
+                    format!("Read {at}, lines {first} to {}", first + limit - 1.0)
+                }
+            },
+            "write" => format!("Write {at}"),
+            "edit" => format!("Edit {at}"),
+            "bash" => format!("Run {}", text("command").unwrap_or("a command")),
+            "grep" => format!("Search for {:?}{within}", text("pattern").unwrap_or("")),
+            "find" => format!(
+                "Find files matching {:?}{within}",
+                text("pattern").unwrap_or("")
+            ),
+            "ls" => match at {
+                "." => "List the working folder".to_owned(),
+                at => format!("List {at}"),
+            },
+            "todo" => "Update the plan".to_owned(),
+            "subagent" => match text("task").or_else(|| text("prompt")) {
+                Some(task) => format!("Delegate: {task}"),
+                None => "Delegate a task".to_owned(),
+            },
+            name => call.intent.clone().unwrap_or_else(|| plain_name(name)),
+        };
+        one_line(&title)
+    }
+
+    fn kind(&self, name: &str) -> acp::ToolKind {
+        match name {
+            "read" | "ls" => acp::ToolKind::Read,
+            "write" | "edit" => acp::ToolKind::Edit,
+            "bash" => acp::ToolKind::Execute,
+            "grep" | "find" => acp::ToolKind::Search,
+            "todo" => acp::ToolKind::Think,
+            "fetch" | "web_fetch" | "web_search" => acp::ToolKind::Fetch,
+            name => match self.tools.get(name).map(|tool| tool.spec().effect) {
+                Some(ToolEffect::Reads) => acp::ToolKind::Read,
+                Some(ToolEffect::Writes) => acp::ToolKind::Edit,
+                Some(ToolEffect::Nothing | ToolEffect::Executes) | None => acp::ToolKind::Other,
+            },
+        }
+    }
+
+    fn locations(&self, call: &ToolCall, line: Option<u64>) -> Vec<acp::ToolCallLocation> {
+        let Some(path) = self.path(call) else {
+            return Vec::new();
+        };
+        let offset = call.arguments.get("offset").and_then(Value::as_f64);
+        // Lines are counted from 1; a number beyond all files is no line.
+        let offset = offset.filter(|line| (1.0..4e9).contains(line));
+        let line = line.or(offset.map(|line| line as u64));
+        let line = line.and_then(|line| u32::try_from(line).ok());
+        vec![acp::ToolCallLocation::new(path).line(line)]
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.cwd) {
+            Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+            Ok(rest) => rest.display().to_string(),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}
+
+/// One block of text.
+pub(super) fn text_content(text: &str) -> acp::ToolCallContent {
+    acp::ToolCallContent::Content(acp::Content::new(cut(text, limits::OUTPUT_BYTES)))
+}
+
+/// A terminal, shown where the call is.
+pub(super) fn in_terminal(call_id: &str, terminal_id: &str) -> acp::ToolCallUpdate {
+    let terminal = acp::ToolCallContent::Terminal(acp::Terminal::new(terminal_id.to_owned()));
+    let fields = acp::ToolCallUpdateFields::new()
+        .status(acp::ToolCallStatus::InProgress)
+        .content(vec![terminal]);
+    acp::ToolCallUpdate::new(call_id.to_owned(), fields)
+}
+
+/// The first line, not longer than a title may be.
+pub(super) fn one_line(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let line = lines.next().unwrap_or_default();
+    let is_cut = lines.next().is_some() || line.chars().count() > limits::TITLE_CHARS;
+    let mut title: String = line.chars().take(limits::TITLE_CHARS).collect();
+    if is_cut {
+        title.push('…');
+    }
+    title
+}
+
+/// `mcp__server__tool` as people say it.
+fn plain_name(name: &str) -> String {
+    let mut parts = name.splitn(3, "__");
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("mcp"), Some(server), Some(tool)) => format!("{tool} ({server})"),
+        _ if name.trim().is_empty() => "A tool without a name".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+fn replacements(arguments: &Map<String, Value>) -> Vec<(String, String)> {
+    let pair = |edit: &Map<String, Value>| {
+        let text = |name: &str| edit.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some((text("oldText")?, text("newText")?))
+    };
+    let listed = match arguments.get("edits") {
+        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+        Some(value) => value.clone(),
+        None => Value::Null,
+    };
+    let mut pairs: Vec<_> = match &listed {
+        Value::Array(list) => list
+            .iter()
+            .filter_map(Value::as_object)
+            .filter_map(pair)
+            .collect(),
+        Value::Object(one) => pair(one).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    pairs.extend(pair(arguments));
+    pairs
+}
+
+fn shown(content: &[ContentBlock]) -> Vec<acp::ToolCallContent> {
+    let block = |block: &ContentBlock| match block {
+        ContentBlock::Known(KnownBlock::Text(text)) if text.text.is_empty() => None,
+        ContentBlock::Known(KnownBlock::Text(text)) => Some(text_content(&text.text)),
+        ContentBlock::Known(KnownBlock::Image(image)) => {
+            let image = acp::ImageContent::new(&*image.data, image.mime_type.clone());
+            let image = acp::ContentBlock::Image(image);
+            Some(acp::ToolCallContent::Content(acp::Content::new(image)))
+        }
+        ContentBlock::Known(_) | ContentBlock::Other(_) => None,
+    };
+    content.iter().filter_map(block).collect()
+}
+
+fn cut(text: &str, limit_bytes: usize) -> String {
+    if text.len() <= limit_bytes {
+        return text.to_owned();
+    }
+    let kept = &text[..text.floor_char_boundary(limit_bytes)];
+    format!(
+        "{kept}\n[{} more bytes are not shown]",
+        text.len() - kept.len()
+    )
+}
+
+/// The value with its long texts cut, so that a frame stays small.
+fn bounded(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.len() > limits::RAW_TEXT_BYTES => {
+            json!(cut(&text, limits::RAW_TEXT_BYTES))
+        }
+        Value::Array(list) => list.into_iter().map(bounded).collect(),
+        Value::Object(map) => {
+            let map = map.into_iter().map(|(name, value)| (name, bounded(value)));
+            Value::Object(map.collect())
+        }
+        value => value,
+    }
+}

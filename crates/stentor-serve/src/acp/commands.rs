@@ -1,0 +1,96 @@
+//! Slash commands: what the client lists, and what a prompt that starts with one means
+//! (sections 6.1 and 7).
+
+use agent_client_protocol_schema::v1 as acp;
+use stentor_agent::event::{CommandInfo, CommandSource};
+
+/// What a prompt asks for instead of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Builtin {
+    Compact { instructions: Option<String> },
+    Name { name: String },
+}
+
+/// The commands that every session has.
+pub(super) fn builtins() -> Vec<CommandInfo> {
+    let info = |name: &str, description: &str, hint: &str| CommandInfo {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        hint: Some(hint.to_owned()),
+        source: CommandSource::Builtin,
+        path: None,
+    };
+    vec![
+        info(
+            "compact",
+            "Summarise the older part of the conversation to make room.",
+            "what to keep in mind (optional)",
+        ),
+        info("name", "Name this session.", "the name"),
+    ]
+}
+
+/// The built-in command a prompt is, if it is one.
+pub(super) fn builtin(text: &str) -> Option<Builtin> {
+    let rest = text.trim().strip_prefix('/')?;
+    let (name, argument) = match rest.split_once(char::is_whitespace) {
+        Some((name, argument)) => (name, argument.trim()),
+        None => (rest, ""),
+    };
+    match name {
+        "compact" => Some(Builtin::Compact {
+            instructions: (!argument.is_empty()).then(|| argument.to_owned()),
+        }),
+        "name" => Some(Builtin::Name {
+            name: argument.to_owned(),
+        }),
+        _ => None,
+    }
+}
+
+/// The list of all commands.
+pub(super) fn update(list: &[CommandInfo]) -> acp::SessionUpdate {
+    let commands = list.iter().map(|info| {
+        let description = info.description.clone().unwrap_or_default();
+        let input = info.hint.as_ref().map(|hint| {
+            acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(
+                hint.clone(),
+            ))
+        });
+        acp::AvailableCommand::new(info.name.clone(), description).input(input)
+    });
+    let update = acp::AvailableCommandsUpdate::new(commands.collect());
+    acp::SessionUpdate::AvailableCommandsUpdate(update)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_known_name_after_a_slash_is_a_command() {
+        let compact = |text: Option<&str>| Builtin::Compact {
+            instructions: text.map(str::to_owned),
+        };
+        for (text, expected) in [
+            ("/compact", Some(compact(None))),
+            ("  /compact \n", Some(compact(None))),
+            (
+                "/compact keep the plan",
+                Some(compact(Some("keep the plan"))),
+            ),
+            (
+                "/name a b",
+                Some(Builtin::Name {
+                    name: "a b".to_owned(),
+                }),
+            ),
+            ("/compaction", None),
+            ("compact", None),
+            ("/", None),
+            ("/etc/passwd is a file", None),
+        ] {
+            assert_eq!(builtin(text), expected, "{text:?}");
+        }
+    }
+}

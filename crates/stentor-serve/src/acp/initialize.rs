@@ -1,0 +1,77 @@
+//! The handshake: who we are and what we can do (sections 3 and 4).
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
+use stentor_wire::jsonrpc::RawJson;
+
+use super::AcpLogin;
+use super::client::Client;
+use super::error::{Handled, Refusal};
+
+/// What a client says first. What cannot be read of its capabilities it does not have.
+pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
+    let params: Map<String, Value> = params
+        .parse()
+        .map_err(|_| Refusal::invalid_params("The parameters cannot be read."))?;
+    let version = params.get("protocolVersion").and_then(Value::as_u64);
+    if version
+        .and_then(|version| u16::try_from(version).ok())
+        .is_none()
+    {
+        return Err(Refusal::invalid_params(
+            "protocolVersion must be an integer between 0 and 65535",
+        ));
+    }
+    let told = params.get("clientCapabilities").cloned();
+    let told: acp::ClientCapabilities = told
+        .and_then(|told| serde_json::from_value(told).ok())
+        .unwrap_or_default();
+    Ok(Client::from(&told))
+}
+
+/// What is answered: always our one version, whatever was asked for, and what really works.
+pub(super) fn answer(
+    client: Client,
+    logins: &[AcpLogin],
+    has_http_servers: bool,
+) -> acp::InitializeResponse {
+    let session = acp::SessionCapabilities::new()
+        .list(acp::SessionListCapabilities::new())
+        .delete(acp::SessionDeleteCapabilities::new())
+        .resume(acp::SessionResumeCapabilities::new())
+        .close(acp::SessionCloseCapabilities::new())
+        .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+    let capabilities = acp::AgentCapabilities::new()
+        .load_session(true)
+        .prompt_capabilities(
+            acp::PromptCapabilities::new()
+                .image(true)
+                .embedded_context(true),
+        )
+        .mcp_capabilities(acp::McpCapabilities::new().http(has_http_servers))
+        .session_capabilities(session);
+    let info =
+        acp::Implementation::new("stentor", env!("CARGO_PKG_VERSION")).title("Stentor".to_owned());
+    let mut meta = Map::new();
+    // As other agents advertise it (section 6.6).
+    meta.insert("steering".into(), json!({ "supported": true }));
+    acp::InitializeResponse::new(ProtocolVersion::V1)
+        .agent_capabilities(capabilities)
+        .auth_methods(methods(client, logins))
+        .agent_info(info)
+        .meta(meta)
+}
+
+/// The ways to log in: only in a terminal, so only for clients that can open one (section 3.3).
+fn methods(client: Client, logins: &[AcpLogin]) -> Vec<acp::AuthMethod> {
+    let logins = logins.iter().filter(|_| client.terminal_login);
+    logins
+        .map(|login| {
+            let name = format!("Log in: {}", login.name);
+            let method =
+                acp::AuthMethodTerminal::new(login.id.clone(), name).args(login.arguments.clone());
+            acp::AuthMethod::Terminal(method)
+        })
+        .collect()
+}

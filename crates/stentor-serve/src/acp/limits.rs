@@ -1,0 +1,53 @@
+//! The numbers of the dialect.
+
+use std::time::Duration;
+
+/// Requests of the client that may be worked on at once, prompts aside. One more waits unread.
+pub const REQUESTS_AT_ONCE: usize = 64;
+
+/// Requests of ours that may wait for the client. One more fails at once.
+pub const MAX_OUTBOUND: usize = 4096;
+
+/// How long the client has for a file (section 1.7).
+pub const FILE_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the client has to open a terminal.
+pub const TERMINAL_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the client has to hand over the output of a command that was stopped: a tool that
+/// was told to stop has little time left.
+pub const LAST_OUTPUT_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a first prompt waits for tool servers that are still starting.
+pub const SERVERS_WAIT: Duration = Duration::from_secs(10);
+
+/// How long the last frames may take to leave when the process ends.
+pub const LAST_FRAMES: Duration = Duration::from_millis(1500);
+
+/// Sessions on one page of a list.
+pub const PAGE: usize = 50;
+
+/// Characters of a title.
+pub const TITLE_CHARS: usize = 80;
+
+/// Longest text of a tool's output in one frame (section 1.10).
+pub const OUTPUT_BYTES: usize = 32 * 1024;
+
+/// Longest text among a tool's raw input or output.
+pub const RAW_TEXT_BYTES: usize = 16 * 1024;
+
+/// Largest file whose content is shown before and after a change.
+pub const DIFF_BYTES: u64 = 64 * 1024;
+
+/// Largest text of a linked file that goes into the prompt; of a larger one the model is told
+/// where it is.
+pub const LINKED_TEXT_BYTES: u64 = 256 * 1024;
+
+/// Largest linked picture or document that goes into the prompt.
+pub const LINKED_BINARY_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Replayed history is handed over in pieces of about this size.
+pub const REPLAY_BYTES: usize = 64 * 1024;
+
+/// Texts about a quiet session that may wait for the next turn. The oldest goes first.
+pub const MAX_HELD: usize = 32;

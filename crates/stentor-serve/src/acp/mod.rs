@@ -1,0 +1,93 @@
+//! The ACP dialect: the agent side of the Agent Client Protocol, version 1.
+//!
+//! One process serves one client with any number of sessions. [`connection`](self) reads requests
+//! and sends each to its handler; every session has its own pump, and all write to the one output.
+//! Section numbers in comments are those of the protocol's reference.
+
+mod asking;
+mod calls;
+mod client;
+mod commands;
+mod connection;
+mod content;
+mod ending;
+mod error;
+mod events;
+mod initialize;
+mod limits;
+mod listing;
+mod open;
+mod outbound;
+mod place;
+mod prompting;
+mod replay;
+mod settings;
+mod setup;
+mod turns;
+
+use std::sync::Arc;
+
+use stentor_agent::agent::Agent;
+use stentor_agent::tool_servers::ToolServers;
+use stentor_wire::acp::MAX_LINE_BYTES;
+
+use crate::input::InputLines;
+use crate::output::Output;
+use crate::signals::EndSignals;
+use crate::stdio::Pipes;
+
+use connection::Connection;
+
+/// What the program has to offer beside the agent.
+#[derive(Clone, Default)]
+pub struct AcpOptions {
+    /// Starts the MCP servers that clients name.
+    pub tool_servers: Option<Arc<dyn ToolServers>>,
+    /// The ways to log in.
+    pub logins: Vec<AcpLogin>,
+}
+
+/// A way to log in, in a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcpLogin {
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// What is added to the command line with which the program was started.
+    pub arguments: Vec<String>,
+}
+
+/// Serves one client until it goes away. Returns the exit code.
+pub async fn serve(agent: Agent, pipes: Pipes, options: AcpOptions) -> u8 {
+    let mut signals = match EndSignals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::error!(%error, "signals cannot be handled");
+            return 1;
+        }
+    };
+    let output = match Output::write_to(pipes.stdout) {
+        Ok(output) => output,
+        Err(error) => {
+            tracing::error!(%error, "stdout cannot be written");
+            return 1;
+        }
+    };
+    let connection = Arc::new(Connection::new(agent, options, output.clone()));
+    let mut input = InputLines::read(pipes.stdin, MAX_LINE_BYTES);
+    let code = loop {
+        tokio::select! {
+            line = input.next() => match line {
+                Some(line) => connection.line(line).await,
+                None => break 0,
+            },
+            signal = signals.next() => break signal.exit_code(),
+            () = output.closed() => break 0,
+        }
+    };
+    connection.end().await;
+    tokio::time::timeout(limits::LAST_FRAMES, output.finish())
+        .await
+        .ok();
+    code
+}

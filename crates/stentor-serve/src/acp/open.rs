@@ -1,0 +1,340 @@
+//! A session that is open on this connection: how it is opened, and how it is closed.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent_client_protocol_schema::v1 as acp;
+use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel};
+use stentor_agent::session::{Session, SessionOptions, SessionState};
+use stentor_agent::tool::Tool;
+use stentor_agent::tool_servers::{StartedServers, ToolServer, ToolServers};
+use tokio::task::JoinHandle;
+
+use super::asking::Asking;
+use super::calls::CallViewer;
+use super::client::Client;
+use super::commands;
+use super::error::{self, Handled, Refusal};
+use super::events::{self, Encoder};
+use super::limits;
+use super::outbound::{Lane, Outbound};
+use super::place::ClientPlace;
+use super::replay::{Replay, active_path};
+use super::settings::Settings;
+use super::turns::Turns;
+use crate::output::{Closed, Output};
+use crate::pump::Pump;
+
+/// A session that is open on this connection.
+pub(super) struct OpenSession {
+    pub lane: Lane,
+    pub turns: Turns,
+    pub place: Arc<ClientPlace>,
+    pub commands: Vec<CommandInfo>,
+    /// Makes the ids of messages unique among all processes that ever opened the session.
+    pub message_prefix: String,
+    servers: Option<Arc<dyn StartedServers>>,
+    tasks: Mutex<Tasks>,
+}
+
+#[derive(Default)]
+struct Tasks {
+    pump: Option<JoinHandle<Result<Encoder, Closed>>>,
+    servers: Option<JoinHandle<()>>,
+}
+
+/// What a client wants of a session it opens.
+pub(super) struct Wanted {
+    pub cwd: PathBuf,
+    pub additional: Vec<PathBuf>,
+    pub servers: Vec<ToolServer>,
+}
+
+/// Everything that opening needs of the connection.
+#[derive(Clone)]
+pub(super) struct Opener {
+    pub agent: Agent,
+    pub tool_servers: Option<Arc<dyn ToolServers>>,
+    pub client: Client,
+    pub output: Output,
+    pub outbound: Outbound,
+}
+
+impl Opener {
+    /// Starts a new session.
+    pub async fn start(&self, wanted: Wanted) -> Handled<(Arc<OpenSession>, Ready)> {
+        let (place, options) = self.options(&wanted)?;
+        let tools = options.tools.clone();
+        let agent = self.agent.clone();
+        let new = NewSession {
+            // Its id must work in other processes from now on.
+            file_at_once: true,
+            ..NewSession::default()
+        };
+        let session = blocking(move || agent.start_with(options, new)).await??;
+        self.open(session, place, wanted, tools, false).await
+    }
+
+    /// Goes on with a stored session.
+    pub async fn resume(&self, id: &str, wanted: Wanted) -> Handled<(Arc<OpenSession>, Ready)> {
+        let (place, mut options) = self.options(&wanted)?;
+        // The model the session was left with, not the default of new ones.
+        options.model = None;
+        options.thinking = None;
+        let tools = options.tools.clone();
+        let (agent, wanted_id) = (self.agent.clone(), id.to_owned());
+        let session = blocking(move || {
+            let path = agent.find_id(&wanted_id)?;
+            agent.resume(&path, options)
+        })
+        .await?
+        .map_err(|error| error::about_stored(id, error))?;
+        self.open(session, place, wanted, tools, true).await
+    }
+
+    fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientPlace>, SessionOptions)> {
+        let mut options = self.agent.options(&wanted.cwd)?;
+        let place = ClientPlace::new(self.client);
+        options.place = Arc::clone(&place) as _;
+        options.policy = options.policy.with_roots(wanted.additional.clone());
+        Ok((place, options))
+    }
+
+    async fn open(
+        &self,
+        session: Session,
+        place: Arc<ClientPlace>,
+        wanted: Wanted,
+        tools: Vec<Arc<dyn Tool>>,
+        is_quiet: bool,
+    ) -> Handled<(Arc<OpenSession>, Ready)> {
+        let events = session.subscribe();
+        session.set_can_ask(true).await?;
+        let state = session.state().await?;
+        let stats = session.stats().await?;
+        let settings = Settings::of(self.agent.models(), &state);
+        let turns = Turns::default();
+        let viewer = CallViewer::new(&wanted.cwd, &tools);
+        let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
+        let encoder = Encoder {
+            session_id: Arc::clone(session.id()),
+            client: self.client,
+            turns: turns.clone(),
+            viewer: viewer.clone(),
+            notes: place.notes(),
+            settings: settings.clone(),
+            asking: Asking::new(session.clone(), self.outbound.clone()),
+            message_prefix: message_prefix.clone(),
+            cost: stats.total_usage.cost.total,
+            is_quiet,
+            held: Vec::new(),
+            message: None,
+            calls: HashMap::new(),
+            has_shown_text: false,
+            compactions: 0,
+            knows_prompt: false,
+            has_title: state.name.is_some() || state.message_count > 0,
+        };
+        let usage = state.context.tokens.and_then(|used| encoder.usage(used));
+        let (pump, answers) = Pump::new(events, self.output.clone(), encoder);
+        let lane = Lane {
+            outbound: self.outbound.clone(),
+            session,
+            answers,
+        };
+        place.connect(lane.clone());
+        let servers = match &self.tool_servers {
+            Some(starter) if !wanted.servers.is_empty() => {
+                Some(starter.start(wanted.servers, &wanted.cwd))
+            }
+            _ => None,
+        };
+        let watching = servers.as_ref().map(|servers| {
+            tokio::spawn(watch_servers(
+                Arc::clone(servers),
+                lane.session.clone(),
+                tools,
+            ))
+        });
+        let open = Arc::new(OpenSession {
+            lane,
+            turns,
+            place,
+            commands: commands::builtins(),
+            message_prefix,
+            servers,
+            tasks: Mutex::new(Tasks {
+                pump: None,
+                servers: watching,
+            }),
+        });
+        let ready = Ready {
+            settings,
+            state: Box::new(state),
+            viewer,
+            usage,
+            pump,
+        };
+        Ok((open, ready))
+    }
+}
+
+/// An open session about which the client has not been told yet.
+pub(super) struct Ready {
+    pub settings: Settings,
+    state: Box<SessionState>,
+    viewer: CallViewer,
+    usage: Option<acp::SessionUpdate>,
+    pump: Pump<Encoder>,
+}
+
+impl OpenSession {
+    /// Hands over the answer that tells the client of the session, and lets its events follow.
+    pub async fn announce(&self, ready: Ready, mut answer: Vec<u8>) {
+        // The client knows the session's id only from the answer on (section 5.1).
+        let list = commands::update(&self.commands);
+        events::update(&mut answer, self.lane.session.id(), list);
+        self.lane.answers.send(0, answer).await.ok();
+        self.run(ready.pump);
+    }
+
+    /// Tells the whole history, then the answer, then nothing (section 5.2).
+    pub async fn tell_again(&self, ready: Ready, answer: Vec<u8>) -> Handled<()> {
+        let Ready {
+            state,
+            viewer,
+            usage,
+            pump,
+            ..
+        } = ready;
+        self.run(pump);
+        let id = self.lane.session.id();
+        let (_, entries) = self.lane.session.entries().await?;
+        let mut replay = Replay::new(Arc::clone(id), viewer);
+        let mut frames = Vec::new();
+        for entry in active_path(entries, state.leaf.as_deref()) {
+            replay.entry(&entry, &mut frames);
+            if frames.len() >= limits::REPLAY_BYTES {
+                self.hand_over(std::mem::take(&mut frames)).await?;
+            }
+        }
+        replay.finish(&mut frames);
+        if state.plan.tasks().next().is_some() {
+            let plan = events::plan_of(&state.plan);
+            events::update(&mut frames, id, acp::SessionUpdate::Plan(plan));
+        }
+        if let Some(name) = &state.name {
+            let info = acp::SessionInfoUpdate::new().title(name.clone());
+            events::update(&mut frames, id, acp::SessionUpdate::SessionInfoUpdate(info));
+        }
+        if let Some(usage) = usage {
+            events::update(&mut frames, id, usage);
+        }
+        events::update(&mut frames, id, commands::update(&self.commands));
+        frames.extend_from_slice(&answer);
+        self.hand_over(frames).await
+    }
+
+    /// Waits until the tool servers are ready or given up, but not for ever.
+    pub async fn servers_settled(&self) {
+        let Some(servers) = &self.servers else {
+            return;
+        };
+        let settling = async {
+            let mut seen = 0;
+            while !servers.is_settled() {
+                match servers.changed(seen).await {
+                    Some(now) => seen = now,
+                    None => break,
+                }
+            }
+        };
+        if tokio::time::timeout(limits::SERVERS_WAIT, settling)
+            .await
+            .is_err()
+        {
+            tracing::warn!("tool servers are still starting; the turn begins without them");
+        }
+    }
+
+    /// Stops what runs and ends the session. Open prompts are answered with `cancelled`.
+    pub async fn close(&self) {
+        self.turns.cancel(None);
+        let watching = self.lock().servers.take();
+        if let Some(watching) = watching {
+            watching.abort();
+        }
+        self.lane.session.close().await;
+    }
+
+    /// The task that writes the session's frames, to be waited for at the very end.
+    pub fn take_pump(&self) -> Option<JoinHandle<Result<Encoder, Closed>>> {
+        self.lock().pump.take()
+    }
+
+    fn run(&self, pump: Pump<Encoder>) {
+        self.lock().pump = Some(tokio::spawn(pump.run()));
+    }
+
+    async fn hand_over(&self, frames: Vec<u8>) -> Handled<()> {
+        self.lane
+            .answers
+            .send(0, frames)
+            .await
+            .map_err(|closed| Refusal::internal(closed.to_string()))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives the session the tools of its servers as they come, and tells what is wrong with them.
+async fn watch_servers(
+    servers: Arc<dyn StartedServers>,
+    session: Session,
+    own: Vec<Arc<dyn Tool>>,
+) {
+    let mut seen = 0;
+    let mut told = HashSet::new();
+    while let Some(now) = servers.changed(seen).await {
+        seen = now;
+        let mut tools = own.clone();
+        tools.extend(servers.tools());
+        if session.set_tools(tools).await.is_err() {
+            return;
+        }
+        for message in servers.problems() {
+            if told.insert(message.clone()) {
+                let level = NoticeLevel::Warning;
+                session.publish(EventKind::Notice { level, message });
+            }
+        }
+    }
+}
+
+/// Does what may wait for the disk where that holds up nobody.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Handled<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Refusal::internal(format!("It failed inside: {error}")))
+}
+
+/// A path a client gave for a folder.
+pub(super) fn folder(name: &str, path: &Path) -> Handled<PathBuf> {
+    if !path.is_absolute() {
+        return Err(Refusal::invalid_params(format!(
+            "{name} must be an absolute path"
+        )));
+    }
+    if !path.is_dir() {
+        return Err(Refusal::invalid_params(format!(
+            "{name} must be a folder that exists on this machine"
+        )));
+    }
+    Ok(path.to_owned())
+}

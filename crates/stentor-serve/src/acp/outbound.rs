@@ -1,0 +1,156 @@
+//! Requests of ours to the client, and who waits for their answers (section 1.7).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use stentor_agent::session::Session;
+use stentor_wire::jsonrpc::{ErrorObject, Id, Pending, RawJson, encode};
+use tokio::sync::oneshot;
+
+use super::limits;
+use crate::pump::Answers;
+
+/// The requests that wait for the client. Clones are the same table.
+#[derive(Clone, Default)]
+pub(super) struct Outbound {
+    pending: Arc<Mutex<Pending<oneshot::Sender<Answer>>>>,
+}
+
+/// What the client answered: the result as it came, or why there is none.
+type Answer = Result<Box<RawValue>, NoAnswer>;
+
+/// Why the client gave no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoAnswer {
+    #[error("the client refused: {0}")]
+    Refused(String),
+    #[error("the client did not answer in time")]
+    TimedOut,
+    #[error("the client answered with something else: {0}")]
+    Unreadable(String),
+    #[error("the client is gone")]
+    Gone,
+    #[error("too many requests wait for the client already")]
+    TooMany,
+}
+
+/// A request that waits. Dropping it withdraws the request: a late answer finds nobody.
+pub(super) struct Waiting {
+    pub id: Id,
+    outbound: Outbound,
+    answer: oneshot::Receiver<Answer>,
+}
+
+impl Outbound {
+    /// Reserves an id for a request.
+    pub fn issue(&self) -> Result<Waiting, NoAnswer> {
+        let (sender, answer) = oneshot::channel();
+        let mut pending = self.lock();
+        if pending.len() >= limits::MAX_OUTBOUND {
+            return Err(NoAnswer::TooMany);
+        }
+        let id = pending.issue(sender);
+        Ok(Waiting {
+            id,
+            outbound: self.clone(),
+            answer,
+        })
+    }
+
+    /// Hands a result to who waits for it. Nobody waits for late and unknown ones.
+    pub fn answered(&self, id: &Id, result: RawJson<'_>) {
+        let waiter = self.lock().take(id);
+        if let Some(waiter) = waiter {
+            let raw = RawValue::from_string(result.get().to_owned());
+            let raw = raw.map_err(|error| NoAnswer::Unreadable(error.to_string()));
+            // Who asked may have gone away.
+            waiter.send(raw).ok();
+        }
+    }
+
+    /// Hands an error to who waits for the answer.
+    pub fn refused(&self, id: &Id, error: RawJson<'_>) {
+        let waiter = self.lock().take(id);
+        if let Some(waiter) = waiter {
+            let message = ErrorObject::from(error).message;
+            waiter.send(Err(NoAnswer::Refused(message))).ok();
+        }
+    }
+
+    /// Forgets a request. False when it has been answered already.
+    pub fn withdraw(&self, id: &Id) -> bool {
+        self.lock().take(id).is_some()
+    }
+
+    /// Nothing will be answered any more.
+    pub fn close(&self) {
+        let waiters: Vec<_> = self.lock().drain().collect();
+        for (_, waiter) in waiters {
+            waiter.send(Err(NoAnswer::Gone)).ok();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending<oneshot::Sender<Answer>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// Waits for the answer, without limit. `null` counts as an empty object (section 11).
+    pub async fn answer<T: DeserializeOwned>(&mut self) -> Result<T, NoAnswer> {
+        let raw = (&mut self.answer).await.map_err(|_| NoAnswer::Gone)??;
+        let text = match raw.get() {
+            "null" => "{}",
+            text => text,
+        };
+        serde_json::from_str(text).map_err(|error| NoAnswer::Unreadable(error.to_string()))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.outbound.lock().take(&self.id);
+    }
+}
+
+/// The way of one session's requests: in order with its updates.
+#[derive(Clone)]
+pub(super) struct Lane {
+    pub outbound: Outbound,
+    pub session: Session,
+    pub answers: Answers,
+}
+
+impl Lane {
+    /// Asks the client and waits for its answer, at most as long as `limit` says.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        limit: Option<Duration>,
+    ) -> Result<T, NoAnswer> {
+        let mut waiting = self.outbound.issue()?;
+        let mut frames = Vec::new();
+        encode::request(&mut frames, &waiting.id, method, params)
+            .map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
+        frames.push(b'\n');
+        self.write(frames).await?;
+        match limit {
+            None => waiting.answer().await,
+            Some(limit) => tokio::time::timeout(limit, waiting.answer())
+                .await
+                .unwrap_or(Err(NoAnswer::TimedOut)),
+        }
+    }
+
+    /// Writes frames behind everything that happened in the session so far.
+    pub async fn write(&self, frames: Vec<u8>) -> Result<(), NoAnswer> {
+        self.answers
+            .send(self.session.seq(), frames)
+            .await
+            .map_err(|_| NoAnswer::Gone)
+    }
+}

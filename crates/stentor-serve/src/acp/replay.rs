@@ -1,0 +1,205 @@
+//! A stored conversation told again, as it was told when it happened (section 5.2).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1 as acp;
+use stentor_agent::message::{
+    AssistantMessage, BashExecution, ContentBlock, KnownBlock, KnownMessage, Message, StopReason,
+    ToolCall, ToolResultMessage, UserContent,
+};
+use stentor_agent::store::{Entry, EntryKind};
+use stentor_wire::acp::{ChunkFrames, ChunkKind};
+
+use super::calls::{Before, CallViewer, Outcome};
+use super::events::update;
+
+/// Tells one conversation, entry by entry.
+pub(super) struct Replay {
+    session_id: Arc<str>,
+    viewer: CallViewer,
+    /// Calls without a result yet.
+    open: HashMap<String, ToolCall>,
+    /// In the order they were made.
+    order: Vec<String>,
+}
+
+impl Replay {
+    pub fn new(session_id: Arc<str>, viewer: CallViewer) -> Self {
+        Self {
+            session_id,
+            viewer,
+            open: HashMap::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Appends the updates of one entry.
+    pub fn entry(&mut self, entry: &Entry, frames: &mut Vec<u8>) {
+        match &entry.kind {
+            EntryKind::Message { message } => self.message(&entry.id, message, frames),
+            EntryKind::CustomMessage {
+                content,
+                display: true,
+                ..
+            } => self.content(ChunkKind::Agent, &entry.id, content, frames),
+            EntryKind::CustomMessage { .. }
+            | EntryKind::ModelChange { .. }
+            | EntryKind::ThinkingLevelChange { .. }
+            | EntryKind::Compaction(_)
+            | EntryKind::BranchSummary { .. }
+            | EntryKind::Custom { .. }
+            | EntryKind::Label { .. }
+            | EntryKind::SessionInfo { .. }
+            | EntryKind::Other(_) => {}
+        }
+    }
+
+    /// Ends the calls that never got a result.
+    pub fn finish(&mut self, frames: &mut Vec<u8>) {
+        for id in std::mem::take(&mut self.order) {
+            if let Some(call) = self.open.remove(&id) {
+                let content = [ContentBlock::text(stentor_agent::turn::INTERRUPTED)];
+                self.ended(&call, &content, None, true, frames);
+            }
+        }
+    }
+
+    fn message(&mut self, id: &str, message: &Message, frames: &mut Vec<u8>) {
+        let Message::Known(message) = message else {
+            return;
+        };
+        match message {
+            KnownMessage::User(user) => self.content(ChunkKind::User, id, &user.content, frames),
+            KnownMessage::Assistant(answer) => self.answer(id, answer, frames),
+            KnownMessage::ToolResult(result) => self.result(result, frames),
+            KnownMessage::BashExecution(ran) => self.bash(id, ran, frames),
+            KnownMessage::Custom(custom) if custom.display => {
+                self.content(ChunkKind::Agent, id, &custom.content, frames);
+            }
+            KnownMessage::Custom(_)
+            | KnownMessage::Developer(_)
+            | KnownMessage::BranchSummary(_)
+            | KnownMessage::CompactionSummary(_) => {}
+        }
+    }
+
+    fn content(&self, kind: ChunkKind, id: &str, content: &UserContent, frames: &mut Vec<u8>) {
+        let chunks = ChunkFrames::new(kind, &self.session_id, id);
+        for block in content.to_blocks() {
+            match &block {
+                ContentBlock::Known(KnownBlock::Text(text)) => chunks.write(frames, &text.text),
+                ContentBlock::Known(KnownBlock::Image(image)) => {
+                    let image = acp::ImageContent::new(&*image.data, image.mime_type.clone());
+                    let chunk = acp::ContentChunk::new(acp::ContentBlock::Image(image))
+                        .message_id(acp::MessageId::new(id));
+                    let chunk = match kind {
+                        ChunkKind::User => acp::SessionUpdate::UserMessageChunk(chunk),
+                        ChunkKind::Agent => acp::SessionUpdate::AgentMessageChunk(chunk),
+                        ChunkKind::Thought => acp::SessionUpdate::AgentThoughtChunk(chunk),
+                    };
+                    update(frames, &self.session_id, chunk);
+                }
+                ContentBlock::Known(KnownBlock::Document(document)) => {
+                    let name = document.name.as_deref().unwrap_or("a document");
+                    chunks.write(frames, &format!("[{name}]"));
+                }
+                ContentBlock::Known(_) | ContentBlock::Other(_) => {}
+            }
+        }
+    }
+
+    /// The text of an answer that failed is left out: it was tried again, or said to have failed.
+    fn answer(&mut self, id: &str, answer: &AssistantMessage, frames: &mut Vec<u8>) {
+        let has_failed = answer.stop_reason == StopReason::Error;
+        let thoughts = format!("{id}-thought");
+        for block in &answer.content {
+            match block {
+                ContentBlock::Known(KnownBlock::Text(text)) if !has_failed => {
+                    ChunkFrames::new(ChunkKind::Agent, &self.session_id, id)
+                        .write(frames, &text.text);
+                }
+                ContentBlock::Known(KnownBlock::Thinking(thinking)) if !has_failed => {
+                    ChunkFrames::new(ChunkKind::Thought, &self.session_id, &thoughts)
+                        .write(frames, &thinking.thinking);
+                }
+                ContentBlock::Known(KnownBlock::ToolCall(call)) => {
+                    let made = self.viewer.made(call);
+                    update(frames, &self.session_id, acp::SessionUpdate::ToolCall(made));
+                    self.order.push(call.id.clone());
+                    self.open.insert(call.id.clone(), call.clone());
+                }
+                ContentBlock::Known(_) | ContentBlock::Other(_) => {}
+            }
+        }
+    }
+
+    fn result(&mut self, result: &ToolResultMessage, frames: &mut Vec<u8>) {
+        if let Some(call) = self.open.remove(&result.tool_call_id) {
+            let details = result.details.as_ref();
+            self.ended(&call, &result.content, details, result.is_error, frames);
+        }
+    }
+
+    fn bash(&self, id: &str, ran: &BashExecution, frames: &mut Vec<u8>) {
+        let arguments = [("command".to_owned(), ran.command.clone().into())];
+        let call = ToolCall {
+            id: id.to_owned(),
+            name: "bash".to_owned(),
+            arguments: arguments.into_iter().collect(),
+            thought_signature: None,
+            intent: None,
+        };
+        let made = self.viewer.made(&call);
+        update(frames, &self.session_id, acp::SessionUpdate::ToolCall(made));
+        let content = [ContentBlock::text(ran.output.clone())];
+        self.ended(&call, &content, None, ran.exit_code != Some(0), frames);
+    }
+
+    fn ended(
+        &self,
+        call: &ToolCall,
+        content: &[ContentBlock],
+        details: Option<&serde_json::Value>,
+        is_error: bool,
+        frames: &mut Vec<u8>,
+    ) {
+        let ended = self.viewer.ended(
+            call,
+            &Outcome {
+                content,
+                details,
+                is_error,
+                terminal: None,
+                before: Before::Unknown,
+            },
+        );
+        update(
+            frames,
+            &self.session_id,
+            acp::SessionUpdate::ToolCallUpdate(ended),
+        );
+    }
+}
+
+/// The entries on the way to `leaf`, oldest first.
+pub(super) fn active_path(entries: Vec<Entry>, leaf: Option<&str>) -> Vec<Entry> {
+    let leaf = match leaf {
+        Some(leaf) => Some(leaf.to_owned()),
+        None => entries.last().map(|entry| entry.id.clone()),
+    };
+    let mut wanted = leaf;
+    let mut on_path = HashSet::new();
+    // A parent is always older, so one walk backwards finds them all.
+    for (n, entry) in entries.iter().enumerate().rev() {
+        if wanted.as_deref() == Some(entry.id.as_str()) {
+            on_path.insert(n);
+            wanted.clone_from(&entry.parent_id);
+        }
+    }
+    entries
+        .into_iter()
+        .enumerate()
+        .filter_map(|(n, entry)| on_path.contains(&n).then_some(entry))
+        .collect()
+}

@@ -1,0 +1,184 @@
+//! Modes and configuration options: the model, how long it thinks, what it may do (section 10).
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1 as acp;
+use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use stentor_agent::permission::PermissionMode;
+use stentor_agent::session::{Session, SessionState};
+
+use super::error::{Handled, Refusal};
+
+/// The ids of the options.
+pub(super) const MODE: &str = "mode";
+const MODEL: &str = "model";
+const THINKING: &str = "thinking";
+
+/// What is set in a session.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub models: Arc<dyn ModelRegistry>,
+    pub model: Option<Arc<ModelInfo>>,
+    pub thinking: ThinkingLevel,
+    pub mode: PermissionMode,
+}
+
+impl Settings {
+    /// As they are in `state`.
+    pub fn of(models: &Arc<dyn ModelRegistry>, state: &SessionState) -> Self {
+        Self {
+            models: Arc::clone(models),
+            model: state.model.clone(),
+            thinking: state.thinking,
+            mode: state.permission_mode,
+        }
+    }
+
+    /// The modes, in the older form.
+    pub fn modes(&self) -> acp::SessionModeState {
+        let modes = MODES.map(|mode| {
+            let (name, description) = words(mode);
+            acp::SessionMode::new(mode.as_str(), name).description(description.to_owned())
+        });
+        acp::SessionModeState::new(self.mode.as_str(), modes.to_vec())
+    }
+
+    /// All options, the most important first.
+    pub fn options(&self) -> Vec<acp::SessionConfigOption> {
+        let mut options = vec![self.mode_option()];
+        options.extend(self.model_option());
+        options.extend(self.thinking_option());
+        options
+    }
+
+    fn mode_option(&self) -> acp::SessionConfigOption {
+        let values = MODES.map(|mode| {
+            let (name, description) = words(mode);
+            acp::SessionConfigSelectOption::new(mode.as_str(), name)
+                .description(description.to_owned())
+        });
+        acp::SessionConfigOption::select(MODE, "Permissions", self.mode.as_str(), values.to_vec())
+            .description("What is done without asking.".to_owned())
+            .category(acp::SessionConfigOptionCategory::Mode)
+    }
+
+    fn model_option(&self) -> Option<acp::SessionConfigOption> {
+        let current = self.model.as_ref()?;
+        let mut models = self.models.available();
+        if !models
+            .iter()
+            .any(|info| info.provider == current.provider && info.id == current.id)
+        {
+            models.insert(0, Arc::clone(current));
+        }
+        let values: Vec<acp::SessionConfigSelectOption> = models
+            .iter()
+            .map(|info| {
+                acp::SessionConfigSelectOption::new(info.full_name(), info.name.clone())
+                    .description(info.full_name())
+            })
+            .collect();
+        Some(
+            acp::SessionConfigOption::select(MODEL, "Model", current.full_name(), values)
+                .category(acp::SessionConfigOptionCategory::Model),
+        )
+    }
+
+    /// Only where there is a choice.
+    fn thinking_option(&self) -> Option<acp::SessionConfigOption> {
+        let levels = self.model.as_ref()?.levels();
+        if levels.len() < 2 {
+            return None;
+        }
+        let values: Vec<acp::SessionConfigSelectOption> = levels
+            .iter()
+            .map(|level| acp::SessionConfigSelectOption::new(level.as_str(), capital(level)))
+            .collect();
+        Some(
+            acp::SessionConfigOption::select(THINKING, "Thinking", self.thinking.as_str(), values)
+                .description("How long the model thinks before it answers.".to_owned())
+                .category(acp::SessionConfigOptionCategory::ThoughtLevel),
+        )
+    }
+}
+
+/// Sets one option.
+pub(super) async fn set_option(session: &Session, id: &str, value: &str) -> Handled<()> {
+    match id {
+        MODE => set_mode(session, value).await,
+        MODEL => set_model(session, value).await,
+        THINKING => {
+            let level: ThinkingLevel =
+                value
+                    .parse()
+                    .map_err(|error: stentor_agent::model::UnknownThinkingLevel| {
+                        Refusal::invalid_params(error.to_string())
+                    })?;
+            session.set_thinking(level).await?;
+            Ok(())
+        }
+        _ => Err(Refusal::invalid_params(format!(
+            "There is no option {:?}: the options are {MODE}, {MODEL} and {THINKING}.",
+            id.chars().take(80).collect::<String>()
+        ))),
+    }
+}
+
+/// Sets the mode. `plan` is what other agents call reading only.
+pub(super) async fn set_mode(session: &Session, value: &str) -> Handled<()> {
+    let mode: PermissionMode =
+        match value {
+            "plan" => PermissionMode::ReadOnly,
+            value => value.parse().map_err(
+                |error: stentor_agent::permission::UnknownPermissionMode| {
+                    Refusal::invalid_params(error.to_string())
+                },
+            )?,
+        };
+    session.set_permission_mode(mode).await?;
+    Ok(())
+}
+
+/// Chooses a model by its full name.
+pub(super) async fn set_model(session: &Session, name: &str) -> Handled<()> {
+    let Some((provider, id)) = name.split_once('/') else {
+        return Err(Refusal::invalid_params(format!(
+            "{:?} is no model: give provider/id, as the option lists them.",
+            name.chars().take(80).collect::<String>()
+        )));
+    };
+    session.set_model(provider, id).await?;
+    Ok(())
+}
+
+/// In the order in which they are offered.
+const MODES: [PermissionMode; 4] = [
+    PermissionMode::Ask,
+    PermissionMode::AcceptEdits,
+    PermissionMode::ReadOnly,
+    PermissionMode::All,
+];
+
+fn words(mode: PermissionMode) -> (&'static str, &'static str) {
+    match mode {
+        PermissionMode::Ask => (
+            "Ask",
+            "Reads in the folder freely and asks before everything else.",
+        ),
+        PermissionMode::AcceptEdits => (
+            "Accept edits",
+            "Reads and changes files in the folder freely and asks before commands.",
+        ),
+        PermissionMode::ReadOnly => (
+            "Plan (read only)",
+            "Only reads in the folder: to look around and plan.",
+        ),
+        PermissionMode::All => ("Everything allowed", "Never asks."),
+    }
+}
+
+fn capital(level: &ThinkingLevel) -> String {
+    let mut letters = level.as_str().chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}

@@ -1,0 +1,281 @@
+//! The words of `omp --mode rpc` and `pi --mode rpc` (section 2).
+//!
+//! Clients generate these words for either family and for versions that do not exist yet, so what
+//! is unknown is noted and ignored. That is why they have a reader of their own.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the command line says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OmpArgs {
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub thinking: Option<String>,
+    /// `--models`, comma separated patterns.
+    pub models: Vec<String>,
+    pub api_key: Option<String>,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
+    /// `--tools`, comma separated names.
+    pub tools: Option<String>,
+    pub no_tools: bool,
+    pub session_dir: Option<String>,
+    pub no_session: bool,
+    pub resume: Resume,
+    pub name: Option<String>,
+    pub cwd: Option<PathBuf>,
+    pub permission_mode: Option<String>,
+    pub verbose: bool,
+    /// What was said and means nothing here, for a note on stderr.
+    pub ignored: Vec<String>,
+}
+
+/// The conversation to begin with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// A new one.
+    #[default]
+    New,
+    /// The last one of the folder, or a new one.
+    Last,
+    /// The one with this file, id or beginning of an id.
+    Named(String),
+}
+
+/// A command line that cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OmpArgsError {
+    #[error("Error: @file arguments are not supported in RPC mode")]
+    FileArgument,
+    #[error("Error: {0} needs a value")]
+    NoValue(String),
+}
+
+/// Flags of the originals that have a value and mean nothing here. Their value goes with them.
+const IGNORED_WITH_VALUE: [&str; 18] = [
+    "--provider-session-id",
+    "--extension",
+    "-e",
+    "--hook",
+    "--skill",
+    "--skills",
+    "--prompt-template",
+    "--theme",
+    "--export",
+    "--smol",
+    "--slow",
+    "--plan",
+    "--fork",
+    "--config",
+    "--profile",
+    "--plugin-dir",
+    "--max-time",
+    "--session-name-prefix",
+];
+
+impl OmpArgs {
+    /// True when these words, the program's name not among them, ask for this dialect.
+    pub fn are_meant(words: &[OsString]) -> bool {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let pairs = words.iter().zip(words.iter().skip(1));
+        let named = |mode: &str| mode == "rpc" || mode == "rpc-ui";
+        words
+            .iter()
+            .any(|word| word.strip_prefix("--mode=").is_some_and(named))
+            || pairs
+                .into_iter()
+                .any(|(flag, mode)| flag == "--mode" && named(mode))
+    }
+
+    /// Reads the words, the program's name not among them.
+    pub fn parse(words: &[OsString]) -> Result<Self, OmpArgsError> {
+        let mut args = Self::default();
+        let mut words = words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .peekable();
+        while let Some(word) = words.next() {
+            if word.starts_with('@') {
+                return Err(OmpArgsError::FileArgument);
+            }
+            let (flag, given) = match word.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => {
+                    (flag.to_owned(), Some(value.to_owned()))
+                }
+                _ => (word, None),
+            };
+            let mut value = |args: &mut Self| match given.clone() {
+                Some(value) => Ok(Some(value)),
+                None => match words.next() {
+                    Some(value) => Ok(Some(value)),
+                    None if is_essential(&flag) => Err(OmpArgsError::NoValue(flag.clone())),
+                    None => {
+                        args.ignored.push(flag.clone());
+                        Ok(None)
+                    }
+                },
+            };
+            match flag.as_str() {
+                // That it is this mode is known.
+                "--mode" => drop(value(&mut args)?),
+                "--provider" => args.provider = value(&mut args)?,
+                "--model" => args.model = value(&mut args)?,
+                "--thinking" => args.thinking = value(&mut args)?,
+                "--models" => {
+                    let patterns = value(&mut args)?.unwrap_or_default();
+                    let patterns = patterns.split(',').map(str::trim);
+                    args.models = patterns
+                        .filter(|pattern| !pattern.is_empty())
+                        .map(str::to_owned)
+                        .collect();
+                }
+                "--api-key" => args.api_key = value(&mut args)?,
+                "--system-prompt" => args.system_prompt = value(&mut args)?,
+                "--append-system-prompt" => args.append_system_prompt = value(&mut args)?,
+                "--tools" | "-t" => args.tools = value(&mut args)?,
+                "--no-tools" => args.no_tools = true,
+                "--session-dir" => args.session_dir = value(&mut args)?,
+                "--no-session" => args.no_session = true,
+                "--continue" | "-c" => args.resume = Resume::Last,
+                "--session" | "--resume" | "-r" => {
+                    if let Some(name) = value(&mut args)? {
+                        args.resume = Resume::Named(name);
+                    }
+                }
+                "--name" | "-n" => args.name = value(&mut args)?,
+                "--cwd" => args.cwd = value(&mut args)?.map(PathBuf::from),
+                "--permission-mode" => args.permission_mode = value(&mut args)?,
+                "--verbose" => args.verbose = true,
+                // Nothing of the kind is done here.
+                "--no-skills"
+                | "--no-rules"
+                | "--no-title"
+                | "--no-ui"
+                | "--no-extensions"
+                | "--no-lsp"
+                | "--no-pty"
+                | "--offline"
+                | "--no-context-files"
+                | "--no-prompt-templates"
+                | "--no-themes"
+                | "-ne"
+                | "-ns"
+                | "-np"
+                | "-nc" => {}
+                known if IGNORED_WITH_VALUE.contains(&known) => {
+                    if given.is_none() {
+                        words.next();
+                    }
+                    args.ignored.push(flag);
+                }
+                unknown if unknown.starts_with('-') => {
+                    // Whether an unknown flag has a value cannot be known; a word that is no
+                    // flag would mean nothing by itself either way.
+                    if given.is_none()
+                        && words
+                            .peek()
+                            .is_some_and(|next| !next.starts_with(['-', '@']))
+                    {
+                        words.next();
+                    }
+                    args.ignored.push(flag);
+                }
+                _ => args.ignored.push(flag),
+            }
+        }
+        Ok(args)
+    }
+}
+
+/// Flags without whose value a client would get something it did not ask for.
+fn is_essential(flag: &str) -> bool {
+    matches!(
+        flag,
+        "--provider" | "--model" | "--session-dir" | "--session" | "--resume" | "--tools" | "--cwd"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<OmpArgs, OmpArgsError> {
+        OmpArgs::parse(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_words_clients_generate_are_understood_in_both_forms() {
+        let expected = OmpArgs {
+            provider: Some("anthropic".into()),
+            model: Some("anthropic/claude:high".into()),
+            thinking: Some("low".into()),
+            session_dir: Some("/s".into()),
+            models: vec!["a*".into(), "b".into()],
+            no_session: true,
+            ..OmpArgs::default()
+        };
+        for words in [
+            "--mode rpc --provider anthropic --model anthropic/claude:high --thinking low --session-dir /s --models a*,b --no-session",
+            "--mode=rpc --provider=anthropic --model=anthropic/claude:high --thinking=low --session-dir=/s --models=a*,b --no-session",
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            assert_eq!(parse(&words), Ok(expected.clone()));
+        }
+        assert_eq!(parse(&["-c"]).unwrap().resume, Resume::Last);
+        assert_eq!(
+            parse(&["--session", "x.jsonl"]).unwrap().resume,
+            Resume::Named("x.jsonl".into())
+        );
+        assert_eq!(
+            parse(&["-n", "my name"]).unwrap().name.as_deref(),
+            Some("my name")
+        );
+    }
+
+    #[test]
+    fn what_is_unknown_is_noted_and_ignored_with_its_value() {
+        let args = parse(&[
+            "--no-rules",
+            "--frob",
+            "value",
+            "--new=1",
+            "-e",
+            "ext.ts",
+            "--model",
+            "m",
+            "word",
+        ]);
+        let args = args.unwrap();
+        assert_eq!(args.ignored, ["--frob", "--new", "-e", "word"]);
+        assert_eq!(args.model.as_deref(), Some("m"));
+    }
+
+    #[test]
+    fn file_arguments_are_refused_and_a_flag_needs_its_value() {
+        assert_eq!(parse(&["@notes.md"]), Err(OmpArgsError::FileArgument));
+        assert_eq!(
+            parse(&["--frob", "@notes.md"]),
+            Err(OmpArgsError::FileArgument)
+        );
+        assert_eq!(
+            parse(&["--model"]),
+            Err(OmpArgsError::NoValue("--model".into()))
+        );
+        assert_eq!(parse(&["--name"]).unwrap().ignored, ["--name"]);
+    }
+
+    #[test]
+    fn the_mode_says_whether_this_dialect_is_meant() {
+        for (words, meant) in [
+            (&["--mode", "rpc"][..], true),
+            (&["--model", "m", "--mode=rpc"], true),
+            (&["--mode", "json"], false),
+            (&["rpc"], false),
+            (&[], false),
+        ] {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert_eq!(OmpArgs::are_meant(&words), meant, "{words:?}");
+        }
+    }
+}

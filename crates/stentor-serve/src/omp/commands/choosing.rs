@@ -1,0 +1,91 @@
+//! Models and thinking levels (section 6.2).
+
+use serde::Serialize;
+use stentor_agent::model::ThinkingLevel;
+use stentor_wire::omp::command::{Level, SetModel};
+
+use crate::omp::dialect::Dialect;
+use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::shapes::WireModel;
+
+/// `set_model`.
+pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> Outcome {
+    let session = dialect.session();
+    let choice = session
+        .set_model(&wanted.provider, &wanted.model_id)
+        .await?;
+    Data::of(&WireModel::of(&choice.model))
+}
+
+/// `cycle_model`.
+pub(super) async fn cycle_model(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Chosen<'a> {
+        model: WireModel<'a>,
+        thinking_level: &'static str,
+        is_scoped: bool,
+    }
+    match dialect.session().cycle_model(false).await? {
+        Some(choice) => Data::of(&Chosen {
+            model: WireModel::of(&choice.model),
+            thinking_level: choice.thinking.as_str(),
+            is_scoped: choice.is_scoped,
+        }),
+        None => Ok(Data::null()),
+    }
+}
+
+/// `get_available_models`.
+pub(super) fn available_models(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    struct Available<'a> {
+        models: Vec<WireModel<'a>>,
+    }
+    let available = dialect.agent.models().available();
+    let models = available.iter().map(|info| WireModel::of(info)).collect();
+    Data::of(&Available { models })
+}
+
+/// `set_thinking_level`. The highest level goes by another name in newer clients.
+pub(super) async fn set_thinking(dialect: &Dialect, wanted: Level) -> Outcome {
+    let level = match wanted.level.as_str() {
+        "max" => ThinkingLevel::Xhigh,
+        level => level
+            .parse()
+            .map_err(|error: stentor_agent::model::UnknownThinkingLevel| {
+                Failure::new(error.to_string())
+            })?,
+    };
+    dialect.session().set_thinking(level).await?;
+    Ok(Data::none())
+}
+
+/// `cycle_thinking_level`.
+pub(super) async fn cycle_thinking(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    struct Chosen {
+        level: &'static str,
+    }
+    match dialect.session().cycle_thinking().await? {
+        Some(level) => Data::of(&Chosen {
+            level: level.as_str(),
+        }),
+        None => Ok(Data::null()),
+    }
+}
+
+/// `get_available_thinking_levels`.
+pub(super) async fn available_levels(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    struct Levels {
+        levels: Vec<&'static str>,
+    }
+    let state = dialect.session().state().await?;
+    let levels = state
+        .model
+        .map_or_else(|| vec![ThinkingLevel::Off], |info| info.levels());
+    Data::of(&Levels {
+        levels: levels.into_iter().map(ThinkingLevel::as_str).collect(),
+    })
+}

@@ -1,0 +1,30 @@
+//! What the client offers to do itself (section 21).
+
+use serde::Serialize;
+use stentor_wire::omp::command::{SetHostTools, SetHostUriSchemes};
+
+use crate::omp::dialect::Dialect;
+use crate::omp::reply::{Data, Outcome};
+
+/// `set_host_tools`: they are there before the next model call.
+pub(super) async fn tools(dialect: &Dialect, offered: SetHostTools) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Taken {
+        tool_names: Vec<String>,
+    }
+    let tool_names = dialect.hosting.set_tools(offered.tools)?;
+    dialect.hosting.equip(dialect).await;
+    Data::of(&Taken { tool_names })
+}
+
+/// `set_host_uri_schemes`.
+pub(super) async fn schemes(dialect: &Dialect, offered: SetHostUriSchemes) -> Outcome {
+    #[derive(Serialize)]
+    struct Taken {
+        schemes: Vec<String>,
+    }
+    let schemes = dialect.hosting.set_schemes(offered.schemes)?;
+    dialect.hosting.equip(dialect).await;
+    Data::of(&Taken { schemes })
+}

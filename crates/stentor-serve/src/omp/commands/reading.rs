@@ -1,0 +1,359 @@
+//! What a client may read (sections 6.2, 6.4 and 19).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_agent::message::Message;
+use stentor_agent::store::{Entry, EntryKind};
+use stentor_wire::omp::command::{GetEntries, Page};
+use stentor_wire::omp::facts::MAX_PAGE_MESSAGES;
+
+use crate::omp::connection::{self, source_name, wire_name};
+use crate::omp::dialect::Dialect;
+use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::shapes::{Messages, WireState, WireStats};
+
+/// `get_state`.
+pub(super) async fn state(dialect: &Dialect) -> Outcome {
+    let live = dialect.live();
+    let state = live.session.state().await?;
+    let tools = dialect.hosting.tools(&live.tools, &dialect.me());
+    Data::of(&WireState::of(&state, &live.system_prompt, &tools))
+}
+
+/// `get_messages`: what is in context.
+pub(super) async fn messages(dialect: &Dialect) -> Outcome {
+    let messages = dialect.session().messages().await?;
+    Data::of(&Messages {
+        messages: &messages,
+    })
+}
+
+/// `get_messages_page`: what is in context, piece by piece, oldest first.
+///
+/// A cursor names the conversation, its first message and a place in it; messages that were added
+/// since do no harm, a compaction or another conversation makes it stale.
+pub(super) async fn page(dialect: &Dialect, page: Page) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Paged<'a> {
+        messages: &'a [Arc<Message>],
+        total_messages: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_cursor: Option<String>,
+    }
+    let limit = page.limit.unwrap_or(MAX_PAGE_MESSAGES);
+    if limit == 0 || limit > MAX_PAGE_MESSAGES {
+        return Err(Failure::new(format!(
+            "limit is {limit}: use 1 to {MAX_PAGE_MESSAGES}"
+        )));
+    }
+    let live = dialect.live();
+    let messages = live.session.messages().await?;
+    let beginning = format!("{:x}-{:x}", live.generation, beginning_of(&messages));
+    let from = match &page.cursor {
+        None => 0,
+        Some(cursor) => cursor
+            .rsplit_once('-')
+            .filter(|(named, _)| *named == beginning)
+            .and_then(|(_, from)| usize::from_str_radix(from, 16).ok())
+            .filter(|from| *from <= messages.len())
+            .ok_or_else(|| {
+                Failure::coded(
+                    "stale_cursor",
+                    "The conversation has changed since the cursor was made; start again without one",
+                )
+            })?,
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let to = from.saturating_add(limit).min(messages.len());
+    Data::of(&Paged {
+        messages: messages.get(from..to).unwrap_or_default(),
+        total_messages: messages.len(),
+        next_cursor: (to < messages.len()).then(|| format!("{beginning}-{to:x}")),
+    })
+}
+
+/// A number that changes when the beginning of the context does.
+fn beginning_of(messages: &[Arc<Message>]) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    if let Some(first) = messages.first() {
+        // A message that cannot be written cannot be in a conversation that was.
+        serde_json::to_vec(first)
+            .unwrap_or_default()
+            .hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// `get_session_stats`.
+pub(super) async fn stats(dialect: &Dialect) -> Outcome {
+    let stats = dialect.session().stats().await?;
+    Data::of(&WireStats::of(&stats))
+}
+
+/// `get_last_assistant_text`: without any text the data is an empty object.
+pub(super) async fn last_text(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    struct Last {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    }
+    let text = dialect.session().last_assistant_text().await?;
+    Data::of(&Last { text })
+}
+
+/// `get_branch_messages`, `get_fork_messages`.
+pub(super) async fn fork_points(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Point {
+        entry_id: String,
+        text: String,
+    }
+    #[derive(Serialize)]
+    struct Points {
+        messages: Vec<Point>,
+    }
+    let messages = dialect.session().user_messages().await?;
+    let points = messages
+        .into_iter()
+        .map(|(entry_id, text)| Point { entry_id, text });
+    Data::of(&Points {
+        messages: points.collect(),
+    })
+}
+
+/// `get_entries`: all of them in the order they were made, or those after `since`.
+pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entries<'a> {
+        entries: &'a [Entry],
+        leaf_id: Option<String>,
+    }
+    let session = dialect.session();
+    let (_, entries) = session.entries().await?;
+    let from = match &wanted.since {
+        None => 0,
+        Some(since) => {
+            let at = entries.iter().rposition(|entry| entry.id == *since);
+            let at = at.ok_or_else(|| {
+                Failure::coded("unknown_since", format!("Entry not found: {since}"))
+            })?;
+            at + 1
+        }
+    };
+    Data::of(&Entries {
+        entries: entries.get(from..).unwrap_or_default(),
+        leaf_id: entries.last().map(|entry| entry.id.clone()),
+    })
+}
+
+/// `get_tree`. Conversations are deep: one entry below the other. So the tree is written without
+/// recursion.
+pub(super) async fn tree(dialect: &Dialect) -> Outcome {
+    let (_, entries) = dialect.session().entries().await?;
+    let mut json = b"{\"tree\":[".to_vec();
+    write_tree(&entries, &mut json).map_err(|error| Failure::new(error.to_string()))?;
+    json.extend_from_slice(b"],\"leafId\":");
+    let leaf = entries.last().map(|entry| entry.id.as_str());
+    serde_json::to_writer(&mut json, &leaf).map_err(|error| Failure::new(error.to_string()))?;
+    json.push(b'}');
+    Ok(Data::raw(json))
+}
+
+fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); entries.len()];
+    let mut roots = Vec::new();
+    let mut labels: HashMap<&str, (&str, &str)> = HashMap::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let parent = entry.parent_id.as_deref().and_then(|id| places.get(id));
+        match parent.and_then(|parent| children.get_mut(*parent)) {
+            Some(siblings) => siblings.push(place),
+            None => roots.push(place),
+        }
+        places.insert(&entry.id, place);
+        if let EntryKind::Label { target_id, label } = &entry.kind {
+            match label {
+                Some(label) => labels.insert(target_id, (label, &entry.timestamp)),
+                None => labels.remove(target_id.as_str()),
+            };
+        }
+    }
+    enum Step {
+        Open(usize, bool),
+        Close(usize),
+    }
+    let opened = |places: &[usize]| {
+        let steps: Vec<Step> = places
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(n, place)| Step::Open(*place, n > 0))
+            .collect();
+        steps
+    };
+    let mut steps = opened(&roots);
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Open(place, follows) => {
+                let (Some(entry), Some(below)) = (entries.get(place), children.get(place)) else {
+                    continue;
+                };
+                if follows {
+                    json.push(b',');
+                }
+                json.extend_from_slice(b"{\"entry\":");
+                serde_json::to_writer(&mut *json, entry)?;
+                json.extend_from_slice(b",\"children\":[");
+                steps.push(Step::Close(place));
+                steps.extend(opened(below));
+            }
+            Step::Close(place) => {
+                json.push(b']');
+                let label = entries
+                    .get(place)
+                    .and_then(|entry| labels.get(entry.id.as_str()));
+                if let Some((label, timestamp)) = label {
+                    json.extend_from_slice(b",\"label\":");
+                    serde_json::to_writer(&mut *json, label)?;
+                    json.extend_from_slice(b",\"labelTimestamp\":");
+                    serde_json::to_writer(&mut *json, timestamp)?;
+                }
+                json.push(b'}');
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `get_available_commands`, as omp lists them.
+pub(super) fn available_commands(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    struct Listed<T> {
+        commands: T,
+    }
+    let commands = connection::available_commands(&dialect.connection.commands());
+    Data::of(&Listed { commands })
+}
+
+/// `get_commands`, as pi lists them. The program's own are not among them.
+pub(super) fn commands(dialect: &Dialect) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Command {
+        name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+        source: &'static str,
+        source_info: SourceInfo,
+    }
+    #[derive(Serialize)]
+    struct SourceInfo {
+        path: String,
+        source: &'static str,
+        scope: &'static str,
+        origin: &'static str,
+    }
+    #[derive(Serialize)]
+    struct Listed {
+        commands: Vec<Command>,
+    }
+    let known = dialect.connection.commands();
+    let own = |command: &&CommandInfo| command.source != CommandSource::Builtin;
+    let commands = known.iter().filter(own).map(|command| {
+        let path = command.path.as_ref();
+        let in_project = path.is_some_and(|path| path.starts_with(&dialect.options.cwd));
+        Command {
+            name: wire_name(command),
+            description: command.description.clone(),
+            source: source_name(command.source),
+            source_info: SourceInfo {
+                path: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
+                source: "local",
+                scope: if in_project { "project" } else { "user" },
+                origin: "top-level",
+            },
+        }
+    });
+    Data::of(&Listed {
+        commands: commands.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn entry(id: &str, parent: Option<&str>) -> Entry {
+        Entry {
+            id: id.to_owned(),
+            parent_id: parent.map(str::to_owned),
+            timestamp: "t".to_owned(),
+            kind: EntryKind::SessionInfo {
+                name: id.to_owned(),
+            },
+        }
+    }
+
+    fn tree_of(entries: &[Entry]) -> Value {
+        let mut json = b"[".to_vec();
+        write_tree(entries, &mut json).unwrap();
+        json.push(b']');
+        serde_json::from_slice(&json).unwrap()
+    }
+
+    fn node(entry: &Entry, children: Value) -> Value {
+        json!({"entry": entry, "children": children})
+    }
+
+    #[test]
+    fn the_tree_has_every_branch_and_its_labels() {
+        let mut entries = vec![
+            entry("a", None),
+            entry("b", Some("a")),
+            entry("c", Some("b")),
+            entry("d", Some("a")),
+            entry("e", Some("nowhere")),
+        ];
+        let label = Entry {
+            kind: EntryKind::Label {
+                target_id: "c".into(),
+                label: Some("here".into()),
+            },
+            ..entry("l", Some("d"))
+        };
+        entries.push(label);
+        let [a, b, c, d, e, l] = &entries[..] else {
+            panic!("six entries")
+        };
+        let mut labelled = node(c, json!([]));
+        labelled["label"] = json!("here");
+        labelled["labelTimestamp"] = json!("t");
+        let d = node(d, json!([node(l, json!([]))]));
+        let expected = json!([
+            node(a, json!([node(b, json!([labelled])), d])),
+            node(e, json!([]))
+        ]);
+        assert_eq!(tree_of(&entries), expected);
+        assert_eq!(tree_of(&[]), json!([]));
+    }
+
+    #[test]
+    fn a_conversation_of_a_hundred_thousand_entries_is_a_tree_without_a_stack_overflow() {
+        let mut entries = vec![entry("0", None)];
+        for n in 1..100_000 {
+            entries.push(entry(&n.to_string(), Some(&(n - 1).to_string())));
+        }
+        let mut json = Vec::new();
+        write_tree(&entries, &mut json).unwrap();
+        assert!(json.ends_with(b"]}]}"));
+    }
+}

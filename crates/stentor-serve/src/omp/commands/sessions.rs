@@ -1,0 +1,235 @@
+//! Other conversations: new ones, stored ones, copies (section 6.4).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+use stentor_agent::agent::NewSession;
+use stentor_agent::export::session_page;
+use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
+use stentor_agent::store::{Entry, View};
+use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
+
+use crate::omp::dialect::{Dialect, Next};
+use crate::omp::reply::{Data, Failure, Outcome};
+
+/// Nothing here can veto, so nothing is ever cancelled.
+#[derive(Serialize)]
+struct Switched {
+    cancelled: bool,
+}
+
+const SWITCHED: Switched = Switched { cancelled: false };
+
+/// `new_session`: the settings stay, the conversation is empty.
+pub(super) async fn new(dialect: &Arc<Dialect>, new: command::NewSession) -> Outcome {
+    let options = options_like_now(dialect).await?;
+    let new = NewSession {
+        parent_session: new.parent_session,
+        ..NewSession::default()
+    };
+    let next = Next::new(&dialect.agent, options, new)?;
+    dialect.leave().await.enter(next).await;
+    Data::of(&SWITCHED)
+}
+
+/// `switch_session`. A file that is not there becomes a new conversation at that path.
+pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Outcome {
+    if switch.session_path.trim().is_empty() {
+        return Err(Failure::new("sessionPath is empty"));
+    }
+    let path = dialect.options.cwd.join(&switch.session_path);
+    if !path.exists() {
+        let mut options = options_like_now(dialect).await?;
+        options.storage = Storage::File(path);
+        let next = Next::new(&dialect.agent, options, NewSession::default())?;
+        dialect.leave().await.enter(next).await;
+        return Data::of(&SWITCHED);
+    }
+    let mut options = dialect.options_for_next()?;
+    // Both come from the file.
+    options.model = None;
+    options.thinking = None;
+    let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+    let open_now = dialect
+        .session()
+        .state()
+        .await
+        .ok()
+        .and_then(|state| state.file);
+    if open_now.is_some_and(|open| same_file(&open, &path)) {
+        // It cannot be opened twice, so it is closed before it is opened again.
+        let leaving = dialect.leave().await;
+        let session = match dialect.agent.resume(&path, options) {
+            Ok(session) => session,
+            Err(error) => {
+                let mut options = dialect.options_for_next()?;
+                options.storage = Storage::Memory;
+                let next = Next::new(&dialect.agent, options, NewSession::default())?;
+                leaving.enter(next).await;
+                return Err(error.into());
+            }
+        };
+        leaving.enter(Next::of(session, tools, prompt)).await;
+    } else {
+        let session = dialect.agent.resume(&path, options)?;
+        dialect
+            .leave()
+            .await
+            .enter(Next::of(session, tools, prompt))
+            .await;
+    }
+    Data::of(&SWITCHED)
+}
+
+/// `branch`, in omp's words.
+pub(super) async fn branch(dialect: &Arc<Dialect>, entry: EntryId) -> Outcome {
+    copy_before(dialect, entry.entry_id, "Invalid entry ID for branching").await
+}
+
+/// `fork`, in pi's words.
+pub(super) async fn fork(dialect: &Arc<Dialect>, entry: EntryId) -> Outcome {
+    copy_before(dialect, entry.entry_id, "Invalid entry ID for forking").await
+}
+
+/// `clone`: the whole active branch in a conversation of its own.
+pub(super) async fn clone(dialect: &Arc<Dialect>) -> Outcome {
+    copy(dialect, ForkPoint::Leaf).await?;
+    Data::of(&SWITCHED)
+}
+
+async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) -> Outcome {
+    #[derive(Serialize)]
+    struct Forked {
+        text: String,
+        cancelled: bool,
+    }
+    match copy(dialect, ForkPoint::Before(entry_id)).await {
+        Ok(text) => Data::of(&Forked {
+            text: text.unwrap_or_default(),
+            cancelled: false,
+        }),
+        Err(CopyError::Session(SessionError::NotAUserMessage | SessionError::NothingToFork)) => {
+            Err(Failure::new(invalid))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why a conversation was not copied.
+#[derive(Debug, thiserror::Error)]
+enum CopyError {
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Agent(#[from] stentor_agent::agent::AgentError),
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Goes on with a copy of the conversation. Returns the text of the message it stops before.
+async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, CopyError> {
+    let session = dialect.session();
+    let mut options = dialect.options_for_next()?;
+    options.model = None;
+    options.thinking = None;
+    let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+    let (copied, text) = dialect.agent.fork(&session, point, options).await?;
+    dialect
+        .leave()
+        .await
+        .enter(Next::of(copied, tools, prompt))
+        .await;
+    Ok(text)
+}
+
+/// `set_session_name`.
+pub(super) async fn set_name(dialect: &Dialect, name: Name) -> Outcome {
+    dialect.session().set_name(&name.name).await?;
+    Ok(Data::none())
+}
+
+/// `export_html`.
+pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> Outcome {
+    #[derive(Serialize)]
+    struct Exported {
+        path: String,
+    }
+    let session = dialect.session();
+    let view = view_of(&session).await?;
+    let path = match export.output_path.filter(|path| !path.is_empty()) {
+        Some(path) => path,
+        None => {
+            let file = session.state().await?.file;
+            let base = file.as_deref().and_then(Path::file_stem);
+            let base = base.map_or_else(
+                || view.header.id.clone(),
+                |base| base.to_string_lossy().into_owned(),
+            );
+            format!("omp-session-{base}.html")
+        }
+    };
+    let target: PathBuf = dialect.options.cwd.join(&path);
+    let write = move || {
+        if view.entries.is_empty() {
+            return Err("Nothing to export yet: the session is empty".to_owned());
+        }
+        std::fs::write(&target, session_page(&view))
+            .map_err(|error| format!("cannot write {}: {error}", target.display()))
+    };
+    let written = tokio::task::spawn_blocking(write).await;
+    match written {
+        Ok(Ok(())) => Data::of(&Exported { path }),
+        Ok(Err(why)) => Err(Failure::new(why)),
+        Err(error) => Err(Failure::new(format!("the page could not be made: {error}"))),
+    }
+}
+
+/// The active path of the conversation.
+async fn view_of(session: &Session) -> Result<View, Failure> {
+    let (header, entries) = session.entries().await?;
+    let name = session.state().await?.name;
+    Ok(View {
+        header,
+        name,
+        entries: active_path(entries),
+    })
+}
+
+fn active_path(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut wanted = entries.last().map(|entry| entry.id.clone());
+    let mut path: Vec<Entry> = Vec::new();
+    for entry in entries.into_iter().rev() {
+        if wanted.as_deref() == Some(entry.id.as_str()) {
+            wanted = entry.parent_id.clone();
+            path.push(entry);
+        }
+    }
+    path.reverse();
+    path
+}
+
+/// The options of a new conversation with the settings of the one that is left.
+async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, Failure> {
+    let mut options = dialect.options_for_next()?;
+    let state = dialect.session().state().await?;
+    options.model = state.model.or(options.model);
+    options.thinking = Some(state.thinking);
+    options.steering_mode = state.steering_mode;
+    options.follow_up_mode = state.follow_up_mode;
+    options.interrupt_mode = state.interrupt_mode;
+    options.auto_compaction = state.auto_compaction;
+    options.auto_retry = state.auto_retry;
+    Ok(options)
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
+}

@@ -1,0 +1,43 @@
+//! Commands of the user beside the conversation, compaction and retries (sections 12 to 14).
+
+use std::sync::Arc;
+
+use stentor_agent::session::SessionError;
+use stentor_wire::omp::command::{Bash, Compact};
+
+use crate::omp::dialect::Dialect;
+use crate::omp::reply::{Data, Outcome};
+use crate::omp::shapes::{WireBash, compaction_result};
+
+/// `bash`. `number` is the one the session gives it.
+pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash, number: u64) -> Outcome {
+    let excluded = bash.exclude_from_context.unwrap_or(false);
+    let result = dialect.session().bash(bash.command, excluded).await;
+    dialect.connection.bash.ended(number);
+    Data::of(&WireBash::of(&result?))
+}
+
+/// `abort_bash`; also fine when nothing runs.
+pub(super) async fn abort_bash(dialect: &Dialect) -> Outcome {
+    done(dialect.session().abort_bash().await)
+}
+
+/// `abort_retry`; also fine when nothing is being retried.
+pub(super) async fn abort_retry(dialect: &Dialect) -> Outcome {
+    done(dialect.session().abort_retry().await)
+}
+
+/// `compact`.
+pub(super) async fn compact(dialect: Arc<Dialect>, compact: Compact) -> Outcome {
+    let session = dialect.session();
+    let result = session.compact(compact.custom_instructions).await?;
+    Data::of(&compaction_result(&result))
+}
+
+/// In a session that is gone nothing is left to abort.
+fn done(result: Result<(), SessionError>) -> Outcome {
+    match result {
+        Ok(()) | Err(SessionError::Closed) => Ok(Data::none()),
+        Err(error) => Err(error.into()),
+    }
+}

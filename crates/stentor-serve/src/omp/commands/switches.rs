@@ -1,0 +1,68 @@
+//! Modes, switches and the list of things to do (sections 6.3 and 19).
+
+use serde::Serialize;
+use stentor_agent::event::{InterruptMode, QueueMode};
+use stentor_wire::omp::command::{Mode, SetTodos, Switch, TodoPhase};
+
+use crate::omp::dialect::Dialect;
+use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::shapes::plan_of;
+
+/// `set_steering_mode`.
+pub(super) async fn steering_mode(dialect: &Dialect, mode: Mode) -> Outcome {
+    let mode = queue_mode(&mode)?;
+    dialect.session().set_steering_mode(mode).await?;
+    Ok(Data::none())
+}
+
+/// `set_follow_up_mode`.
+pub(super) async fn follow_up_mode(dialect: &Dialect, mode: Mode) -> Outcome {
+    let mode = queue_mode(&mode)?;
+    dialect.session().set_follow_up_mode(mode).await?;
+    Ok(Data::none())
+}
+
+/// `set_interrupt_mode`.
+pub(super) async fn interrupt_mode(dialect: &Dialect, mode: Mode) -> Outcome {
+    let Some(mode) = InterruptMode::parse(&mode.mode) else {
+        return Err(unknown(&mode.mode, "immediate or wait"));
+    };
+    dialect.session().set_interrupt_mode(mode).await?;
+    Ok(Data::none())
+}
+
+/// `set_auto_compaction`.
+pub(super) async fn auto_compaction(dialect: &Dialect, switch: Switch) -> Outcome {
+    dialect
+        .session()
+        .set_auto_compaction(switch.enabled)
+        .await?;
+    Ok(Data::none())
+}
+
+/// `set_auto_retry`.
+pub(super) async fn auto_retry(dialect: &Dialect, switch: Switch) -> Outcome {
+    dialect.session().set_auto_retry(switch.enabled).await?;
+    Ok(Data::none())
+}
+
+/// `set_todos`.
+pub(super) async fn todos(dialect: &Dialect, todos: SetTodos) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Todos {
+        todo_phases: Vec<TodoPhase>,
+    }
+    dialect.session().set_plan(plan_of(&todos.phases)).await?;
+    Data::of(&Todos {
+        todo_phases: todos.phases,
+    })
+}
+
+fn queue_mode(mode: &Mode) -> Result<QueueMode, Failure> {
+    QueueMode::parse(&mode.mode).ok_or_else(|| unknown(&mode.mode, "all or one-at-a-time"))
+}
+
+fn unknown(mode: &str, known: &str) -> Failure {
+    Failure::new(format!("unknown mode `{mode}`: use {known}"))
+}

@@ -1,0 +1,54 @@
+//! How a client is spoken to (sections 19 and 20).
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use stentor_wire::omp::command::{EventFilter, MessageUpdates, NegotiateProtocol};
+
+use crate::omp::dialect::Dialect;
+use crate::omp::reply::{Data, Failure, Outcome};
+
+/// `negotiate_protocol`: what follows the answer is in the version agreed on.
+pub(super) async fn negotiate(
+    dialect: &Dialect,
+    id: Option<&RawValue>,
+    name: &str,
+    wanted: &NegotiateProtocol,
+) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Agreed {
+        protocol_version: u64,
+    }
+    let version = wanted.protocol_version;
+    let outcome = if version == 2 {
+        Data::of(&Agreed {
+            protocol_version: version,
+        })
+    } else {
+        Err(Failure::new(format!(
+            "Unsupported protocol version: {version}. Supported: 2"
+        )))
+    };
+    let agreed = outcome.is_ok();
+    dialect.answer(id, name, &outcome).await;
+    if agreed {
+        dialect.connection.framing.use_chunks();
+    }
+}
+
+/// `set_event_filter`.
+pub(super) fn filter(dialect: &Dialect, filter: EventFilter) -> Outcome {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Filtered {
+        /// Null: all of them.
+        events: Option<Vec<String>>,
+        message_updates: MessageUpdates,
+    }
+    let events = filter.events.clone();
+    let message_updates = dialect.connection.wants.filter(filter);
+    Data::of(&Filtered {
+        events,
+        message_updates,
+    })
+}

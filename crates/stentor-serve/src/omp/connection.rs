@@ -1,0 +1,123 @@
+//! What the way in and the way out of a connection share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::value::RawValue;
+use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
+
+use super::filter::Wants;
+use super::framing::Framing;
+use super::prompts::OpenPrompts;
+use super::subagents::Subagents;
+
+/// What the way in and the way out share.
+#[derive(Default)]
+pub(super) struct Connection {
+    pub framing: Framing,
+    pub wants: Wants,
+    pub prompts: OpenPrompts,
+    pub subagents: Subagents,
+    pub bash: BashCommands,
+    commands: Mutex<Arc<[CommandInfo]>>,
+    shown: AtomicU64,
+}
+
+impl Connection {
+    /// A number for the id of something that is only shown.
+    pub fn next_shown(&self) -> u64 {
+        self.shown.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The slash commands there are.
+    pub fn commands(&self) -> Arc<[CommandInfo]> {
+        Arc::clone(&self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the slash commands.
+    pub fn set_commands(&self, commands: Arc<[CommandInfo]>) {
+        *self.commands.lock().unwrap_or_else(PoisonError::into_inner) = commands;
+    }
+}
+
+/// The slash commands as omp lists them.
+pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableCommand> {
+    let listed = commands.iter().map(|command| AvailableCommand {
+        name: wire_name(command),
+        description: command.description.clone(),
+        input: command
+            .hint
+            .clone()
+            .map(|hint| CommandInput { hint: Some(hint) }),
+        source: source_name(command.source),
+    });
+    listed.collect()
+}
+
+/// The name by which a client says a command: skills carry a prefix (section 6.4).
+pub(super) fn wire_name(command: &CommandInfo) -> String {
+    match command.source {
+        CommandSource::Skill => format!("skill:{}", command.name),
+        CommandSource::Builtin
+        | CommandSource::Extension
+        | CommandSource::Prompt
+        | CommandSource::McpPrompt => command.name.clone(),
+    }
+}
+
+/// The word for where a command comes from.
+pub(super) fn source_name(source: CommandSource) -> &'static str {
+    match source {
+        CommandSource::Builtin => "builtin",
+        CommandSource::Extension => "extension",
+        CommandSource::Prompt | CommandSource::McpPrompt => "prompt",
+        CommandSource::Skill => "skill",
+    }
+}
+
+/// The ids of the `bash` commands of a session, by the number the session gives them.
+///
+/// A session counts its commands from one, in the order they are sent to it, and this dialect is
+/// the only one that sends any.
+#[derive(Debug, Default)]
+pub(super) struct BashCommands {
+    state: Mutex<BashIds>,
+}
+
+#[derive(Debug, Default)]
+struct BashIds {
+    sent: u64,
+    ids: HashMap<u64, Arc<RawValue>>,
+}
+
+impl BashCommands {
+    /// The next one is sent.
+    pub fn sent(&self, id: Option<&RawValue>) -> u64 {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.sent += 1;
+        let number = state.sent;
+        if let Some(id) = id {
+            state.ids.insert(number, Arc::from(id.to_owned()));
+        }
+        number
+    }
+
+    /// It has ended.
+    pub fn ended(&self, number: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.ids.remove(&number);
+    }
+
+    /// The id of a command.
+    pub fn id(&self, number: u64) -> Option<Arc<RawValue>> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.ids.get(&number).cloned()
+    }
+
+    /// Another session counts from one again.
+    pub fn new_session(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = BashIds::default();
+    }
+}

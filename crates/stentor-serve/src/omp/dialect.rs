@@ -1,0 +1,321 @@
+//! The one conversation of a process, and how another takes its place.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
+
+use futures_util::poll;
+use serde_json::value::RawValue;
+use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::session::{Session, SessionOptions};
+use stentor_agent::tool::Tool;
+use tokio::sync::{RwLock, RwLockWriteGuard, Semaphore};
+use tokio::task::JoinHandle;
+
+use super::OmpOptions;
+use super::args::Resume;
+use super::connection::Connection;
+use super::events::Encoder;
+use super::framing::AgentFrame;
+use super::hosting::Hosting;
+use super::limits;
+use super::reply::{self, Outcome};
+use super::scoped_models::scoped;
+use crate::output::{Closed, Output};
+use crate::pump::{Answers, Pump};
+
+/// How often a run that stopped with things to do is reminded of them (section 8).
+const PLAN_REMINDERS: u32 = 3;
+
+/// Everything a command may need.
+pub(super) struct Dialect {
+    pub agent: Agent,
+    pub options: OmpOptions,
+    pub connection: Arc<Connection>,
+    pub hosting: Arc<Hosting>,
+    /// Permits for what runs beside the commands.
+    pub beside: Arc<Semaphore>,
+    /// Permits for what stops something while the client does not read.
+    pub urgent: Arc<Semaphore>,
+    output: Output,
+    /// For answers, which must not get lost between two conversations.
+    current: RwLock<Option<Current>>,
+    /// For what must not wait.
+    live: Mutex<Live>,
+    /// Answers that wait for a client that does not read.
+    unread: AtomicUsize,
+    me: Weak<Self>,
+}
+
+/// The conversation with its way out.
+struct Current {
+    session: Session,
+    answers: Answers,
+    pump: JoinHandle<Result<Encoder, Closed>>,
+}
+
+/// The conversation, for who only wants to talk to it.
+#[derive(Clone)]
+pub(super) struct Live {
+    pub session: Session,
+    /// Which conversation of this process it is, from one.
+    pub generation: u32,
+    /// The tools it has of its own; those of the client come on top.
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    pub system_prompt: Arc<str>,
+}
+
+/// A conversation that is about to take the place of another.
+pub(super) struct Next {
+    session: Session,
+    tools: Vec<Arc<dyn Tool>>,
+    system_prompt: Arc<str>,
+}
+
+impl Dialect {
+    /// Starts the first conversation.
+    pub fn start(
+        agent: Agent,
+        options: OmpOptions,
+        output: Output,
+        session_options: SessionOptions,
+    ) -> Result<Arc<Self>, AgentError> {
+        let first = begin(&agent, &options, session_options)?;
+        let connection = Arc::new(Connection::default());
+        let live = Live {
+            session: first.session.clone(),
+            generation: 1,
+            tools: first.tools.into(),
+            system_prompt: first.system_prompt,
+        };
+        let current = pumped(&connection, &output, first.session, 1);
+        Ok(Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            unread: AtomicUsize::new(0),
+            agent,
+            options,
+            connection,
+            hosting: Arc::default(),
+            beside: Arc::new(Semaphore::new(limits::BESIDE)),
+            urgent: Arc::new(Semaphore::new(limits::BESIDE)),
+            output,
+            current: RwLock::new(Some(current)),
+            live: Mutex::new(live),
+        }))
+    }
+
+    /// The conversation.
+    pub fn live(&self) -> Live {
+        self.live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Itself, for what must not keep it alive.
+    pub fn me(&self) -> Weak<Self> {
+        self.me.clone()
+    }
+
+    /// The conversation's session.
+    pub fn session(&self) -> Session {
+        self.live().session
+    }
+
+    /// Answers a command.
+    pub async fn answer(&self, id: Option<&RawValue>, command: &str, outcome: &Outcome) {
+        let frames = reply::response(&self.connection.framing, id, command, outcome);
+        self.send(frames).await;
+    }
+
+    /// Writes complete frames, after the events that have happened and before those to come.
+    pub async fn send(&self, frames: Vec<u8>) {
+        let current = self.current.read().await;
+        let mut sending = Box::pin(async {
+            match &*current {
+                Some(current) => current.answers.send(current.session.seq(), frames).await,
+                None => self.output.send(&frames).await,
+            }
+        });
+        let sent = match poll!(&mut sending) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => {
+                self.unread.fetch_add(1, Ordering::AcqRel);
+                let sent = sending.await;
+                self.unread.fetch_sub(1, Ordering::AcqRel);
+                sent
+            }
+        };
+        if sent.is_err() {
+            tracing::debug!("an answer came after the reader had gone");
+        }
+    }
+
+    /// True while answers wait for a client that does not read.
+    pub fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Acquire) > 0
+    }
+
+    /// Writes one frame of its own accord.
+    pub async fn send_frame(&self, name: &str, frame: &AgentFrame<'_>) {
+        let mut frames = Vec::new();
+        self.connection.framing.write(&mut frames, name, frame);
+        self.send(frames).await;
+    }
+
+    /// The options of a further conversation.
+    pub fn options_for_next(&self) -> Result<SessionOptions, AgentError> {
+        let mut options = self.agent.options(&self.options.cwd)?;
+        prepare(&self.agent, &self.options, &mut options);
+        Ok(options)
+    }
+
+    /// Stops the conversation and lets its last frames out. Nothing is answered until the guard
+    /// is used.
+    pub async fn leave(&self) -> Leaving<'_> {
+        let mut current = self.current.write().await;
+        if let Some(old) = current.take() {
+            finish(old).await;
+        }
+        Leaving {
+            dialect: self,
+            current,
+        }
+    }
+
+    /// Stops the conversation for good.
+    pub async fn end(&self) {
+        self.hosting.close();
+        // First what matters: the lock may be held by an answer that nobody reads.
+        self.session().close().await;
+        let old = self.current.write().await.take();
+        if let Some(old) = old {
+            finish(old).await;
+        }
+    }
+}
+
+/// The moment between two conversations.
+pub(super) struct Leaving<'a> {
+    dialect: &'a Dialect,
+    current: RwLockWriteGuard<'a, Option<Current>>,
+}
+
+impl Leaving<'_> {
+    /// The next conversation begins.
+    pub async fn enter(mut self, next: Next) {
+        let dialect = self.dialect;
+        let tools: Arc<[Arc<dyn Tool>]> = next.tools.into();
+        let generation = dialect.live().generation.wrapping_add(1);
+        dialect.connection.bash.new_session();
+        dialect.connection.subagents.clear();
+        *self.current = Some(pumped(
+            &dialect.connection,
+            &dialect.output,
+            next.session.clone(),
+            generation,
+        ));
+        *dialect.live.lock().unwrap_or_else(PoisonError::into_inner) = Live {
+            session: next.session.clone(),
+            generation,
+            tools,
+            system_prompt: next.system_prompt,
+        };
+        drop(self);
+        next.session.set_can_ask(true).await.ok();
+        dialect.hosting.equip(dialect).await;
+    }
+}
+
+impl Next {
+    /// A new conversation.
+    pub fn new(
+        agent: &Agent,
+        options: SessionOptions,
+        new: NewSession,
+    ) -> Result<Self, AgentError> {
+        let (tools, system_prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+        let session = agent.start_with(options, new)?;
+        Ok(Self::of(session, tools, system_prompt))
+    }
+
+    /// A conversation that exists.
+    pub fn of(session: Session, tools: Vec<Arc<dyn Tool>>, system_prompt: Arc<str>) -> Self {
+        Self {
+            session,
+            tools,
+            system_prompt,
+        }
+    }
+}
+
+/// What this dialect changes in the defaults.
+pub(super) fn prepare(agent: &Agent, dialect: &OmpOptions, options: &mut SessionOptions) {
+    // Clients show the waiting time as it is announced: twice as long each time (section 12).
+    options.retry.jitter_percent = 0;
+    options.plan_reminders = PLAN_REMINDERS;
+    if !dialect.models.is_empty() {
+        options.scoped_models = scoped(&dialect.models, &agent.models().available());
+    }
+}
+
+fn begin(
+    agent: &Agent,
+    options: &OmpOptions,
+    mut session_options: SessionOptions,
+) -> Result<Next, AgentError> {
+    let found = match &options.resume {
+        Resume::New => None,
+        Resume::Last => {
+            let mut listed = agent.list(Some(&options.cwd)).into_iter();
+            listed
+                .find(|listed| listed.problem.is_none())
+                .map(|listed| listed.path)
+        }
+        Resume::Named(name) => Some(agent.find(name)?),
+    };
+    let Some(path) = found else {
+        session_options.name = options.name.clone();
+        return Next::new(agent, session_options, NewSession::default());
+    };
+    if !options.model_asked_for {
+        // The model the conversation was left with, not the default of new ones.
+        session_options.model = None;
+    }
+    let tools = session_options.tools.clone();
+    let system_prompt = Arc::clone(&session_options.system_prompt);
+    let session = agent.resume(&path, session_options)?;
+    Ok(Next::of(session, tools, system_prompt))
+}
+
+fn pumped(
+    connection: &Arc<Connection>,
+    output: &Output,
+    session: Session,
+    generation: u32,
+) -> Current {
+    let encoder = Encoder::new(Arc::clone(connection), generation);
+    // A session tells what happened before anybody listened as well: warnings about its file.
+    let events = match session.subscribe_since(0) {
+        Ok(events) => events,
+        Err(_) => session.subscribe(),
+    };
+    let (pump, answers) = Pump::new(events, output.clone(), encoder);
+    Current {
+        session,
+        answers,
+        pump: tokio::spawn(pump.run()),
+    }
+}
+
+async fn finish(old: Current) {
+    let Current {
+        session,
+        answers,
+        pump,
+    } = old;
+    session.close().await;
+    drop(answers);
+    // A pump that failed has said why.
+    pump.await.ok();
+}

@@ -1,0 +1,102 @@
+//! What the client was asked and has not answered.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use stentor_agent::tool::{Progress, ToolOutput};
+use stentor_wire::omp::command::HostUriResult;
+use tokio::sync::oneshot;
+
+use crate::omp::limits;
+
+/// What the client was asked.
+#[derive(Default)]
+pub(super) struct OpenCalls {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    open: HashMap<String, Pending>,
+    closed: bool,
+}
+
+/// Who waits for an answer.
+pub(super) enum Pending {
+    Tool {
+        progress: Progress,
+        done: oneshot::Sender<ToolOutput>,
+    },
+    Uri(oneshot::Sender<HostUriResult>),
+}
+
+impl OpenCalls {
+    /// Opens a call and gives it an id. The error is text for a model.
+    pub fn open(&self, pending: Pending) -> Result<String, String> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err("The client is gone.".to_owned());
+        }
+        if state.open.len() >= limits::HOST_CALLS {
+            return Err("Too many calls wait for the client.".to_owned());
+        }
+        let id = Self::new_id(&mut state);
+        state.open.insert(id.clone(), pending);
+        Ok(id)
+    }
+
+    /// An id for a frame that nobody answers.
+    pub fn id(&self) -> String {
+        Self::new_id(&mut self.lock())
+    }
+
+    /// Nobody waits for the answer any more.
+    pub fn forget(&self, id: &str) {
+        self.lock().open.remove(id);
+    }
+
+    /// Tells who waits for a tool how far it is.
+    pub fn progress(&self, id: &str, output: ToolOutput) {
+        let progress = match self.lock().open.get(id) {
+            Some(Pending::Tool { progress, .. }) => progress.clone(),
+            Some(Pending::Uri(_)) | None => return,
+        };
+        progress.report(output);
+    }
+
+    /// Who waits for a tool.
+    pub fn take_tool(&self, id: &str) -> Option<Pending> {
+        self.take(id, |pending| matches!(pending, Pending::Tool { .. }))
+    }
+
+    /// Who waits for an address.
+    pub fn take_uri(&self, id: &str) -> Option<Pending> {
+        self.take(id, |pending| matches!(pending, Pending::Uri(_)))
+    }
+
+    /// Nothing will be answered any more.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.open.clear();
+    }
+
+    fn take(&self, id: &str, right: impl Fn(&Pending) -> bool) -> Option<Pending> {
+        let mut state = self.lock();
+        if state.open.get(id).is_some_and(right) {
+            state.open.remove(id)
+        } else {
+            None
+        }
+    }
+
+    fn new_id(state: &mut State) -> String {
+        state.next += 1;
+        format!("4{:015x}", state.next)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

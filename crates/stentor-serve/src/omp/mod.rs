@@ -1,0 +1,50 @@
+//! The omp and pi dialect: `--mode rpc` as omp and its parent pi speak it.
+//!
+//! One process, one conversation at a time. Section numbers in comments are those of the
+//! protocol's reference. Read in this order: [`args`] is the command line, [`dialect`] owns the
+//! conversation, [`commands`] is the way in, [`events`] the way out; [`hosting`] lets the client
+//! run tools and resolve addresses.
+
+mod args;
+mod commands;
+mod connection;
+mod dialect;
+mod events;
+mod filter;
+mod framing;
+mod hosting;
+mod limits;
+mod login;
+mod prompts;
+mod reply;
+mod scoped_models;
+mod serving;
+mod settling;
+mod shapes;
+mod subagents;
+mod ui;
+mod updates;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use args::{OmpArgs, OmpArgsError, Resume};
+pub use login::{LoginFuture, LoginProvider, LoginUi, Logins, NoLogins};
+pub use serving::serve;
+
+/// What the dialect is started with. What concerns the agent is in the agent already.
+#[derive(Clone)]
+pub struct OmpOptions {
+    /// The folder to work in.
+    pub cwd: PathBuf,
+    /// The conversation to begin with.
+    pub resume: Resume,
+    /// True when the command line names a model: a resumed conversation then does not bring its own.
+    pub model_asked_for: bool,
+    /// `--models`: patterns of the models that cycling goes through.
+    pub models: Vec<String>,
+    /// `--name`.
+    pub name: Option<String>,
+    /// How one logs in to providers.
+    pub logins: Arc<dyn Logins>,
+}

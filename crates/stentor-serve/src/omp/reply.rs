@@ -1,0 +1,181 @@
+//! What a command comes to, and the frame that says so.
+
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use stentor_agent::agent::AgentError;
+use stentor_agent::session::SessionError;
+use stentor_wire::omp::facts::RESPONSE_TOO_LONG;
+use stentor_wire::omp::response::Response;
+
+use super::framing::Framing;
+
+/// The data of a successful answer, as JSON.
+#[derive(Debug, Default)]
+pub(super) struct Data(Option<Vec<u8>>);
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Failure {
+    pub message: String,
+    /// A word for programs.
+    pub code: Option<&'static str>,
+}
+
+/// What a command comes to.
+pub(super) type Outcome = Result<Data, Failure>;
+
+impl Data {
+    /// No data at all.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// An explicit null.
+    pub fn null() -> Self {
+        Self(Some(b"null".to_vec()))
+    }
+
+    /// Data of any shape.
+    pub fn of(data: &impl Serialize) -> Outcome {
+        match serde_json::to_vec(data) {
+            Ok(json) => Ok(Self(Some(json))),
+            Err(error) => Err(Failure::new(format!(
+                "the answer cannot be written: {error}"
+            ))),
+        }
+    }
+
+    /// Data that is JSON already.
+    pub fn raw(json: Vec<u8>) -> Self {
+        Self(Some(json))
+    }
+}
+
+impl Failure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: None,
+        }
+    }
+
+    pub fn coded(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: Some(code),
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// The frame that says what a command came to.
+pub(super) fn response(
+    framing: &Framing,
+    id: Option<&RawValue>,
+    command: &str,
+    outcome: &Outcome,
+) -> Vec<u8> {
+    let mut frames = Vec::new();
+    match outcome {
+        Ok(Data(None)) => {
+            write(
+                framing,
+                &mut frames,
+                &Response::<()>::success(id, command, None),
+            );
+        }
+        Ok(Data(Some(json))) => {
+            // The data may nest deeper than a reader of JSON here would follow, so it is written
+            // as it is and not passed through one.
+            frames.reserve(json.len() + 128);
+            frames.push(b'{');
+            if let Some(id) = id {
+                write!(frames, "\"id\":{},", id.get()).ok();
+            }
+            write!(
+                frames,
+                "\"type\":\"response\",\"command\":\"{command}\",\"success\":true,\"data\":"
+            )
+            .ok();
+            frames.extend_from_slice(json);
+            frames.push(b'}');
+            if framing.finish(&mut frames, 0).is_err() {
+                let response = Response::failure(id, command, RESPONSE_TOO_LONG);
+                write(framing, &mut frames, &response);
+            }
+        }
+        Err(failure) => {
+            let mut response = Response::failure(id, command, &failure.message);
+            response.code = failure.code;
+            write(framing, &mut frames, &response);
+        }
+    }
+    frames
+}
+
+/// Writes a response that is short enough for any transport.
+pub(super) fn write<D: Serialize>(
+    framing: &Framing,
+    frames: &mut Vec<u8>,
+    response: &Response<'_, D>,
+) {
+    framing.write(frames, "response", response);
+}
+
+#[cfg(test)]
+mod tests {
+    use stentor_wire::omp::facts::MAX_REASSEMBLED_BYTES;
+
+    use super::*;
+
+    fn written(framing: &Framing, outcome: &Outcome) -> String {
+        let id = RawValue::from_string("\"7\"".to_owned()).unwrap();
+        String::from_utf8(response(framing, Some(&id), "c", outcome)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_carries_id_and_command_and_data_only_if_there_is_some() {
+        let framing = Framing::default();
+        for (outcome, expected) in [
+            (
+                Ok(Data::none()),
+                r#"{"id":"7","type":"response","command":"c","success":true}"#,
+            ),
+            (
+                Ok(Data::null()),
+                r#"{"id":"7","type":"response","command":"c","success":true,"data":null}"#,
+            ),
+            (
+                Err(Failure::coded("busy", "no")),
+                r#"{"id":"7","type":"response","command":"c","success":false,"error":"no","code":"busy"}"#,
+            ),
+        ] {
+            assert_eq!(written(&framing, &outcome), format!("{expected}\n"));
+        }
+    }
+
+    #[test]
+    fn data_too_long_for_the_transport_becomes_a_failure_with_the_id() {
+        let framing = Framing::default();
+        framing.use_chunks();
+        let outcome = Ok(Data::raw(vec![b'1'; MAX_REASSEMBLED_BYTES]));
+        assert_eq!(
+            written(&framing, &outcome),
+            "{\"id\":\"7\",\"type\":\"response\",\"command\":\"c\",\"success\":false,\"error\":\"RPC response exceeded the transport limit\"}\n"
+        );
+    }
+}

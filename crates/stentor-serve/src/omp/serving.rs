@@ -1,0 +1,217 @@
+//! From the first frame to the exit code (section 2).
+
+use std::sync::Arc;
+
+use stentor_agent::agent::Agent;
+use stentor_wire::omp::command::{Command, CommandBody, Inbound, Refused, Side};
+use stentor_wire::omp::facts::{MAX_FRAME_BYTES, MAX_REASSEMBLED_BYTES, PROTOCOL_VERSIONS};
+use stentor_wire::omp::frame::Frame;
+use stentor_wire::omp::response::Response;
+use tokio::sync::mpsc;
+
+use super::OmpOptions;
+use super::commands;
+use super::dialect::{Dialect, prepare};
+use super::framing::{AgentFrame, Framing};
+use super::limits;
+use super::reply;
+use super::ui::{self, UiKind};
+use crate::input::{Input, InputLines};
+use crate::output::Output;
+use crate::signals::{EndSignal, EndSignals};
+use crate::stdio::Pipes;
+
+/// Exit code for a child that could not start (section 2).
+const FAILED: u8 = 1;
+
+/// Serves one client until it goes away. Returns the exit code.
+pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
+    let started = EndSignals::listen().and_then(|signals| {
+        let output = Output::write_to(pipes.stdout)?;
+        Ok((signals, output))
+    });
+    let (mut signals, output) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            tracing::error!(%error, "the process cannot be set up");
+            return FAILED;
+        }
+    };
+    let mut session_options = match agent.options(&options.cwd) {
+        Ok(session_options) => session_options,
+        Err(error) => {
+            tracing::error!("{error}");
+            return FAILED;
+        }
+    };
+    if output.send(&ready()).await.is_err() {
+        return 0;
+    }
+    let input = InputLines::read(pipes.stdin, limits::INPUT_LINE_BYTES);
+    prepare(&agent, &options, &mut session_options);
+    let dialect = match Dialect::start(agent, options, output.clone(), session_options) {
+        Ok(dialect) => dialect,
+        Err(error) => {
+            tracing::error!("{error}");
+            return FAILED;
+        }
+    };
+    dialect.session().set_can_ask(true).await.ok();
+    let (queue, worker) = start_worker(&dialect);
+    let mut reading = tokio::spawn(read(Arc::clone(&dialect), queue, input));
+    let end = tokio::select! {
+        _ = &mut reading => End::Input,
+        signal = signals.next() => End::Signal(signal),
+        () = output.closed() => End::Output,
+    };
+    reading.abort();
+    match end {
+        End::Input => {
+            // What was read before the end is still answered.
+            tokio::time::timeout(limits::DRAIN, worker).await.ok();
+        }
+        End::Signal(_) | End::Output => worker.abort(),
+    }
+    let winding_down = async {
+        dialect.end().await;
+        output.finish().await;
+    };
+    tokio::time::timeout(limits::WIND_DOWN, winding_down)
+        .await
+        .ok();
+    match end {
+        End::Input | End::Output => 0,
+        End::Signal(signal) => signal.exit_code(),
+    }
+}
+
+/// Takes line after line until the client closes our stdin.
+async fn read(dialect: Arc<Dialect>, queue: mpsc::Sender<Queued>, mut input: InputLines) {
+    while let Some(line) = input.next().await {
+        take(&dialect, &queue, line).await;
+    }
+}
+
+/// Why it is over.
+enum End {
+    /// The client closed our stdin.
+    Input,
+    /// The client closed our stdout.
+    Output,
+    Signal(EndSignal),
+}
+
+fn ready() -> Vec<u8> {
+    let mut frames = Vec::new();
+    let frame: AgentFrame<'_> = Frame::Ready {
+        protocol_version: 1,
+        supported_protocol_versions: PROTOCOL_VERSIONS,
+        max_frame_bytes: MAX_FRAME_BYTES,
+        max_reassembled_frame_bytes: MAX_REASSEMBLED_BYTES,
+    };
+    Framing::default().write(&mut frames, "ready", &frame);
+    frames
+}
+
+/// Starts the task that does what clients ask for in the order they ask (section 5).
+fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::JoinHandle<()>) {
+    let (sender, mut queue) = mpsc::channel::<Queued>(limits::WAITING_COMMANDS);
+    let dialect = Arc::clone(dialect);
+    let worker = tokio::spawn(async move {
+        while let Some(queued) = queue.recv().await {
+            match queued {
+                Queued::Command(command) => commands::perform(&dialect, command).await,
+                Queued::Refusal(frames) => dialect.send(frames).await,
+            }
+        }
+    });
+    (sender, worker)
+}
+
+/// What waits for its turn.
+enum Queued {
+    Command(Command),
+    /// The answer to a line that is no command.
+    Refusal(Vec<u8>),
+}
+
+/// Takes one line. Only what must keep its place waits, and only when very much waits already.
+async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input) {
+    let parsed = match line {
+        Input::Line(line) if line.trim().is_empty() => return,
+        Input::Line(line) => Inbound::parse(&line),
+        Input::TooLong => Err(Refused::NotJson(format!(
+            "the line is longer than {} bytes",
+            limits::INPUT_LINE_BYTES
+        ))),
+        Input::InvalidUtf8 => Err(Refused::NotJson("the line is not UTF-8".to_owned())),
+    };
+    let queued = match parsed {
+        Ok(Inbound::Side(side)) => return hear(dialect, side).await,
+        Ok(Inbound::Command(command)) if stops_something(&command.body) && dialect.is_unread() => {
+            // The others wait for the client to read; what stops something must not.
+            return beside_the_others(dialect, command).await;
+        }
+        Ok(Inbound::Command(command)) => Queued::Command(command),
+        Err(refused) => {
+            let error = refused.to_string();
+            let mut frames = Vec::new();
+            let response = Response::refusal(&refused, &error);
+            reply::write(&dialect.connection.framing, &mut frames, &response);
+            Queued::Refusal(frames)
+        }
+    };
+    // The worker outlives the queue.
+    queue.send(queued).await.ok();
+}
+
+/// Only a client that stops things over and over without reading waits here.
+async fn beside_the_others(dialect: &Arc<Dialect>, command: Command) {
+    if let Ok(permit) = Arc::clone(&dialect.urgent).acquire_owned().await {
+        let dialect = Arc::clone(dialect);
+        tokio::spawn(async move {
+            commands::perform(&dialect, command).await;
+            drop(permit);
+        });
+    }
+}
+
+/// Commands that stop something. They keep their place behind the commands before them, which
+/// have all begun what they begin when it is their turn: stopping a command that was sent before
+/// must stop it.
+fn stops_something(body: &CommandBody) -> bool {
+    matches!(
+        body,
+        CommandBody::Abort | CommandBody::AbortBash | CommandBody::AbortRetry
+    )
+}
+
+/// A frame that answers something. What answers nothing is ignored (sections 15 and 21).
+async fn hear(dialect: &Arc<Dialect>, side: Side) {
+    match side {
+        Side::UiResponse(response) => {
+            let Some((kind, generation, number)) = ui::parse_request_id(&response.id) else {
+                return;
+            };
+            let live = dialect.live();
+            if generation != live.generation {
+                return;
+            }
+            match kind {
+                UiKind::Dialog => {
+                    let answer = ui::dialog_answer(response);
+                    live.session.answer_dialog(number, answer).await.ok();
+                }
+                UiKind::Permission => {
+                    let answer = ui::permission_answer(&response);
+                    live.session.answer_permission(number, answer).await.ok();
+                }
+                UiKind::Shown => {}
+            }
+        }
+        Side::HostToolUpdate(update) => dialect.hosting.tool_update(update),
+        Side::HostToolResult(result) => dialect.hosting.tool_result(result),
+        Side::HostUriResult(result) => dialect.hosting.uri_result(result),
+        Side::Unreadable { name, why } => tracing::debug!(name, why, "an answer was ignored"),
+    }
+}

@@ -1,0 +1,108 @@
+//! The numbers that keep an extension from harming anybody but itself.
+
+use std::time::Duration;
+
+use stentor_wire::extension::MAX_LINE_BYTES;
+
+/// How long after the beginning of a session its extensions are started, unless they are needed
+/// before. The first frame of a dialect is out by then.
+pub(super) const START_DELAY: Duration = Duration::from_millis(100);
+
+/// Bytes on their way to an extension. Who has more to say waits; events are dropped instead.
+pub(super) const OUT_BYTES: usize = 8 * 1024 * 1024;
+/// Messages on their way to an extension.
+pub(super) const OUT_MESSAGES: usize = 256;
+
+/// Bytes read from an extension at once.
+pub(super) const READ_BYTES: usize = 64 * 1024;
+/// The longest line an extension may write.
+pub(super) const LINE_BYTES: usize = MAX_LINE_BYTES;
+/// Unreadable lines in a row after which an extension is given up.
+pub(super) const GARBAGE_LINES: u32 = 100;
+
+/// Messages without sense of one process that are told of.
+pub(super) const COMPLAINTS: u32 = 10;
+
+/// Messages an extension may write at once, and how many more each second. One that writes faster
+/// is read more slowly, and waits at its end of the pipe.
+pub(super) const BURST_MESSAGES: u32 = 1_000;
+/// See [`BURST_MESSAGES`].
+pub(super) const MESSAGES_PER_SECOND: u32 = 200;
+
+/// Requests of an extension that may be open at once. One more is refused.
+pub(super) const OPEN_REQUESTS: usize = 16;
+/// Things to show that wait for slow clients. One more is dropped.
+pub(super) const WAITING_TO_SHOW: usize = 64;
+/// Status lines and widgets of an extension, each.
+pub(super) const SHOWN_KEYS: usize = 32;
+
+/// Hooks in a row that took too long, after which the extension counts as hung.
+pub(super) const TIMEOUTS_IN_A_ROW: u32 = 3;
+/// An extension that worked this long begins again with no failures.
+pub(super) const STEADY: Duration = Duration::from_secs(60);
+/// The longest wait before an extension is started again.
+pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
+
+/// How long an extension has to end by itself when its session ends.
+pub(super) const GRACE: Duration = Duration::from_millis(1_000);
+/// How long the last output is awaited when the process has ended.
+pub(super) const PATIENCE_AFTER_EXIT: Duration = Duration::from_millis(100);
+/// How long a process has between being told to end and being killed.
+pub(super) const PATIENCE_BEFORE_KILL: Duration = Duration::from_millis(100);
+
+/// The end of stderr that is kept to explain a failure.
+pub(super) const STDERR_BYTES: usize = 4 * 1024;
+
+/// Tools and commands of one extension, each.
+pub(super) const REGISTERED: usize = 128;
+/// The longest description or hint.
+pub(super) const DESCRIPTION_BYTES: usize = 16 * 1024;
+/// The longest JSON Schema of a tool's arguments.
+pub(super) const SCHEMA_BYTES: usize = 64 * 1024;
+
+/// The longest title, key, label or value.
+pub(super) const LABEL_BYTES: usize = 1024;
+/// The longest message, status or line.
+pub(super) const MESSAGE_BYTES: usize = 16 * 1024;
+/// Lines of a widget, options of a selection.
+pub(super) const LIST_ITEMS: usize = 200;
+/// The longest text put into an editor.
+pub(super) const PREFILL_BYTES: usize = 256 * 1024;
+/// The longest text a tool or command may add to the conversation.
+pub(super) const TEXT_BYTES: usize = 256 * 1024;
+/// The longest report of a running tool.
+pub(super) const PROGRESS_BYTES: usize = 64 * 1024;
+/// The least time between two reports of one running tool; more are dropped.
+pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The longest value kept in the session, as JSON.
+pub(super) const STATE_BYTES: usize = 256 * 1024;
+/// Keys an extension may keep.
+pub(super) const STATE_KEYS: usize = 1_000;
+
+/// The text, cut to at most `most` bytes at the end of a character.
+pub(super) fn fit(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = text.floor_char_boundary(most.saturating_sub('…'.len_utf8()));
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_says_so() {
+        for (text, most, expected) in [
+            ("short", 5, "short"),
+            ("longer", 5, "lo…"),
+            ("ääää", 6, "ä…"),
+            ("ä", 1, "…"),
+        ] {
+            assert_eq!(fit(text.to_owned(), most), expected);
+        }
+    }
+}

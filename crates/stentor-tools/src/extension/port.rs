@@ -1,0 +1,89 @@
+//! What an extension sees of its session.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use stentor_agent::dialog::{Dialog, DialogAnswer};
+use stentor_agent::event::EventKind;
+use stentor_agent::hub::Subscription;
+use stentor_agent::session::WeakSession;
+use stentor_agent::store::EntryKind;
+
+/// The session of an extension, or, when one is only tried out, nobody.
+pub(super) struct Port {
+    session: Option<WeakSession>,
+    pub session_id: Arc<str>,
+    pub cwd: Arc<Path>,
+    pub resumed: bool,
+}
+
+impl Port {
+    /// The port to a session.
+    pub fn to_session(session: WeakSession, cwd: Arc<Path>, resumed: bool) -> Self {
+        Self {
+            session_id: Arc::clone(session.id()),
+            session: Some(session),
+            cwd,
+            resumed,
+        }
+    }
+
+    /// A port to nobody: nothing is shown, kept or answered.
+    pub fn to_nobody(cwd: Arc<Path>) -> Self {
+        Self {
+            session: None,
+            session_id: Arc::from("none"),
+            cwd,
+            resumed: false,
+        }
+    }
+
+    pub fn publish(&self, event: EventKind) {
+        if let Some(session) = &self.session {
+            session.publish(event);
+        }
+    }
+
+    /// Waits until the slowest client has room.
+    pub async fn publish_in_turn(&self, event: EventKind) {
+        if let Some(session) = &self.session {
+            session.publish_in_turn(event).await;
+        }
+    }
+
+    pub fn subscribe(&self) -> Option<Subscription> {
+        self.session.as_ref().map(WeakSession::subscribe)
+    }
+
+    pub async fn ask(&self, dialog: Dialog) -> DialogAnswer {
+        match &self.session {
+            Some(session) => session.ask_dialog(dialog).await,
+            None => DialogAnswer::Nothing,
+        }
+    }
+
+    /// Keeps an entry in the session. The error is text for the extension.
+    pub async fn append(&self, custom_type: &str, data: Value) -> Result<String, String> {
+        let session = self.session.as_ref().and_then(WeakSession::upgrade);
+        let session = session.ok_or("there is no session to keep it in")?;
+        let appended = session.append_custom(custom_type.to_owned(), Some(data));
+        appended.await.map_err(|error| error.to_string())
+    }
+
+    /// The entries of a type, oldest first. The error is text for the extension.
+    pub async fn entries(&self, custom_type: &str) -> Result<Vec<Value>, String> {
+        let Some(session) = self.session.as_ref().and_then(WeakSession::upgrade) else {
+            return Ok(Vec::new());
+        };
+        let (_, entries) = session.entries().await.map_err(|error| error.to_string())?;
+        let ours = entries.into_iter().filter_map(|entry| match entry.kind {
+            EntryKind::Custom {
+                custom_type: found,
+                data,
+            } if found == custom_type => data,
+            _ => None,
+        });
+        Ok(ours.collect())
+    }
+}

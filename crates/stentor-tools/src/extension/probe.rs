@@ -1,0 +1,60 @@
+//! Trying an extension out, outside any session.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use stentor_agent::event::CommandInfo;
+use stentor_agent::tool::ToolSpec;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::extension::Extension;
+use super::port::Port;
+use super::runner::Attached;
+use super::spec::ExtensionSpec;
+
+/// What an extension that was tried out registered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probed {
+    pub took: Duration,
+    pub tools: Vec<ToolSpec>,
+    pub commands: Vec<CommandInfo>,
+    pub hooks: Vec<&'static str>,
+    pub events: Vec<String>,
+    /// What of it cannot be used, and why.
+    pub problems: Vec<String>,
+}
+
+/// Starts an extension, has it register, and ends it. The error is text for a person.
+pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
+    let began = Instant::now();
+    let extension = Arc::new(Extension::new(
+        Arc::new(spec),
+        Arc::new(Port::to_nobody(Arc::from(cwd))),
+        |_| Value::Null,
+        CancellationToken::new(),
+        Arc::new(Notify::new()),
+    ));
+    let mut attached = Attached::start(&extension).await?;
+    match attached.initialize(&extension, false).await {
+        Ok(registered) => {
+            let took = began.elapsed();
+            attached.end_gently(&extension).await;
+            Ok(Probed {
+                took,
+                tools: registered.tools,
+                commands: registered.commands,
+                hooks: registered.hooks.iter().map(|hook| hook.as_str()).collect(),
+                events: registered.events,
+                problems: registered.problems,
+            })
+        }
+        Err(why) => Err(match attached.end(&extension).await {
+            Some(last_words) => format!("{why}; it said: {last_words}"),
+            None => why,
+        }),
+    }
+}

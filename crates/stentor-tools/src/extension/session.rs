@@ -1,0 +1,328 @@
+//! The extensions of one session, as the session's hooks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stentor_agent::event::{CommandInfo, EventKind};
+use stentor_agent::hooks::{
+    AddedContext, CallVerdict, HookFuture, HookedSession, Hooks, PromptVerdict,
+};
+use stentor_agent::message::ToolCall;
+use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_wire::extension::{
+    AfterToolParams, AfterToolResult, BeforePromptParams, BeforePromptResult, BeforeToolParams,
+    BeforeToolResult, CommandRunParams, CommandRunResult, HookName, method,
+};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::content;
+use super::events::EventEncoder;
+use super::extension::{Extension, Said};
+use super::limits::{TEXT_BYTES, fit};
+use super::port::Port;
+use super::runner;
+use super::spec::{ExtensionSpec, WhenBroken};
+use super::tool::ExtensionTool;
+
+/// The extensions of one session. They end with it, or when this is dropped.
+pub(super) struct SessionExtensions {
+    extensions: Arc<[Arc<Extension>]>,
+    over: CancellationToken,
+    running: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl SessionExtensions {
+    /// Attaches extensions to a session. They are started a moment later, or when needed.
+    pub fn attach(
+        specs: &[Arc<ExtensionSpec>],
+        encode: EventEncoder,
+        session: HookedSession,
+    ) -> Self {
+        let over = CancellationToken::new();
+        let changed = Arc::new(Notify::new());
+        let port = Port::to_session(session.session, session.cwd, session.resumed);
+        let port = Arc::new(port);
+        let extensions: Arc<[Arc<Extension>]> = specs
+            .iter()
+            .map(|spec| {
+                Arc::new(Extension::new(
+                    Arc::clone(spec),
+                    Arc::clone(&port),
+                    encode,
+                    over.child_token(),
+                    Arc::clone(&changed),
+                ))
+            })
+            .collect();
+        let running = extensions
+            .iter()
+            .map(|extension| tokio::spawn(runner::run(Arc::clone(extension))))
+            .collect();
+        tokio::spawn(tell_commands(
+            Arc::clone(&extensions),
+            port,
+            changed,
+            over.clone(),
+        ));
+        Self {
+            extensions,
+            over,
+            running: Mutex::new(running),
+        }
+    }
+}
+
+impl Drop for SessionExtensions {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
+}
+
+impl Hooks for SessionExtensions {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for extension in self.extensions.iter() {
+            let Some(live) = extension.live() else {
+                continue;
+            };
+            for spec in &live.registered().tools {
+                tools.push(Arc::new(ExtensionTool {
+                    extension: Arc::clone(extension),
+                    spec: spec.clone(),
+                }));
+            }
+        }
+        tools
+    }
+
+    fn commands(&self) -> Vec<CommandInfo> {
+        commands(&self.extensions)
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        let extensions = Arc::clone(&self.extensions);
+        Box::pin(async move {
+            for extension in extensions.iter() {
+                // All are started at once, so waiting for one after the other takes no longer.
+                extension.needed.notify_one();
+            }
+            for extension in extensions.iter() {
+                extension.settled().await;
+            }
+            match command_of(&extensions, &text) {
+                Some((extension, params)) => run_command(&extension, params).await,
+                None => ask_about_prompt(&extensions, &text).await,
+            }
+        })
+    }
+
+    fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        let extensions = Arc::clone(&self.extensions);
+        Box::pin(async move {
+            let mut params = BeforeToolParams {
+                call_id: call.id.clone(),
+                tool: call.name.clone(),
+                arguments: call.arguments.clone(),
+            };
+            let mut changed = false;
+            for extension in extensions.iter() {
+                let asked = extension.ask::<BeforeToolResult>(HookName::ToolBefore, &params);
+                match (asked.await, extension.spec.when_broken) {
+                    (Said::NotAsked, _) | (Said::Broken(_), WhenBroken::Allow) => {}
+                    (Said::Broken(why), WhenBroken::Deny) => {
+                        let name = extension.name();
+                        return CallVerdict::Denied(format!(
+                            "The extension `{name}` must be asked about this and cannot be: {why}"
+                        ));
+                    }
+                    (
+                        Said::Answer(BeforeToolResult {
+                            deny: Some(why), ..
+                        }),
+                        _,
+                    ) => {
+                        return CallVerdict::Denied(fit(why, TEXT_BYTES));
+                    }
+                    (Said::Answer(BeforeToolResult { arguments, .. }), _) => {
+                        if let Some(arguments) = arguments {
+                            params.arguments = arguments;
+                            changed = true;
+                        }
+                    }
+                }
+            }
+            if changed {
+                CallVerdict::Changed(params.arguments)
+            } else {
+                CallVerdict::Allowed
+            }
+        })
+    }
+
+    fn after_tool_call(
+        &self,
+        call: Arc<ToolCall>,
+        mut output: ToolOutput,
+    ) -> HookFuture<ToolOutput> {
+        let extensions = Arc::clone(&self.extensions);
+        Box::pin(async move {
+            for extension in extensions.iter() {
+                if !extension.wants(HookName::ToolAfter) {
+                    continue;
+                }
+                let params = AfterToolParams {
+                    call_id: call.id.clone(),
+                    tool: call.name.clone(),
+                    arguments: call.arguments.clone(),
+                    content: content::pieces(&output.content),
+                    details: output.details.clone(),
+                    is_error: output.is_error,
+                };
+                let asked = extension.ask::<AfterToolResult>(HookName::ToolAfter, &params);
+                if let Said::Answer(answer) = asked.await {
+                    change(&mut output, answer);
+                }
+            }
+            output
+        })
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        self.over.cancel();
+        let running =
+            std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        Box::pin(async move {
+            for runner in running {
+                // One that panicked has ended, too.
+                let _ = runner.await;
+            }
+        })
+    }
+}
+
+fn change(output: &mut ToolOutput, answer: AfterToolResult) {
+    if let Some(words) = answer.content {
+        output.content = content::blocks(words, TEXT_BYTES);
+    }
+    if let Some(details) = answer.details {
+        output.details = Some(details);
+    }
+    if let Some(is_error) = answer.is_error {
+        output.is_error = is_error;
+    }
+}
+
+fn commands(extensions: &[Arc<Extension>]) -> Vec<CommandInfo> {
+    let mut commands: Vec<CommandInfo> = Vec::new();
+    for live in extensions.iter().filter_map(|extension| extension.live()) {
+        for command in &live.registered().commands {
+            if commands.iter().all(|have| have.name != command.name) {
+                commands.push(command.clone());
+            }
+        }
+    }
+    commands
+}
+
+/// The command a prompt calls, and whose it is.
+fn command_of(
+    extensions: &[Arc<Extension>],
+    text: &str,
+) -> Option<(Arc<Extension>, CommandRunParams)> {
+    let command = text.trim().strip_prefix('/')?;
+    let (name, arguments) = match command.split_once(char::is_whitespace) {
+        Some((name, arguments)) => (name, arguments.trim()),
+        None => (command, ""),
+    };
+    let owner = extensions.iter().find(|extension| {
+        extension.live().is_some_and(|live| {
+            let registered = live.registered();
+            registered.commands.iter().any(|info| info.name == name)
+        })
+    })?;
+    let params = CommandRunParams {
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    };
+    Some((Arc::clone(owner), params))
+}
+
+/// Runs a command. It takes as long as it takes; the user can abort it.
+async fn run_command(extension: &Extension, params: CommandRunParams) -> PromptVerdict {
+    let denied = |why: &str| PromptVerdict::Denied {
+        reason: format!("/{} failed: {why}", params.name),
+    };
+    let Some(live) = extension.live() else {
+        return denied("its extension is not running");
+    };
+    let asked = live
+        .connection
+        .request::<CommandRunResult>(method::COMMAND_RUN, &params, None);
+    match asked.await {
+        Ok(CommandRunResult {
+            prompt: Some(prompt),
+            ..
+        }) => PromptVerdict::Answer {
+            context: vec![added(extension, prompt)],
+        },
+        Ok(CommandRunResult { text, prompt: None }) => PromptVerdict::Answered {
+            text: text.filter(|text| !text.trim().is_empty()).map_or_else(
+                || format!("/{}: done.", params.name),
+                |text| fit(text, TEXT_BYTES),
+            ),
+        },
+        Err(fault) => {
+            let why = fault.to_string();
+            extension.failed(method::COMMAND_RUN, &why);
+            denied(&why)
+        }
+    }
+}
+
+async fn ask_about_prompt(extensions: &[Arc<Extension>], text: &str) -> PromptVerdict {
+    let params = BeforePromptParams {
+        text: text.to_owned(),
+    };
+    let mut context = Vec::new();
+    for extension in extensions {
+        let asked = extension.ask::<BeforePromptResult>(HookName::PromptBefore, &params);
+        if let Said::Answer(answer) = asked.await {
+            if let Some(reason) = answer.deny {
+                return PromptVerdict::Denied {
+                    reason: fit(reason, TEXT_BYTES),
+                };
+            }
+            context.extend(answer.context.map(|text| added(extension, text)));
+        }
+    }
+    PromptVerdict::Answer { context }
+}
+
+fn added(extension: &Extension, text: String) -> AddedContext {
+    AddedContext {
+        source: extension.name().to_owned(),
+        text: fit(text, TEXT_BYTES),
+    }
+}
+
+/// Tells clients when the commands change; extensions that start together are told of together.
+async fn tell_commands(
+    extensions: Arc<[Arc<Extension>]>,
+    port: Arc<Port>,
+    changed: Arc<Notify>,
+    over: CancellationToken,
+) {
+    let mut told: Vec<CommandInfo> = Vec::new();
+    loop {
+        tokio::select! {
+            () = changed.notified() => {}
+            () = over.cancelled() => return,
+        }
+        let now = commands(&extensions);
+        if now != told {
+            told.clone_from(&now);
+            port.publish(EventKind::CommandsChanged(now.into()));
+        }
+    }
+}

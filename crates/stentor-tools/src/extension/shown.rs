@@ -1,0 +1,154 @@
+//! What an extension shows, and taking it away again when it ends.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use stentor_agent::dialog::WidgetPlacement;
+use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_wire::extension::{
+    Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams, WidgetParams, method,
+};
+use stentor_wire::jsonrpc::RawJson;
+use tokio::sync::mpsc;
+
+use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, SHOWN_KEYS, WAITING_TO_SHOW, fit};
+use super::port::Port;
+
+/// Takes what an extension shows. Slow clients slow down nobody: what they have no room for waits
+/// in a queue, and what the queue has no room for is dropped.
+pub(super) struct Showcase {
+    extension: String,
+    waiting: mpsc::Sender<EventKind>,
+    /// What is shown and must be taken away in the end.
+    statuses: HashSet<String>,
+    widgets: HashSet<String>,
+}
+
+impl Showcase {
+    /// A showcase and the work of showing what is put into it. The work ends when the showcase is
+    /// gone and everything has been shown.
+    pub fn new(
+        extension: &str,
+        port: Arc<Port>,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (waiting, mut shown) = mpsc::channel(WAITING_TO_SHOW);
+        let showcase = Self {
+            extension: extension.to_owned(),
+            waiting,
+            statuses: HashSet::new(),
+            widgets: HashSet::new(),
+        };
+        let work = async move {
+            while let Some(event) = shown.recv().await {
+                port.publish_in_turn(event).await;
+            }
+        };
+        (showcase, work)
+    }
+
+    /// Shows what a notification says. `None` when it is no notification of this kind.
+    pub fn show(&mut self, method: &str, params: RawJson<'_>) -> Option<Result<(), String>> {
+        let event = match method {
+            method::UI_NOTIFY => params.parse().map(|params| Some(notice(params))),
+            method::UI_STATUS => params.parse().map(|params| self.status(params)),
+            method::UI_WIDGET => params.parse().map(|params| self.widget(params)),
+            method::UI_TITLE => params
+                .parse()
+                .map(|TitleParams { title }| Some(EventKind::Title(fit(title, LABEL_BYTES)))),
+            method::LOG => params.parse().map(|params| {
+                log(&self.extension, params);
+                None
+            }),
+            _ => return None,
+        };
+        Some(match event {
+            Ok(event) => {
+                if event.is_some_and(|event| self.waiting.try_send(event).is_err()) {
+                    tracing::debug!(extension = self.extension, "too much to show");
+                }
+                Ok(())
+            }
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
+    /// Takes away everything that is still shown.
+    pub fn clear(&mut self, port: &Port) {
+        for key in self.statuses.drain() {
+            port.publish(EventKind::Status { key, text: None });
+        }
+        for key in self.widgets.drain() {
+            port.publish(EventKind::Widget {
+                key,
+                lines: None,
+                placement: WidgetPlacement::default(),
+            });
+        }
+    }
+
+    fn status(&mut self, params: StatusParams) -> Option<EventKind> {
+        let key = self.key(params.key);
+        let text = params.text.map(|text| fit(text, MESSAGE_BYTES));
+        track(&mut self.statuses, &key, text.is_some())?;
+        Some(EventKind::Status { key, text })
+    }
+
+    fn widget(&mut self, params: WidgetParams) -> Option<EventKind> {
+        let key = self.key(params.key);
+        let lines = params.lines.map(|lines| {
+            let lines = lines.into_iter().take(LIST_ITEMS);
+            lines.map(|line| fit(line, LABEL_BYTES)).collect()
+        });
+        let placement = match params.placement {
+            Placement::AboveEditor => WidgetPlacement::AboveEditor,
+            Placement::BelowEditor => WidgetPlacement::BelowEditor,
+        };
+        track(&mut self.widgets, &key, lines.is_some())?;
+        Some(EventKind::Widget {
+            key,
+            lines,
+            placement,
+        })
+    }
+
+    /// Keys of one extension never meet those of another.
+    fn key(&self, key: Option<String>) -> String {
+        match key {
+            Some(key) => format!("{}:{}", self.extension, fit(key, LABEL_BYTES)),
+            None => self.extension.clone(),
+        }
+    }
+}
+
+/// Remembers what is shown. `None` when there would be too much.
+fn track(shown: &mut HashSet<String>, key: &str, is_shown: bool) -> Option<()> {
+    if !is_shown {
+        shown.remove(key);
+    } else if !shown.contains(key) {
+        if shown.len() >= SHOWN_KEYS {
+            return None;
+        }
+        shown.insert(key.to_owned());
+    }
+    Some(())
+}
+
+fn notice(params: NotifyParams) -> EventKind {
+    EventKind::Notice {
+        level: match params.level {
+            Level::Info => NoticeLevel::Info,
+            Level::Warning => NoticeLevel::Warning,
+            Level::Error => NoticeLevel::Error,
+        },
+        message: fit(params.message, MESSAGE_BYTES),
+    }
+}
+
+fn log(extension: &str, params: LogParams) {
+    let message = fit(params.message, MESSAGE_BYTES);
+    match params.level {
+        Level::Info => tracing::info!(extension, "{message}"),
+        Level::Warning => tracing::warn!(extension, "{message}"),
+        Level::Error => tracing::error!(extension, "{message}"),
+    }
+}

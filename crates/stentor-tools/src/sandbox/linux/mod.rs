@@ -1,0 +1,24 @@
+//! The sandbox of Linux: Landlock for files, seccomp for the network, fewer powers for root.
+
+use super::Restrictions;
+use super::settle::Support;
+
+mod calls;
+mod files;
+mod powers;
+
+/// What this kernel has.
+pub(super) fn support() -> Support {
+    Support {
+        landlock: files::version(),
+        seccomp: calls::are_filtered(),
+    }
+}
+
+/// Takes the rights away from this thread and everything it starts. All of it, or an error.
+pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
+    powers::drop_most()?;
+    files::restrict(restrictions)?;
+    // Last, because the filter could forbid what the others need.
+    calls::restrict(restrictions)
+}

@@ -1,0 +1,307 @@
+//! From what was asked to what holds on this kernel, and what of it does not.
+
+use std::path::{Path, PathBuf};
+
+use stentor_agent::policy::resolve;
+use stentor_agent::sandbox::{SandboxMode, SandboxState};
+
+use super::{Restrictions, kernel};
+
+/// What the user asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub mode: SandboxMode,
+    pub network: bool,
+    /// Whether less than all of it is refused.
+    pub required: bool,
+    /// Further folders that commands may write.
+    pub writable: Vec<PathBuf>,
+    pub unreadable: Vec<PathBuf>,
+    /// The folder the session works in.
+    pub cwd: PathBuf,
+    /// The agent's own folders: whoever writes them could open the sandbox.
+    pub guarded: Vec<PathBuf>,
+}
+
+/// What holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    pub state: SandboxState,
+    /// What commands are to be held back from; nothing when there is no sandbox.
+    pub restrictions: Option<Restrictions>,
+}
+
+/// Why a session does not start with the sandbox that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("the sandbox is required and would not hold: {}", .0.join("; "))]
+    Gaps(Vec<String>),
+    #[error(
+        "{unreadable} cannot be made unreadable, since it lies in {writable}, which commands may \
+         write: move it, or leave it out of `sandbox.unreadable`",
+        unreadable = unreadable.display(), writable = writable.display()
+    )]
+    UnreadableInWritable {
+        unreadable: PathBuf,
+        writable: PathBuf,
+    },
+}
+
+/// What a kernel has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Support {
+    /// Which version of Landlock.
+    pub landlock: Option<u8>,
+    pub seccomp: bool,
+}
+
+/// Says what of a sandbox holds on this machine, or why the session is refused.
+pub fn settle(asked: Asked) -> Result<Settled, Refused> {
+    if asked.mode == SandboxMode::Off {
+        return Ok(Settled {
+            state: SandboxState::default(),
+            restrictions: None,
+        });
+    }
+    settle_with(asked, kernel::support())
+}
+
+/// The versions of Landlock from which on it knows more.
+const TRUNCATION: u8 = 3;
+const ABSTRACT_SOCKETS: u8 = 6;
+
+fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
+    let mut gaps = Vec::new();
+    let mut gap = |text: String| gaps.push(text);
+    let mut mode = asked.mode;
+    let mut network = asked.network;
+    match support.landlock {
+        None => {
+            gap(format!(
+                "this system has no Landlock, so commands can write wherever you can \
+                 (`sandbox.mode` is \"{mode}\")"
+            ));
+            if !asked.unreadable.is_empty() {
+                gap("without Landlock nothing is unreadable".to_owned());
+            }
+            mode = SandboxMode::Off;
+        }
+        Some(version) => {
+            if version < TRUNCATION {
+                gap(format!(
+                    "Landlock {version} does not keep commands from emptying files they may not \
+                     write; Linux 6.2 does"
+                ));
+            }
+            if version < ABSTRACT_SOCKETS && network {
+                gap(format!(
+                    "Landlock {version} does not keep commands from abstract sockets, such as \
+                     those of a desktop; Linux 6.12 does"
+                ));
+            }
+        }
+    }
+    if !support.seccomp {
+        if !network {
+            gap(
+                "this system has no seccomp filters, so commands can use the network \
+                 (`sandbox.network` is false)"
+                    .to_owned(),
+            );
+            network = true;
+        }
+        if mode != SandboxMode::Off {
+            gap(
+                "without seccomp filters commands can change the modes and times of your files"
+                    .to_owned(),
+            );
+        }
+    }
+    let mut writable = Vec::new();
+    if mode == SandboxMode::WorkspaceWrite {
+        for folder in &asked.writable {
+            match folder.exists() {
+                true => writable.push(resolve(folder).unwrap_or_else(|| folder.clone())),
+                false => gap(format!(
+                    "{} is not there, so commands cannot write it",
+                    folder.display()
+                )),
+            }
+        }
+        let everything = || std::iter::once(&asked.cwd).chain(&writable);
+        for folder in &asked.guarded {
+            if let Some(holder) = everything().find(|writable| contains(writable, folder)) {
+                gap(format!(
+                    "commands may write {}, and with it {}, which is stentor's own: work in \
+                     another folder",
+                    holder.display(),
+                    folder.display()
+                ));
+            }
+        }
+        for hidden in &asked.unreadable {
+            if let Some(holder) = everything().find(|writable| contains(writable, hidden)) {
+                return Err(Refused::UnreadableInWritable {
+                    unreadable: hidden.clone(),
+                    writable: holder.clone(),
+                });
+            }
+        }
+    }
+    if asked.required && !gaps.is_empty() {
+        return Err(Refused::Gaps(gaps));
+    }
+    let state = SandboxState {
+        mode,
+        network,
+        writable: writable.clone(),
+        gaps,
+    };
+    let restrictions = state.is_on().then(|| Restrictions {
+        mode,
+        network,
+        writable,
+        unreadable: match mode {
+            SandboxMode::Off => Vec::new(),
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => asked.unreadable,
+        },
+    });
+    Ok(Settled {
+        state,
+        restrictions,
+    })
+}
+
+fn contains(folder: &Path, path: &Path) -> bool {
+    match (resolve(folder), resolve(path)) {
+        (Some(folder), Some(path)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use SandboxMode::{Off, ReadOnly, WorkspaceWrite};
+
+    const ALL: Support = Support {
+        landlock: Some(7),
+        seccomp: true,
+    };
+
+    fn asked(mode: SandboxMode) -> Asked {
+        Asked {
+            mode,
+            network: false,
+            required: false,
+            writable: Vec::new(),
+            unreadable: Vec::new(),
+            cwd: "/work".into(),
+            guarded: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_lacks_is_told_and_the_rest_holds() {
+        let support = |landlock, seccomp| Support { landlock, seccomp };
+        for (mode, network, support, holds, gaps) in [
+            (WorkspaceWrite, false, ALL, "workspace-write, no network", 0),
+            (ReadOnly, true, ALL, "read-only, with network", 0),
+            (ReadOnly, false, support(None, true), "off, no network", 1),
+            (ReadOnly, true, support(None, true), "off", 1),
+            (ReadOnly, false, support(None, false), "off", 2),
+            (
+                ReadOnly,
+                false,
+                support(Some(1), true),
+                "read-only, no network",
+                1,
+            ),
+            (
+                ReadOnly,
+                true,
+                support(Some(5), true),
+                "read-only, with network",
+                1,
+            ),
+            (
+                WorkspaceWrite,
+                false,
+                support(Some(7), false),
+                "workspace-write, with network",
+                2,
+            ),
+        ] {
+            let asked = |required| Asked {
+                network,
+                required,
+                ..asked(mode)
+            };
+            let settled = settle_with(asked(false), support).unwrap();
+            assert_eq!(settled.state.to_string(), holds, "{support:?}");
+            assert_eq!(settled.state.gaps.len(), gaps, "{:?}", settled.state.gaps);
+            assert_eq!(settled.restrictions.is_some(), settled.state.is_on());
+            let required = settle_with(asked(true), support);
+            match gaps {
+                0 => assert_eq!(required, Ok(settled)),
+                _ => assert_eq!(required, Err(Refused::Gaps(settled.state.gaps))),
+            }
+        }
+    }
+
+    #[test]
+    fn no_sandbox_asks_nothing_of_the_kernel() {
+        let settled = settle(Asked {
+            required: true,
+            unreadable: vec!["/work/x".into()],
+            ..asked(Off)
+        });
+        assert_eq!(settled.unwrap().restrictions, None);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_or_holds_our_own_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("work")).unwrap();
+        let settled = settle_with(
+            Asked {
+                writable: vec![base.join("none"), base.join("work")],
+                guarded: vec![base.join("work/.config/stentor"), base.join("other")],
+                cwd: base.join("work"),
+                ..asked(WorkspaceWrite)
+            },
+            ALL,
+        )
+        .unwrap();
+        assert_eq!(settled.state.writable, [base.join("work")]);
+        let [missing, own] = settled.state.gaps.as_slice() else {
+            panic!("two gaps expected, not {:?}", settled.state.gaps)
+        };
+        assert!(missing.contains("none is not there"), "{missing}");
+        assert!(own.contains("/work/.config/stentor"), "{own}");
+    }
+
+    #[test]
+    fn what_commands_may_write_cannot_be_hidden_from_them() {
+        let refused = settle_with(
+            Asked {
+                unreadable: vec!["/work/.env".into()],
+                ..asked(WorkspaceWrite)
+            },
+            ALL,
+        );
+        assert_eq!(
+            refused,
+            Err(Refused::UnreadableInWritable {
+                unreadable: "/work/.env".into(),
+                writable: "/work".into()
+            })
+        );
+        let above = Asked {
+            unreadable: vec!["/".into()],
+            ..asked(WorkspaceWrite)
+        };
+        assert!(settle_with(above, ALL).is_ok());
+    }
+}

@@ -1,0 +1,114 @@
+//! `stentor permissions`: what may run, by which rule or answer, and how to take an answer back.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use stentor_agent::sandbox::SandboxState;
+
+use crate::config::{Config, show};
+use crate::kept_answers::Kept;
+use crate::print::style::printable;
+
+/// What is shown.
+pub struct Permissions<'a> {
+    pub config: &'a Config,
+    pub project: &'a Path,
+    /// Of all projects, or of this one.
+    pub answers: &'a [Kept],
+    pub all_projects: bool,
+    /// What holds, or why nothing would start.
+    pub sandbox: &'a Result<SandboxState, String>,
+}
+
+impl Permissions<'_> {
+    /// Prints them for a person.
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        match &self.config.settings.permission_mode {
+            Some(mode) => writeln!(out, "mode     {}  {}", mode.value, mode.source)?,
+            None => writeln!(out, "mode     not set: each way in has its own")?,
+        }
+        match self.sandbox {
+            Ok(state) => {
+                writeln!(out, "sandbox  {state}")?;
+                for gap in &state.gaps {
+                    writeln!(out, "         but {gap}")?;
+                }
+            }
+            Err(refused) => writeln!(out, "sandbox  nothing would start: {refused}")?,
+        }
+        writeln!(out, "\nrules, the most specific that matches decides")?;
+        for rule in &self.config.permissions {
+            writeln!(out, "  {}  {}", rule.value, rule.source)?;
+        }
+        if self.config.permissions.is_empty() {
+            writeln!(out, "  none")?;
+        }
+        let whose = match self.all_projects {
+            true => "of all projects".to_owned(),
+            false => format!("of {}", self.project.display()),
+        };
+        writeln!(out, "\nremembered answers {whose}")?;
+        for kept in self.answers {
+            write_answer(kept, self.all_projects, out)?;
+        }
+        if self.answers.is_empty() {
+            writeln!(out, "  none")?;
+        }
+        Ok(())
+    }
+
+    /// Prints them for a program.
+    pub fn print_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let answers: Vec<Value> = self.answers.iter().map(|kept| json!(kept)).collect();
+        let shown = show::as_json(self.config);
+        let document = json!({
+            "mode": shown["settings"]["permission_mode"],
+            "sandbox": sandbox_json(self.sandbox),
+            "rules": shown["permissions"],
+            "project": self.project,
+            "answers": answers,
+        });
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+/// Prints what was forgotten.
+pub fn print_forgotten(forgotten: &[Kept], json: bool, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &json!({ "forgotten": forgotten }))?;
+        return writeln!(out);
+    }
+    if forgotten.is_empty() {
+        return writeln!(out, "nothing was remembered");
+    }
+    writeln!(
+        out,
+        "forgotten; sessions that run already go on as they are"
+    )?;
+    for kept in forgotten {
+        write_answer(kept, false, out)?;
+    }
+    Ok(())
+}
+
+/// The sandbox for a program.
+pub fn sandbox_json(sandbox: &Result<SandboxState, String>) -> Value {
+    match sandbox {
+        Ok(state) => json!(state),
+        Err(refused) => json!({ "refused": refused }),
+    }
+}
+
+fn write_answer(kept: &Kept, with_project: bool, out: &mut impl Write) -> io::Result<()> {
+    // A command may hold anything, escape sequences too.
+    let answer = kept.answer.to_string();
+    let answer = printable(&answer, true);
+    let day = kept.answered.get(..10).unwrap_or(&kept.answered);
+    write!(out, "  {:>3}  {answer}  {day}", kept.number)?;
+    match with_project {
+        true => writeln!(out, "  in {}", printable(&kept.project, true)),
+        false => writeln!(out),
+    }
+}

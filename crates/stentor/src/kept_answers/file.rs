@@ -1,0 +1,224 @@
+//! The file of kept answers: its form, its lock, and how it is replaced.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use stentor_agent::policy::Remembered;
+
+/// An answer that is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// Never used again for another.
+    pub number: u64,
+    pub project: String,
+    /// When it was given.
+    pub answered: String,
+    pub answer: Remembered,
+}
+
+/// Why answers could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    #[error("cannot {what} {path}: {error}", path = path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        error: io::Error,
+    },
+    #[error(
+        "{path} is damaged and was left as it is: {problem}; mend it, or remove it to be asked \
+         again", path = path.display()
+    )]
+    Damaged { path: PathBuf, problem: String },
+    #[error("{path} is being changed by another process that does not finish", path = path.display())]
+    Busy { path: PathBuf },
+    #[error("{} is not UTF-8, so nothing can be kept for it", .0.display())]
+    NotUtf8(PathBuf),
+    #[error("there is no remembered answer number {0}; `stentor permissions` lists them")]
+    NoSuchNumber(u64),
+    #[error("there are {MOST_ANSWERS} remembered answers; `stentor permissions forget` makes room")]
+    Full,
+}
+
+/// More than anybody answers, and few enough to be read at every start.
+const MOST_ANSWERS: usize = 10_000;
+/// A larger file is not ours.
+const LARGEST_BYTES: u64 = 16 * 1024 * 1024;
+/// How long another process is waited for; a change takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+const VERSION: u32 = 1;
+
+/// What the file says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Book {
+    version: u32,
+    next_number: u64,
+    answers: Vec<Kept>,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            next_number: 1,
+            answers: Vec::new(),
+        }
+    }
+}
+
+impl Book {
+    /// Reads the file. One that is not there is empty. No lock is needed, since it is only ever
+    /// replaced as a whole.
+    pub(super) fn read(path: &Path) -> Result<Self, KeptError> {
+        let cannot = cannot("read", path);
+        let mut text = String::new();
+        match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(cannot(error)),
+            Ok(file) => file
+                .take(LARGEST_BYTES)
+                .read_to_string(&mut text)
+                .map_err(cannot)?,
+        };
+        let damaged = |problem: String| KeptError::Damaged {
+            path: path.to_owned(),
+            problem,
+        };
+        let book: Self = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if book.version != VERSION {
+            let version = book.version;
+            return Err(damaged(format!("version {version} is not known here")));
+        }
+        Ok(book)
+    }
+
+    /// Reads the file, changes what it says, and replaces it, while nobody else does.
+    pub(super) fn change<T>(
+        path: &Path,
+        change: impl FnOnce(&mut Self) -> Result<T, KeptError>,
+    ) -> Result<T, KeptError> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(cannot("make", folder))?;
+        let _lock = lock(path)?;
+        let mut book = Self::read(path)?;
+        let done = change(&mut book)?;
+        book.replace(path)?;
+        Ok(done)
+    }
+
+    pub(super) fn into_answers(self) -> Vec<Kept> {
+        self.answers
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        project: &str,
+        answer: &Remembered,
+        when: &str,
+    ) -> Result<(), KeptError> {
+        let is_other =
+            |kept: &Kept| kept.project != project || !kept.answer.is_about_the_same_as(answer);
+        self.answers.retain(is_other);
+        if self.answers.len() >= MOST_ANSWERS {
+            return Err(KeptError::Full);
+        }
+        self.answers.push(Kept {
+            number: self.next_number,
+            project: project.to_owned(),
+            answered: when.to_owned(),
+            answer: answer.clone(),
+        });
+        self.next_number += 1;
+        Ok(())
+    }
+
+    pub(super) fn forget(&mut self, numbers: &[u64]) -> Result<Vec<Kept>, KeptError> {
+        let is_there = |number: &u64| self.answers.iter().any(|kept| kept.number == *number);
+        if let Some(number) = numbers.iter().find(|number| !is_there(number)) {
+            return Err(KeptError::NoSuchNumber(*number));
+        }
+        Ok(self.remove(|kept| numbers.contains(&kept.number)))
+    }
+
+    pub(super) fn forget_project(&mut self, project: &str) -> Vec<Kept> {
+        self.remove(|kept| kept.project == project)
+    }
+
+    fn remove(&mut self, goes: impl Fn(&Kept) -> bool) -> Vec<Kept> {
+        let (gone, stay) = std::mem::take(&mut self.answers)
+            .into_iter()
+            .partition(goes);
+        self.answers = stay;
+        gone
+    }
+
+    /// A reader sees the old file or the new one, also after a crash.
+    fn replace(&self, path: &Path) -> Result<(), KeptError> {
+        let beside = path.with_extension("json.new");
+        let cannot = cannot("write", &beside);
+        let mut text = serde_json::to_vec_pretty(self)
+            .map_err(|error| cannot(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        text.push(b'\n');
+        let written = (|| {
+            // What a crash left there is ours to remove: we hold the lock.
+            match fs::remove_file(&beside) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&beside)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            fs::rename(&beside, path)
+        })();
+        written.map_err(cannot)
+    }
+}
+
+/// Keeps other processes, and other sessions of this one, from changing the file.
+fn lock(path: &Path) -> Result<File, KeptError> {
+    let lock_path = path.with_extension("lock");
+    let cannot = cannot("lock", &lock_path);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&lock_path)
+        .map_err(&cannot)?;
+    let patient_until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(cannot(error)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= patient_until => {
+                return Err(KeptError::Busy {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> KeptError {
+    let path = path.to_owned();
+    move |error| KeptError::Io {
+        what,
+        path: path.clone(),
+        error,
+    }
+}

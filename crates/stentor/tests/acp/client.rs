@@ -1,0 +1,334 @@
+//! A client of the program, and the fixed rule by which what it reads is made comparable.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A program that runs, and what a client knows about it.
+pub struct Client {
+    pub world: Arc<World>,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next_id: i64,
+    /// The methods of our open requests, so that their answers can be checked.
+    asked: HashMap<i64, String>,
+    sessions: Vec<String>,
+}
+
+impl Client {
+    /// Starts the program with a model that plays `scenario`, and shakes hands.
+    pub fn with(scenario: &str) -> Self {
+        Self::offering(scenario, json!({}))
+    }
+
+    /// The same as a client with these capabilities.
+    pub fn offering(scenario: &str, capabilities: Value) -> Self {
+        let mut client = Self::silent(World::new(), scenario);
+        client.greet(capabilities);
+        client
+    }
+
+    /// The program without a word said.
+    pub fn silent(world: World, scenario: &str) -> Self {
+        world.file("scenario.toml", scenario);
+        Self::started(world, &[])
+    }
+
+    /// The program in a world that has a scenario already.
+    pub fn started(world: impl Into<Arc<World>>, words: &[&str]) -> Self {
+        let world = world.into();
+        let model = format!("script/{}", world.work("../scenario.toml").display());
+        let mut all = vec!["acp", "--model", &model];
+        all.extend_from_slice(words);
+        let mut child = world
+            .command(&all)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            world,
+            next_id: 0,
+            asked: HashMap::new(),
+            sessions: Vec::new(),
+        }
+    }
+
+    /// Ends the program and starts it again in the same world.
+    pub fn restart(self) -> Self {
+        let sessions = self.sessions.clone();
+        let world = self.end();
+        let mut client = Self::started(world, &[]);
+        client.sessions = sessions;
+        client.greet(json!({}));
+        client
+    }
+
+    /// Closes the pipe and waits for the program, which must be content.
+    pub fn end(mut self) -> Arc<World> {
+        drop(self.input.take());
+        let mut rest = String::new();
+        while self.output.read_line(&mut rest).unwrap() > 0 {}
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        Arc::clone(&self.world)
+    }
+
+    pub fn greet(&mut self, capabilities: Value) -> Value {
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        self.ask("initialize", params)
+    }
+
+    /// A new session in the working folder.
+    pub fn session(&mut self) -> String {
+        let cwd = self.world.work("");
+        self.session_in(cwd.to_str().unwrap().trim_end_matches('/'))
+    }
+
+    pub fn session_in(&mut self, cwd: &str) -> String {
+        let answer = self.ask("session/new", json!({ "cwd": cwd, "mcpServers": [] }));
+        let id = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+        self.sessions.push(id.clone());
+        let commands = self.read();
+        assert_eq!(
+            commands["params"]["update"]["sessionUpdate"],
+            "available_commands_update"
+        );
+        id
+    }
+
+    /// Remembers a session's id, so that it is replaced in what is compared.
+    pub fn know(&mut self, id: &str) {
+        self.sessions.push(id.to_owned());
+    }
+
+    /// Writes a line as it is.
+    pub fn write(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+        input.flush().unwrap();
+    }
+
+    /// Writes a request and gives its id.
+    pub fn send(&mut self, method: &str, params: Value) -> i64 {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.asked.insert(id, method.to_owned());
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.write(&line.to_string());
+        id
+    }
+
+    pub fn prompt(&mut self, session: &str, text: &str) -> i64 {
+        let prompt = json!([{ "type": "text", "text": text }]);
+        self.send(
+            "session/prompt",
+            json!({ "sessionId": session, "prompt": prompt }),
+        )
+    }
+
+    pub fn notify(&mut self, method: &str, params: Value) {
+        let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.write(&line.to_string());
+    }
+
+    pub fn cancel(&mut self, session: &str) {
+        self.notify("session/cancel", json!({ "sessionId": session }));
+    }
+
+    /// Answers a request of the program.
+    pub fn reply(&mut self, request: &Value, result: Value) {
+        let line = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+        self.write(&line.to_string());
+    }
+
+    /// Answers the next permission question with an option. Gives the question.
+    pub fn choose(&mut self, option: &str) -> Value {
+        let question = self.read_until(|message| message["method"] == "session/request_permission");
+        let question = question.last().unwrap().clone();
+        self.reply(
+            &question,
+            json!({ "outcome": { "outcome": "selected", "optionId": option } }),
+        );
+        question
+    }
+
+    /// Asks and gives the answer. Nothing else may come before it.
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params);
+        let answer = self.read();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// The next message, checked against the schema.
+    pub fn read(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(
+            self.output.read_line(&mut line).unwrap() > 0,
+            "the program ended"
+        );
+        let message: Value = serde_json::from_str(&line).unwrap();
+        self.check(&message);
+        message
+    }
+
+    /// Messages up to one that fits.
+    pub fn read_until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.read();
+            let is_last = fits(&message);
+            messages.push(message);
+            if is_last {
+                return messages;
+            }
+        }
+    }
+
+    /// Messages up to the answer to request `id`.
+    pub fn until(&mut self, id: i64) -> Vec<Value> {
+        self.read_until(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    /// Messages up to a certain kind of update.
+    pub fn until_update(&mut self, kind: &str) -> Vec<Value> {
+        self.read_until(|message| message["params"]["update"]["sessionUpdate"] == kind)
+    }
+
+    /// What the program says to a prompt, as one comparable text.
+    pub fn turn(&mut self, session: &str, text: &str) -> String {
+        let id = self.prompt(session, text);
+        let messages = self.until(id);
+        self.shown(&messages)
+    }
+
+    /// The messages as lines, made comparable.
+    pub fn shown(&self, messages: &[Value]) -> String {
+        let lines: Vec<String> = messages.iter().map(|one| self.plain(one)).collect();
+        lines.join("\n")
+    }
+
+    /// A message made comparable: `SESSION-1` and so on for sessions, `~~` for the folder,
+    /// `MSG-n` for messages, `TIME` for times.
+    pub fn plain(&self, message: &Value) -> String {
+        let mut message = message.clone();
+        replace(&mut message);
+        let mut text = self.world.without_folder(&message.to_string());
+        for (n, id) in self.sessions.iter().enumerate() {
+            text = text.replace(id.as_str(), &format!("SESSION-{}", n + 1));
+        }
+        text.replace(r#""jsonrpc":"2.0","#, "")
+    }
+
+    fn check(&mut self, message: &Value) {
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        let method = message["method"].as_str();
+        let (definition, body) = match (method, message.get("error")) {
+            (Some("session/update"), _) => ("SessionNotification", &message["params"]),
+            (Some("session/request_permission"), _) => {
+                ("RequestPermissionRequest", &message["params"])
+            }
+            (Some("fs/read_text_file"), _) => ("ReadTextFileRequest", &message["params"]),
+            (Some("fs/write_text_file"), _) => ("WriteTextFileRequest", &message["params"]),
+            (Some("terminal/create"), _) => ("CreateTerminalRequest", &message["params"]),
+            (Some("terminal/output"), _) => ("TerminalOutputRequest", &message["params"]),
+            (Some("terminal/kill"), _) => ("KillTerminalRequest", &message["params"]),
+            (Some("terminal/release"), _) => ("ReleaseTerminalRequest", &message["params"]),
+            (Some("terminal/wait_for_exit"), _) => {
+                ("WaitForTerminalExitRequest", &message["params"])
+            }
+            (Some("$/cancel_request"), _) => ("CancelRequestNotification", &message["params"]),
+            (Some(method), _) => panic!("nothing is known of {method}"),
+            (None, Some(error)) => ("Error", error),
+            (None, None) => {
+                let id = message["id"].as_i64().unwrap();
+                let method = self.asked.get(&id).unwrap_or_else(|| panic!("{message}"));
+                (response_of(method), &message["result"])
+            }
+        };
+        if let Err(error) = validator(definition).validate(body) {
+            panic!("{definition}: {error}\n{message}");
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // A test that failed must not leave the program behind.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn response_of(method: &str) -> &'static str {
+    match method {
+        "initialize" => "InitializeResponse",
+        "authenticate" => "AuthenticateResponse",
+        "logout" => "LogoutResponse",
+        "session/new" => "NewSessionResponse",
+        "session/load" => "LoadSessionResponse",
+        "session/resume" => "ResumeSessionResponse",
+        "session/list" => "ListSessionsResponse",
+        "session/close" => "CloseSessionResponse",
+        "session/delete" => "DeleteSessionResponse",
+        "session/prompt" => "PromptResponse",
+        "session/set_mode" => "SetSessionModeResponse",
+        "session/set_config_option" => "SetSessionConfigOptionResponse",
+        _ => "ExtResponse",
+    }
+}
+
+/// The official schema of one type, made when it is first needed.
+fn validator(definition: &str) -> Arc<jsonschema::Validator> {
+    static MADE: Mutex<BTreeMap<String, Arc<jsonschema::Validator>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || {
+        let schema: Value = serde_json::from_str(include_str!("schema.json")).unwrap();
+        let known = schema["$defs"].get(definition).is_some();
+        assert!(known, "the schema has no {definition}");
+        let one = json!({
+            "$schema": schema["$schema"],
+            "$ref": format!("#/$defs/{definition}"),
+            "$defs": schema["$defs"],
+        });
+        Arc::new(jsonschema::validator_for(&one).unwrap())
+    };
+    Arc::clone(made.entry(definition.to_owned()).or_insert_with(make))
+}
+
+/// Replaces what differs from run to run.
+fn replace(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map.iter_mut() {
+                match (name.as_str(), &value) {
+                    ("messageId" | "compactionId", Value::String(id)) => {
+                        *value = json!(plain_id(id));
+                    }
+                    ("updatedAt", Value::String(_)) => *value = json!("TIME"),
+                    _ => replace(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(replace),
+        _ => {}
+    }
+}
+
+/// Ids start with eight hex digits that are random.
+fn plain_id(id: &str) -> String {
+    match id.get(8..) {
+        Some(rest) => format!("MSG{rest}"),
+        None => id.to_owned(),
+    }
+}

@@ -1,0 +1,119 @@
+//! MCP servers that a client names (section 5.1).
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+/// A server in a few lines of shell: one tool that says what it was given.
+const SERVER: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+    *'"method":"tools/list"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"say","description":"Says it","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}]}}\n' "$id" ;;
+    *'"method":"tools/call"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"said %s in %s"}]}}\n' "$id" "$WORD" "$(basename "$PWD")" ;;
+  esac
+done
+"#;
+
+const SCENARIO: &str = r#"
+[[turn]]
+steps = [{ tool = "mcp__talk__say", id = "c1", arguments = { text = "hello" } }]
+[[turn]]
+text = "{{last_tool_result}}"
+times = 10
+"#;
+
+fn new_session(client: &mut Client, servers: Value) -> String {
+    let cwd = client.world.work("");
+    let answer = client.ask("session/new", json!({ "cwd": cwd, "mcpServers": servers }));
+    let id = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    client.know(&id);
+    client.until_update("available_commands_update");
+    id
+}
+
+#[test]
+fn tools_of_a_server_are_asked_about_and_run() {
+    let mut client = Client::with(SCENARIO);
+    let servers = json!([{ "name": "talk", "command": "/bin/sh", "args": ["-c", SERVER], "env": [{ "name": "WORD", "value": "well" }] }]);
+    let session = new_session(&mut client, servers);
+    let prompt = client.prompt(&session, "go");
+    let mut messages = client.read_until(|one| one["method"] == "session/request_permission");
+    let question = messages.last().unwrap().clone();
+    client.reply(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
+    messages.extend(client.until(prompt));
+    messages.retain(|one| one["params"]["update"]["sessionUpdate"] != "usage_update");
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"say (talk)","name":"mcp__talk__say"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"other","title":"say (talk)","locations":[],"rawInput":{"text":"hello"}}}}
+        {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"other","status":"pending","title":"say (talk)","name":"mcp__talk__say","content":[{"type":"content","content":{"type":"text","text":"mcp__talk__say runs programs"}}],"locations":[],"rawInput":{"text":"hello"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow this","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject this","kind":"reject_always"}]}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"said well in work"}}],"rawOutput":{"output":"said well in work"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"said well in work"},"messageId":"MSG-4"}}}
+        {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
+}
+
+#[test]
+fn a_broken_server_is_told_by_its_name_and_stops_nothing() {
+    let mut client = Client::offering(SCENARIO, json!({ "session": { "notices": {} } }));
+    let servers = json!([
+        { "name": "broken", "command": "/bin/sh", "args": ["-c", "echo I am ill >&2; exit 1"], "env": [] },
+        { "name": "missing", "command": "/no/such/program", "args": [], "env": [] },
+    ]);
+    let session = new_session(&mut client, servers);
+    let mut notices = Vec::new();
+    while notices.len() < 2 {
+        let message = client.read();
+        assert_eq!(message["params"]["update"]["sessionUpdate"], "notice");
+        notices.push(client.plain(&message));
+    }
+    notices.sort();
+    assert!(
+        notices[0].contains(r#"\"broken\" did not start"#),
+        "{}",
+        notices[0]
+    );
+    assert!(notices[0].contains("I am ill"), "{}", notices[0]);
+    assert!(
+        notices[1].contains(r#"\"missing\" did not start"#),
+        "{}",
+        notices[1]
+    );
+    let prompt = client.prompt(&session, "go");
+    let answer = client.until(prompt).pop().unwrap();
+    assert_eq!(answer["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_server_ends_with_the_program() {
+    let mut client = Client::with(SCENARIO);
+    let pid_file = client.world.work("pid");
+    let script = format!("echo $$ > {}; {SERVER}", pid_file.display());
+    let servers =
+        json!([{ "name": "talk", "command": "/bin/sh", "args": ["-c", script], "env": [] }]);
+    let session = new_session(&mut client, servers);
+    let prompt = client.prompt(&session, "go");
+    client.choose("allow_once");
+    client.until(prompt);
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    let world = client.end();
+    let process = std::path::PathBuf::from(format!("/proc/{}", pid.trim()));
+    // The program has killed it; the system may take a moment to clear it away.
+    while process.exists() {
+        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+        if status.contains("State:\tZ") || status.is_empty() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    drop(world);
+}

@@ -1,0 +1,212 @@
+// Drives the stentor binary with pi's RpcClient of three generations, each as it was published.
+//
+//   ./fetch.sh && STENTOR=/path/to/stentor node run.mjs
+//
+// Each check is one call of the client class, or one thing a program does with it.
+import assert from "node:assert/strict";
+import { mkdtempSync, writeFileSync, readFileSync, existsSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, dirname, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const stentor = resolve(process.env.STENTOR ?? join(here, "../../target/debug/stentor"));
+assert.ok(existsSync(stentor), `there is no ${stentor}; build it or set STENTOR`);
+
+for (const version of ["0.73.1", "0.87.1", "1.5.0"]) {
+  const folder = join(here, "clients", version);
+  assert.ok(existsSync(folder), `there is no ${folder}; run fetch.sh first`);
+  assert.equal(JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version, version);
+  const { RpcClient } = await import(pathToFileURL(join(folder, "dist/modes/rpc/rpc-client.js")));
+  await drive(RpcClient, version);
+  console.log(`ok: pi ${version}`);
+}
+
+async function drive(RpcClient, version) {
+  const cwd = mkdtempSync(join(tmpdir(), "stentor-interop-"));
+  writeFileSync(join(cwd, "notes.txt"), "alpha\nbeta\n");
+  const scenario = join(cwd, "scenario.toml");
+  writeFileSync(scenario, readFileSync(join(here, "scenario.toml")));
+  const start = async (...args) => {
+    const client = new RpcClient({
+      cliPath: join(here, "stentor.mjs"),
+      cwd,
+      env: { STENTOR: stentor, HOME: cwd, XDG_CONFIG_HOME: cwd, XDG_DATA_HOME: cwd },
+      provider: "script",
+      model: scenario,
+      args: ["--session-dir", join(cwd, "sessions"), "--no-rules", "--a-flag-nobody-knows", ...args],
+    });
+    await client.start();
+    return client;
+  };
+  const client = await start();
+  try {
+    await conversation(client, cwd, version);
+    await models(client);
+    await sessions(client, cwd);
+  } finally {
+    await client.stop();
+  }
+  const careful = await start("--permission-mode", "ask");
+  try {
+    await extensionUi(careful);
+  } finally {
+    await careful.stop();
+  }
+  rmSync(cwd, { recursive: true, force: true });
+}
+
+async function conversation(client, cwd, version) {
+  // A prompt with thinking and text.
+  let events = await client.promptAndWait("say hello");
+  const types = events.map((event) => event.type);
+  for (const type of ["agent_start", "turn_start", "message_start", "message_update", "message_end", "turn_end", "agent_end"]) {
+    assert.ok(types.includes(type), `${type} is missing`);
+  }
+  const deltas = events.filter((event) => event.assistantMessageEvent?.type === "text_delta");
+  assert.equal(deltas.map((event) => event.assistantMessageEvent.delta).join(""), "Hello from the script.");
+  assert.equal(await client.getLastAssistantText(), "Hello from the script.");
+
+  // A prompt with tools.
+  events = await client.promptAndWait("use tools");
+  const ends = events.filter((event) => event.type === "tool_execution_end");
+  assert.deepEqual(ends.map((event) => [event.toolCallId, event.isError]), [["bash-1", false], ["read-1", false]]);
+  assert.equal(ends[0].result.content[0].text, "one\ntwo\n");
+  assert.match(ends[1].result.content[0].text, /alpha/);
+
+  // Steering while a tool runs: the second call is skipped.
+  const steered = collect(client, "agent_end");
+  const running = until(client, (event) => event.type === "tool_execution_start");
+  await client.prompt("run three");
+  await running;
+  await client.steer("STEER: something else");
+  assert.equal((await client.getState()).isStreaming, true);
+  writeFileSync(join(cwd, "go"), "");
+  events = await steered;
+  const skipped = events.find((event) => event.type === "tool_execution_end" && event.toolCallId === "slow-2");
+  assert.equal(skipped.result.content[0].text, "Skipped due to queued user message.");
+  assert.equal(await client.getLastAssistantText(), "Understood, changing direction.");
+  await idle(client);
+
+  // A follow-up and an abort.
+  const hung = until(client, (event) => event.assistantMessageEvent?.type === "text_delta");
+  await client.prompt("never stop");
+  await hung;
+  await client.followUp("FOLLOW one");
+  // The oldest class does not look whether a prompt was refused, so the answer itself is looked at.
+  const refused = await client.send({ type: "prompt", message: "no behaviour given" });
+  assert.match(refused.error, /already processing/);
+  const aborted = collect(client, "agent_end");
+  await client.abort();
+  const last = (await aborted).find((event) => event.type === "message_end");
+  assert.equal(last.message.stopReason, "aborted");
+  events = await client.promptAndWait("say hello");
+  const said = events.filter((event) => event.type === "message_start" && event.message.role === "user");
+  assert.deepEqual(said.map((event) => event.message.content[0].text), ["say hello", "FOLLOW one"]);
+
+  // A command of the user, and one that is stopped.
+  const bash = await client.bash("echo out; exit 3");
+  assert.deepEqual([bash.output, bash.exitCode, bash.cancelled], ["out\n", 3, false]);
+  const sleeping = client.bash("sleep 60");
+  await client.abortBash();
+  assert.equal((await sleeping).cancelled, true);
+
+  // Compaction.
+  const compacted = await client.compact("Be brief");
+  assert.equal(compacted.summary, "## Goal\nThe user tried things.");
+  assert.ok(compacted.tokensBefore > 0);
+  assert.equal((await client.getMessages())[0].role, "compactionSummary");
+  await client.setAutoCompaction(false);
+  await client.setAutoRetry(false);
+  await client.abortRetry();
+  if (version !== "0.73.1") {
+    assert.deepEqual(await client.clearQueue(), { steering: [], followUp: [] });
+  }
+}
+
+async function models(client) {
+  const state = await client.getState();
+  assert.equal(state.model.provider, "script");
+  const available = await client.getAvailableModels();
+  assert.ok(available.some((model) => model.provider === "offline"));
+  assert.equal((await client.setModel("offline", "guide")).id, "guide");
+  assert.equal((await client.getState()).model.id, "guide");
+  await assert.rejects(() => client.setModel("nope", "missing"), /Model not found: nope\/missing/);
+  await client.setModel("script", state.model.id);
+  await client.setThinkingLevel("low");
+  assert.equal((await client.getState()).thinkingLevel, "low");
+  assert.deepEqual(await client.cycleThinkingLevel(), { level: "medium" });
+  await client.cycleModel();
+  await client.setModel("script", state.model.id);
+  await client.setSteeringMode("all");
+  await client.setFollowUpMode("all");
+  const changed = await client.getState();
+  assert.deepEqual([changed.steeringMode, changed.followUpMode], ["all", "all"]);
+}
+
+async function sessions(client, cwd) {
+  await client.setSessionName("  my work  ");
+  const first = await client.getState();
+  assert.equal(first.sessionName, "my work");
+  const stats = await client.getSessionStats();
+  assert.ok(stats.totalMessages > 0 && stats.cost > 0);
+  const page = join(cwd, "out.html");
+  assert.deepEqual(await client.exportHtml(page), { path: page });
+  assert.match(readFileSync(page, "utf8"), /Hello from the script/);
+  const points = await client.getForkMessages();
+  assert.equal(points[0].text, "say hello");
+  const forked = await client.fork(points[1].entryId);
+  assert.deepEqual(forked, { text: "use tools", cancelled: false });
+  assert.equal((await client.getMessages()).length, 2);
+  await assert.rejects(() => client.fork("deadbeef"), /Invalid entry ID for forking/);
+  assert.deepEqual(await client.clone(), { cancelled: false });
+  assert.deepEqual(await client.newSession(first.sessionFile), { cancelled: false });
+  assert.equal((await client.getState()).messageCount, 0);
+  assert.deepEqual(await client.switchSession(first.sessionFile), { cancelled: false });
+  const back = await client.getState();
+  assert.deepEqual([back.sessionId, back.sessionName], [first.sessionId, "my work"]);
+  assert.deepEqual(await client.getCommands(), []);
+  if (client.getTree) {
+    const { tree, leafId } = await client.getTree();
+    assert.ok(tree.length > 0 && leafId);
+    const { entries } = await client.getEntries();
+    assert.equal(entries.at(-1).id, leafId);
+    assert.ok((await client.getAvailableThinkingLevels()).includes("high"));
+  }
+}
+
+async function extensionUi(client) {
+  const asked = until(client, (event) => event.type === "extension_ui_request" && event.method === "select");
+  const done = collect(client, "agent_end");
+  await client.prompt("a guarded command");
+  const request = await asked;
+  assert.deepEqual(request.options, ["Allow", "Always allow", "Deny", "Always deny"]);
+  client.process.stdin.write(`${JSON.stringify({ type: "extension_ui_response", id: "unknown", value: "Allow" })}\n`);
+  client.process.stdin.write(`${JSON.stringify({ type: "extension_ui_response", id: request.id, value: "Deny" })}\n`);
+  const denied = (await done).find((event) => event.type === "tool_execution_end");
+  assert.equal(denied.isError, true);
+}
+
+/** Resolves with the first event that fits. */
+function until(client, fits) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("the event did not come")), 30_000);
+    const stop = client.onEvent((event) => {
+      if (!fits(event)) return;
+      clearTimeout(timer);
+      stop();
+      resolve(event);
+    });
+  });
+}
+
+/** Resolves with all events up to and with the first of that type. */
+function collect(client, type) {
+  const events = [];
+  return until(client, (event) => events.push(event) && event.type === type).then(() => events);
+}
+
+/** Waits until nothing follows, by asking: older clients have no event for it. */
+async function idle(client) {
+  while ((await client.getState()).isStreaming) await new Promise((resolve) => setTimeout(resolve, 10));
+}
