@@ -124,7 +124,7 @@ impl Defaults {
     }
 
     /// What all sessions of the process share.
-    fn environment(&self, config: &Config) -> Environment {
+    pub fn environment(&self, config: &Config) -> Environment {
         Environment {
             models: Arc::clone(&self.models) as _,
             shell: stentor_tools::local_shell(),

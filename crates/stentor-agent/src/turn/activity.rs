@@ -102,7 +102,7 @@ async fn answer(link: &Link, start: Start) {
             }
             _ => {
                 retries.gave_up(link);
-                if went_well && !link.cancel.is_cancelled() {
+                if went_well && !link.cancel.is_cancelled() && !link.signals.is_interrupted() {
                     auto_compact(link).await;
                 }
                 false
@@ -134,7 +134,7 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
         return Then::Over;
     };
     retries.last_error = Some(error.message.clone());
-    if link.cancel.is_cancelled() {
+    if link.cancel.is_cancelled() || link.signals.is_interrupted() {
         return Then::Over;
     }
     let automatic = link.ask(|reply| Request::Automatic { reply }).await;

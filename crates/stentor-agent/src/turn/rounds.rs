@@ -87,7 +87,7 @@ pub(super) async fn run(
                 refused(link, Refusal { model: None, why }, ran).await?
             }
         };
-        if let Next::Over = next {
+        if matches!(next, Next::Over) || link.signals.is_interrupted() {
             return Ok(());
         }
         injected = std::mem::take(&mut ran.inject);
