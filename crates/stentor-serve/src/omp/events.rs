@@ -468,3 +468,6 @@ pub(super) fn status_word(status: PlanStatus) -> &'static str {
 fn is_open(status: &str) -> bool {
     status == "pending" || status == "in_progress"
 }
+
+#[cfg(test)]
+mod tests;
