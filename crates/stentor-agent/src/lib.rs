@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod arguments;
 pub mod clock;
+pub mod commands;
 pub mod context_files;
 pub mod conversation;
 pub mod dialog;
