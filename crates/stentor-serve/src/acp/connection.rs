@@ -338,6 +338,7 @@ impl Connection {
             client: self.client().unwrap_or_default(),
             output: self.output.clone(),
             outbound: self.outbound.clone(),
+            config_folder: self.options.config_folder.clone(),
         }
     }
 

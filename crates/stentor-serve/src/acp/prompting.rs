@@ -89,7 +89,7 @@ impl OpenSession {
     async fn prepare(
         &self,
         before: Option<Arc<Turn>>,
-        blocks: Vec<acp::ContentBlock>,
+        mut blocks: Vec<acp::ContentBlock>,
     ) -> Handled<Prepared> {
         if let Some(before) = before {
             before.done.cancelled().await;
@@ -98,6 +98,11 @@ impl OpenSession {
             && let Some(command) = commands::builtin(&first.text)
         {
             return Ok(Prepared::Builtin(command));
+        }
+        if let Some(acp::ContentBlock::Text(first)) = blocks.first_mut()
+            && let Some(expanded) = self.book.expand(&first.text)
+        {
+            first.text = expanded.text;
         }
         self.servers_settled().await;
         let model = self.lane.session.state().await?.model;

@@ -304,3 +304,39 @@ usage = { input = 50000, output = 30000 }
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The conversation was compacted: 80003 tokens before, 37506 now."},"messageId":"MSG-said-0"}}}
         {"id":5,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
+
+#[test]
+fn templates_and_skills_of_the_folder_are_commands() {
+    let world = World::new();
+    world.file("scenario.toml", "[[turn]]\ntext = \"{{last_user}}\"\n");
+    world.file(
+        "work/.stentor/prompts/review.md",
+        "---\ndescription: Look at a file\n---\nReview $1 well.\n",
+    );
+    let mut client = Client::started(world, &[]);
+    client.greet(json!({}));
+    let cwd = client.world.work("");
+    let answer = client.ask("session/new", json!({ "cwd": cwd, "mcpServers": [] }));
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    let list = client.read();
+    let names: Vec<_> = list["params"]["update"]["availableCommands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|command| command["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["compact", "name", "review"]);
+    let id = client.prompt(&session, "/review a.txt");
+    let messages = client.until(id);
+    let said = messages
+        .iter()
+        .find(|one| one["params"]["update"]["sessionUpdate"] == "agent_message_chunk")
+        .unwrap();
+    assert_eq!(
+        said["params"]["update"]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .trim(),
+        "Review a.txt well."
+    );
+}
