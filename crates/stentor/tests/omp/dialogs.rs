@@ -36,7 +36,7 @@ fn a_permission_is_asked_and_given_once() {
     let request = asked(&mut child);
     expect![[r#"
         {"type":"extension_ui_request","id":"2000000100000001","method":"select","title":"Allow bash: echo GUARDED? (bash `echo GUARDED` runs programs)","options":["Allow","Always allow","Deny","Always deny"]}
-    "#]].assert_eq(&shown(&[request.clone()], &folder));
+    "#]].assert_eq(&shown(std::slice::from_ref(&request), &folder));
     child.send(json!({"type": "extension_ui_response", "id": request["id"], "value": "Allow"}));
     assert_eq!(
         outcome(&mut child)["result"]["content"][0]["text"],
