@@ -3,14 +3,25 @@
 //! Every message the program writes is checked against the official JSON schema, whatever else a
 //! test is about. Whole messages are compared, with ids and times replaced by a fixed rule.
 
+#[cfg(test)]
 mod client;
+#[cfg(test)]
 mod client_services;
+#[cfg(test)]
 mod content;
+#[cfg(test)]
 mod handshake;
+#[cfg(test)]
 mod permissions;
+#[cfg(test)]
 mod sessions;
+#[cfg(test)]
 mod settings;
+#[cfg(test)]
 mod stopping;
+#[cfg(test)]
 mod tool_servers;
+#[cfg(test)]
 mod turns;
+#[cfg(test)]
 mod world;
