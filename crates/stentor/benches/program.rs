@@ -25,9 +25,21 @@ fn main() -> Outcome<()> {
     if wanted("start") {
         start(&folder)?;
     }
+    if wanted("children") {
+        children(&folder, 10)?;
+    }
+    if wanted("quick") {
+        quick(&folder, 20_000)?;
+    }
     if wanted("relay") {
         for deltas in [2_000, 20_000, 200_000] {
             relay(&folder, deltas)?;
+        }
+    }
+    if wanted("acp") {
+        acp_start(&folder)?;
+        for deltas in [20_000, 200_000] {
+            acp_relay(&folder, deltas)?;
         }
     }
     if wanted("rounds") {
@@ -66,6 +78,57 @@ fn start(folder: &Folder) -> Outcome<()> {
     Ok(())
 }
 
+/// Memory of several children that do nothing, with what they share counted once.
+fn children(folder: &Folder, count: usize) -> Outcome<()> {
+    let model = folder.scenario("children", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut programs = Vec::new();
+    for _ in 0..count {
+        let mut program = Program::start(folder, &["rpc", "--model", &model])?;
+        program.line()?;
+        programs.push(program);
+    }
+    let mut resident_kb = 0;
+    for program in &programs {
+        resident_kb += program.status("VmRSS")?;
+    }
+    report(
+        &format!("memory of {count} idle children"),
+        &format!("{:.1} MB resident", resident_kb as f64 / 1024.0),
+    );
+    Ok(())
+}
+
+/// Commands that are answered at once, written without waiting for the answers.
+fn quick(folder: &Folder, count: usize) -> Outcome<()> {
+    let model = folder.scenario("quick", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut program = Program::start(folder, &["rpc", "--model", &model])?;
+    program.line()?;
+    let begun = Instant::now();
+    let mut answered = 0;
+    // As many at a time as the pipes hold, so that one thread can write and read.
+    while answered < count {
+        let batch = (count - answered).min(200);
+        let lines: Vec<String> = (0..batch)
+            .map(|n| format!("{{\"type\":\"get_state\",\"id\":\"{n}\"}}"))
+            .collect();
+        program.send(&lines.join("\n"))?;
+        for _ in 0..batch {
+            program.line()?;
+        }
+        answered += batch;
+    }
+    let took = begun.elapsed();
+    report(
+        &format!("{count} x get_state"),
+        &format!(
+            "{:.0} ms, {:.1} us each",
+            ms(took),
+            ms(took) * 1000.0 / count as f64
+        ),
+    );
+    Ok(())
+}
+
 /// A long answer from the model to the pipe.
 fn relay(folder: &Folder, deltas: u64) -> Outcome<()> {
     let text = format!("[[turn]]\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
@@ -93,6 +156,75 @@ fn relay(folder: &Folder, deltas: u64) -> Outcome<()> {
             "{:.0} ms wall, {cpu:.0} ms CPU, {:.2} us CPU a delta, {frames} frames, {:.1} MB out, peak memory {:.1} MB",
             ms(wall),
             cpu * 1000.0 / deltas as f64,
+            bytes as f64 / 1e6,
+            program.status("VmHWM")? as f64 / 1024.0,
+        ),
+    );
+    Ok(())
+}
+
+const INITIALIZE: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+
+/// Spawn to the answer to `initialize`.
+fn acp_start(folder: &Folder) -> Outcome<()> {
+    let model = folder.scenario("start", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut times = Vec::new();
+    for _ in 0..30 {
+        let begun = Instant::now();
+        let mut program = Program::start(folder, &["acp", "--model", &model])?;
+        program.send(INITIALIZE)?;
+        program.answer(1)?;
+        times.push(begun.elapsed());
+    }
+    times.sort();
+    let (median, best) = (ms(times[times.len() / 2]), ms(times[0]));
+    report(
+        "acp: start to initialize",
+        &format!("{median:.2} ms median, {best:.2} ms best"),
+    );
+    Ok(())
+}
+
+/// A long answer from the model to an ACP client.
+fn acp_relay(folder: &Folder, deltas: u64) -> Outcome<()> {
+    let text = format!("[[turn]]\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
+    let model = folder.scenario("relay", &text)?;
+    let mut program = Program::start(folder, &["acp", "--model", &model])?;
+    program.send(INITIALIZE)?;
+    program.answer(1)?;
+    let cwd = folder.path.display();
+    program.send(&format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
+    ))?;
+    let answer = program.line()?;
+    let session = answer
+        .split('"')
+        .skip_while(|part| *part != "sessionId")
+        .nth(2);
+    let session = session.ok_or("no session")?.to_owned();
+    let cpu_before = program.cpu_ms()?;
+    let begun = Instant::now();
+    program.send(&format!(
+        r#"{{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"go"}}]}}}}"#
+    ))?;
+    let mut frames = 0_u64;
+    let mut bytes = 0;
+    loop {
+        let line = program.line()?;
+        bytes += line.len();
+        if line.contains("agent_message_chunk") {
+            frames += 1;
+        } else if line.contains("stopReason") {
+            break;
+        }
+    }
+    let (wall, cpu) = (begun.elapsed(), program.cpu_ms()? - cpu_before);
+    report(
+        &format!("acp: relay of {deltas} deltas"),
+        &format!(
+            "{:.0} ms wall, {cpu:.0} ms CPU, {frames} frames, {:.1} MB out, peak memory {:.1} MB",
+            ms(wall),
             bytes as f64 / 1e6,
             program.status("VmHWM")? as f64 / 1024.0,
         ),

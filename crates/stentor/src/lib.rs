@@ -15,5 +15,6 @@ pub mod overview;
 pub mod print;
 pub mod program;
 pub mod rpc;
+pub mod rpc_edn;
 pub mod sandbox;
 pub mod setup;

@@ -73,7 +73,8 @@ impl ModelRegistry for Models {
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
         if provider != script::PROVIDER {
-            return self.registry.find(provider, id);
+            let described = self.registry.find(provider, id);
+            return described.or_else(|| self.registry.optimistic(provider, id));
         }
         match self.script(id) {
             Ok(model) => Some(Arc::clone(model.info())),

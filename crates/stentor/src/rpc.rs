@@ -14,6 +14,9 @@ use std::sync::Arc;
 use clap::{Parser, ValueEnum};
 use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::permission::PermissionMode;
+use stentor_model::configuration::ProviderConfiguration;
+use stentor_model::registry::RegistrySources;
+use stentor_model::secret::Secret;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
 
@@ -74,6 +77,9 @@ struct ToolsListArgs {
 
 /// Runs the child or the probe if the words ask for it.
 pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
+    if let Some(status) = crate::rpc_edn::run_if_meant(words) {
+        return Some(status);
+    }
     let (program, rest) = words.split_first()?;
     let (command, rest) = rest.split_first()?;
     let words = [program].into_iter().chain(rest);
@@ -156,7 +162,8 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
     let defaults = Defaults {
-        models: setup::models(&config, cwd).map_err(|errors| errors.to_string())?,
+        models: setup::models_with(&config, cwd, originals_models)
+            .map_err(|errors| errors.to_string())?,
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
@@ -166,7 +173,31 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     Ok((defaults, config))
 }
 
-/// What the original child's variables say. Sessions must always have a place: an id that was
+/// What the original child's variables say about models: where the provider's own API is, and a
+/// server that speaks the common wire, whose models are `local/NAME`.
+fn originals_models(sources: &mut RegistrySources) {
+    let environment = Arc::clone(&sources.environment);
+    if let Some(endpoint) = environment("LOCAL_ENDPOINT").filter(|url| !url.is_empty()) {
+        let local = ProviderConfiguration {
+            name: Some("Local".to_owned()),
+            base_url: Some(endpoint),
+            api: Some("openai-completions".to_owned()),
+            api_key: Some(Secret::new("local")),
+            ..ProviderConfiguration::default()
+        };
+        // What somebody configured under that name counts more.
+        sources.providers.entry("local".to_owned()).or_insert(local);
+    }
+    sources.environment = Arc::new(move |name| {
+        let own = (name == "ANTHROPIC_BASE_URL")
+            .then(|| environment("SYNAPS_ANTHROPIC_BASE_URL"))
+            .flatten();
+        own.filter(|url| !url.is_empty())
+            .or_else(|| environment(name))
+    });
+}
+
+/// What the original child's variables say about folders. Sessions must always have a place: an id that was
 /// handed out must be one to go on with.
 fn surroundings(cwd: &Path) -> Layer {
     let places = locate::places(&setup::variable, locate::Platform::HERE);

@@ -124,7 +124,7 @@ impl Defaults {
     }
 
     /// What all sessions of the process share.
-    fn environment(&self, config: &Config) -> Environment {
+    pub fn environment(&self, config: &Config) -> Environment {
         Environment {
             models: Arc::clone(&self.models) as _,
             shell: stentor_tools::local_shell(),
@@ -222,7 +222,7 @@ pub fn system_clock() -> SharedClock {
 
 /// The models of this configuration.
 pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
-    models_with_key(config, cwd, None)
+    models_with(config, cwd, |_| {})
 }
 
 /// The models of this configuration, with a key for one provider that counts before all others.
@@ -230,6 +230,20 @@ pub fn models_with_key(
     config: &Config,
     cwd: &Path,
     key: Option<(&str, &str)>,
+) -> Result<Arc<Models>, ConfigErrors> {
+    models_with(config, cwd, |sources| {
+        if let Some((key, provider)) = key {
+            let configured = sources.providers.entry(provider.to_owned()).or_default();
+            configured.api_key = Some(Secret::new(key));
+        }
+    })
+}
+
+/// The same for a way in that has something to say about where models come from.
+pub fn models_with(
+    config: &Config,
+    cwd: &Path,
+    adjust: impl FnOnce(&mut RegistrySources),
 ) -> Result<Arc<Models>, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
@@ -242,11 +256,8 @@ pub fn models_with_key(
     );
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
-    if let Some((key, provider)) = key {
-        let configured = sources.providers.entry(provider.to_owned()).or_default();
-        configured.api_key = Some(Secret::new(key));
-    }
     sources.plugged = vec![Arc::new(Guide::default())];
+    adjust(&mut sources);
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
 

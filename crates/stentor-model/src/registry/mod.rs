@@ -219,6 +219,13 @@ impl Registry {
         self.providers().iter().any(|known| known.id == provider) || is_local()
     }
 
+    /// A model nobody described, of a provider that is known: the provider may have it, and is
+    /// asked when the model is used.
+    pub fn optimistic(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+        let provider = self.providers().iter().find(|known| known.id == provider)?;
+        (!id.is_empty()).then(|| provider.optimistic(id))
+    }
+
     /// What to do about models of other programs' files that could not be read.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.foreign().warnings.clone();
@@ -305,11 +312,6 @@ impl Registry {
         }
         let can_log_in = provider.has_login && self.logins().is_logged_in(&provider.id);
         can_log_in.then(|| format!("logged in at {}", provider.id))
-    }
-
-    fn optimistic(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
-        let provider = self.providers().iter().find(|known| known.id == provider)?;
-        Some(provider.optimistic(id))
     }
 
     fn ca_file(&self, provider: &str) -> Option<PathBuf> {

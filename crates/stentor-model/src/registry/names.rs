@@ -77,10 +77,6 @@ fn resembling(
     optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
 ) -> Result<Arc<ModelInfo>, NameError> {
     let wanted = name.to_lowercase();
-    let of_provider = name.split_once('/').filter(|(provider, _)| {
-        let mut infos = models.iter().map(|listed| &listed.info);
-        infos.any(|info| info.provider == *provider)
-    });
     let usable: Vec<&ListedModel> = models
         .iter()
         .filter(|listed| listed.usable.is_some())
@@ -102,8 +98,8 @@ fn resembling(
             }
         }
     }
-    if let Some((provider, id)) = of_provider
-        && let Some(info) = optimistic(provider, id).filter(|_| !id.is_empty())
+    if let Some((provider, id)) = name.split_once('/')
+        && let Some(info) = optimistic(provider, id)
     {
         return Ok(info);
     }

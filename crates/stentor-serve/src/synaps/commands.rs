@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::child::Child;
-use super::opening::name_of;
+use super::opening::{self, name_of};
 use super::turn::{Turn, turn_usage};
 use super::{attachments, events, history, limits};
 use crate::input::Input;
@@ -248,7 +248,7 @@ impl Child {
     }
 
     async fn set_model(&mut self, id: String, name: &str) {
-        let Some(info) = self.agent.models().resolve(name) else {
+        let Some(info) = opening::model(&self.agent, name) else {
             let text = format!("unknown model `{name}`: see get_available_models");
             return self.error(Some(id), &text).await;
         };

@@ -10,6 +10,9 @@ use stentor_agent::usage::Prices;
 
 use super::SynapsOptions;
 
+/// The provider whose models parents name by their id alone.
+const OWN_PROVIDER: &str = "anthropic";
+
 /// The provider of a model that nobody knows. It cannot be opened, and says so when it is used.
 const UNKNOWN_PROVIDER: &str = "unknown";
 
@@ -49,8 +52,7 @@ pub(super) fn session_options(
         .options(&options.cwd)
         .map_err(|error| error.to_string())?;
     if let Some(name) = &options.model {
-        let known = agent.models().resolve(name);
-        session.model = Some(known.unwrap_or_else(|| unknown(name)));
+        session.model = Some(model(agent, name).unwrap_or_else(|| unknown(name)));
     }
     if let Some(system) = &options.system {
         session.system_prompt = Arc::from(system.as_str());
@@ -60,10 +62,22 @@ pub(super) fn session_options(
     Ok(session)
 }
 
+/// The model a parent means. A name without a provider that begins as those of the protocol's own
+/// provider do is one of its models, described or not: parents know names that nobody told us.
+pub(super) fn model(agent: &Agent, name: &str) -> Option<Arc<ModelInfo>> {
+    let models = agent.models();
+    let exact = match name.split_once('/') {
+        Some((provider, id)) => models.find(provider, id),
+        None if name.starts_with("claude-") => models.find(OWN_PROVIDER, name),
+        None => None,
+    };
+    exact.or_else(|| models.resolve(name))
+}
+
 /// The model's name as parents know it: those of the protocol's own provider by their id alone.
 pub(super) fn name_of(info: &ModelInfo) -> String {
     match info.provider.as_str() {
-        "anthropic" | UNKNOWN_PROVIDER => info.id.clone(),
+        OWN_PROVIDER | UNKNOWN_PROVIDER => info.id.clone(),
         _ => info.full_name(),
     }
 }

@@ -18,6 +18,8 @@ mod endings;
 #[cfg(test)]
 mod framing;
 #[cfg(test)]
+mod providers;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod subagents;
