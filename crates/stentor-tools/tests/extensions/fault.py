@@ -67,10 +67,9 @@ def initialize(id, params):
     if MODE == "floods":
         threading.Thread(target=flood, daemon=True).start()
     if MODE == "no-newline":
-        threading.Thread(
-            target=lambda: [sys.stdout.buffer.raw.write(b"x" * 65536) for _ in range(700)] and sys.stdout.write("\n"),
-            daemon=True,
-        ).start()
+        for _ in range(700):
+            sys.stdout.write("x" * 65536)
+        send()
     if MODE == "only-garbage":
         while True:
             print("\x00 this is no JSON {{{", flush=True)
