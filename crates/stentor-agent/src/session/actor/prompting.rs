@@ -70,6 +70,8 @@ impl Actor {
     /// Starts an activity. With a gate it begins when the gate opens or falls.
     pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) {
         self.signals.interrupted.store(false, Ordering::Release);
+        // The end of the activity before is no end of this one.
+        self.signals.winding_up.store(false, Ordering::Release);
         let cancel = CancellationToken::new();
         let cancel_retry = Arc::new(Notify::new());
         let link = self.link(cancel.clone(), Arc::clone(&cancel_retry));
