@@ -93,7 +93,10 @@ fn alone_it_says_what_it_is_and_which_model_it_would_use() {
 
           Ask            stentor -p "summarise this folder"
           Go on          stentor -c -p "and now fix it"
-          Connect        stentor -p "..." --json   one JSON event a line, for programs
+          Connect        stentor acp          an editor that speaks ACP
+                         stentor --mode rpc   a client of omp or pi
+                         stentor --rpc-edn    psi's Emacs frontend
+                         stentor rpc          the synaps bridge
           Look           stentor models, stentor sessions, stentor config
           Help           stentor --help
     "#]]
