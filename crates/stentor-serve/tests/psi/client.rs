@@ -195,10 +195,6 @@ impl Client {
         self.names.sessions[n - 1].clone()
     }
 
-    pub fn entry(&self, n: usize) -> String {
-        self.names.entries[n - 1].clone()
-    }
-
     /// Closes our end, and returns what still came and the exit code.
     pub fn close(mut self) -> (Vec<String>, u8) {
         self.input = None;

@@ -145,7 +145,7 @@ fn section_4_check_7_precedes_the_checks_of_id_and_op() {
 #[test]
 fn section_5_versions_and_what_a_refused_one_does() {
     let mut client = Client::start(World::new(&[OK]));
-    let mut shake = |client: &mut Client, params: &str| {
+    let shake = |client: &mut Client, params: &str| {
         let frame = client.request("h", "handshake", params).pop().unwrap();
         if frame.contains(":ok true") {
             "ok".to_owned()
