@@ -4,6 +4,8 @@
 //! an event whenever the reader keeps up, `paced` as the dialect does by default, and `asleep`
 //! has a reader that begins to read only when the model is done.
 
+#![expect(clippy::expect_used, reason = "a benchmark ends at a surprise")]
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;

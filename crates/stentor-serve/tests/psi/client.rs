@@ -18,7 +18,7 @@ use super::world::World;
 pub const EMACS_TOPICS: &str = r#"["assistant/delta" "assistant/thinking-delta" "assistant/message" "tool/start" "tool/executing" "tool/update" "tool/result" "session/updated" "session/resumed" "session/rehydrated" "context/updated" "footer/updated" "command-result" "error" "ui/dialog-requested" "ui/frontend-action-requested" "ui/widgets-updated" "ui/widget-specs-updated" "ui/status-updated" "ui/notification"]"#;
 
 /// Nothing takes this long unless it never comes.
-const NEVER: Duration = Duration::from_secs(20);
+const NEVER: Duration = Duration::from_secs(120);
 
 pub struct Client {
     pub world: World,
@@ -184,17 +184,15 @@ impl Client {
 
     /// Prompts, and returns the frames of the run after the answer.
     pub fn run(&mut self, message: &str) -> Vec<String> {
-        self.request("run", "prompt", &format!("{{:message {message:?}}}"));
+        let answer = self.request("run", "prompt", &format!("{{:message {message:?}}}"));
+        let answer = answer.last().map_or("", String::as_str);
+        assert!(answer.contains(":accepted true"), "{answer}");
         self.until_idle()
     }
 
     /// The id of the n-th session that was seen, from 1.
     pub fn session(&self, n: usize) -> String {
         self.names.sessions[n - 1].clone()
-    }
-
-    pub fn entry(&self, n: usize) -> String {
-        self.names.entries[n - 1].clone()
     }
 
     /// Closes our end, and returns what still came and the exit code.

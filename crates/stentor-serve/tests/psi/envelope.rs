@@ -52,54 +52,54 @@ fn section_4_each_check_answers_once_and_the_connection_lives_on() {
         r#"{:kind :request :id "a" :op "telepathy"}"#,
     ] {
         client.send(line);
-        seen.push_str(&format!("{line}\n    {}\n", short(&client.frame())));
+        seen.push_str(&format!("{line:?}\n    {}\n", short(&client.frame())));
     }
     expect![[r#"
-
+        ""
             transport/invalid-frame id=None op=None
-   
+        "   "
             transport/invalid-frame id=None op=None
-        {:id "a"
+        "{:id \"a\""
             transport/invalid-frame id=None op=None
-        {:a 1 :a 2}
+        "{:a 1 :a 2}"
             transport/invalid-frame id=None op=None
-        {:a #what 1}
+        "{:a #what 1}"
             transport/invalid-frame id=None op=None
-        {} {}
+        "{} {}"
             transport/invalid-frame id=None op=None
-        nil
+        "nil"
             protocol/invalid-envelope id=None op=None
-        not-edn
+        "not-edn"
             protocol/invalid-envelope id=None op=None
-        [1 2]
+        "[1 2]"
             protocol/invalid-envelope id=None op=None
-        {:id "a" :op "ping"}
+        "{:id \"a\" :op \"ping\"}"
             protocol/invalid-envelope id=Some("a") op=Some("ping")
-        {:kind :request :op "ping"}
+        "{:kind :request :op \"ping\"}"
             protocol/invalid-envelope id=None op=Some("ping")
-        {:kind :request :id "a"}
+        "{:kind :request :id \"a\"}"
             protocol/invalid-envelope id=Some("a") op=None
-        {:kind :request :id "a" :op "ping" :extra 1}
+        "{:kind :request :id \"a\" :op \"ping\" :extra 1}"
             protocol/invalid-envelope id=Some("a") op=Some("ping")
-        {:kind :request :id 7 :op "ping"}
+        "{:kind :request :id 7 :op \"ping\"}"
             request/invalid-id id=None op=Some("ping")
-        {:kind :request :id "  " :op "ping"}
+        "{:kind :request :id \"  \" :op \"ping\"}"
             request/invalid-id id=Some("  ") op=Some("ping")
-        {:kind :request :id "a" :op 3}
+        "{:kind :request :id \"a\" :op 3}"
             request/invalid-op id=Some("a") op=None
-        {:kind :request :id "a" :op " "}
+        "{:kind :request :id \"a\" :op \" \"}"
             request/invalid-op id=Some("a") op=Some(" ")
-        {:kind :request :id "a" :op "ping" :params [1]}
+        "{:kind :request :id \"a\" :op \"ping\" :params [1]}"
             request/invalid-params id=Some("a") op=Some("ping")
-        {:kind :request :id "a" :op "telepathy" :params "x"}
+        "{:kind :request :id \"a\" :op \"telepathy\" :params \"x\"}"
             request/invalid-params id=Some("a") op=Some("telepathy")
-        {:kind :request :id "a" :op "get_state" :params {:session-id 7}}
+        "{:kind :request :id \"a\" :op \"get_state\" :params {:session-id 7}}"
             request/invalid-params id=Some("a") op=Some("get_state")
-        {:kind :request :id "a" :op "get_state" :params {:session-id " "}}
+        "{:kind :request :id \"a\" :op \"get_state\" :params {:session-id \" \"}}"
             request/invalid-params id=Some("a") op=Some("get_state")
-        {:kind :request :id "a" :op "get_state" :params {:session-id "nobody"}}
+        "{:kind :request :id \"a\" :op \"get_state\" :params {:session-id \"nobody\"}}"
             request/not-found id=Some("a") op=Some("get_state")
-        {:kind :request :id "a" :op "telepathy"}
+        "{:kind :request :id \"a\" :op \"telepathy\"}"
             request/op-not-supported id=Some("a") op=Some("telepathy")
     "#]]
     .assert_eq(&seen);
@@ -145,7 +145,7 @@ fn section_4_check_7_precedes_the_checks_of_id_and_op() {
 #[test]
 fn section_5_versions_and_what_a_refused_one_does() {
     let mut client = Client::start(World::new(&[OK]));
-    let mut shake = |client: &mut Client, params: &str| {
+    let shake = |client: &mut Client, params: &str| {
         let frame = client.request("h", "handshake", params).pop().unwrap();
         if frame.contains(":ok true") {
             "ok".to_owned()

@@ -78,11 +78,10 @@ pub(super) async fn perform(
             Effect::Text(format!("✓ Extensions: {} commands.", names.len()))
         }
         Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
-        Slash::Extension(name) => Effect::Text(format!(
-            "[extension command error: {name} can only be run by its extension]"
-        )),
         // The caller takes these.
-        Slash::Prompt(_) | Slash::Unknown => Effect::Text("[not a command]".to_owned()),
+        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => {
+            Effect::Text("[not a command]".to_owned())
+        }
     }
 }
 

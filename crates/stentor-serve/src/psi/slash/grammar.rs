@@ -69,7 +69,8 @@ pub(in crate::psi) enum Slash {
     ReloadPrompts,
     ReloadExtensions,
     ProjectRepl,
-    Extension(String),
+    /// A command of an extension.
+    Extension,
     /// A prompt template or a skill: what the agent is asked.
     Prompt(Expanded),
     Unknown,
@@ -103,7 +104,7 @@ pub(in crate::psi) fn parse(
         return Some(prefixed);
     }
     if extensions.iter().any(|extension| extension == name) {
-        return Some(Slash::Extension(name.to_owned()));
+        return Some(Slash::Extension);
     }
     Some(match book.expand(text) {
         Some(expanded) => Slash::Prompt(expanded),
@@ -182,7 +183,7 @@ mod tests {
             ("hello", None),
             (" /quit ", Some(Slash::Quit)),
             ("/exit", Some(Slash::Quit)),
-            ("/quit now", Some(Slash::Extension("quit".into()))),
+            ("/quit now", Some(Slash::Extension)),
             ("/?", Some(Slash::Help)),
             ("/resume", Some(Slash::Resume(None))),
             (
@@ -209,7 +210,7 @@ mod tests {
             ("/thinking high", Some(Slash::Thinking(some("high")))),
             ("/jobs", Some(Slash::Jobs(vec![]))),
             ("/remember a\nb", Some(Slash::Remember(some("a\nb")))),
-            ("/deploy now", Some(Slash::Extension("deploy".into()))),
+            ("/deploy now", Some(Slash::Extension)),
             ("/modelling", Some(Slash::Unknown)),
             ("/nope", Some(Slash::Unknown)),
             ("/", Some(Slash::Unknown)),

@@ -53,6 +53,11 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
             let data = handled(true);
             return prompting::run_to_its_end(&ask.answerer, &live, expanded.text, data);
         }
+        // Its extension takes it before any model hears of it, and what it says is the answer.
+        Some(Slash::Extension) => {
+            let (text, data) = (text.trim().to_owned(), handled(false));
+            return prompting::run_to_its_end(&ask.answerer, &live, text, data);
+        }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
         Some(slash) => builtins::perform(connection, &live, slash, &cause).await,
     };
@@ -76,7 +81,7 @@ pub(super) async fn through_prompt(
     let slash = resolve(connection, live, text)?;
     let cause = ask.answerer.cause();
     let effect = match slash {
-        Slash::Prompt(_) | Slash::Unknown => return None,
+        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => return None,
         Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
         Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
         Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
