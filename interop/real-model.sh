@@ -124,4 +124,8 @@ echo "== a question to $name/$id" >&2
 answer=$("$stentor" -p "Say hello to the world in one short sentence." --model "$name/$id")
 printf '%s\n' "$answer"
 [ -n "$answer" ] || fail "the answer is empty"
+echo "== a follow-up in the same session" >&2
+answer=$("$stentor" -c -p "Now say goodbye, just as short." --model "$name/$id")
+printf '%s\n' "$answer"
+[ -n "$answer" ] || fail "the second answer is empty"
 echo "real-model: it answered" >&2

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, existsSync, mkdirSync, realpathSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
@@ -181,3 +182,30 @@ test("a real MCP server over stdio", () =>
     assert.equal(seen.questions[0].toolCall.name, "mcp__real__echo");
     assert.match(text(seen, session), /over MCP/);
   }));
+
+test("a real MCP server over HTTP", async () => {
+  const port = await new Promise((done) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => done(port));
+    });
+  });
+  const server = spawn(
+    process.execPath,
+    [resolve(here, "node_modules/@modelcontextprotocol/server-everything/dist/index.js"), "streamableHttp"],
+    { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "ignore", "pipe"] },
+  );
+  try {
+    await new Promise((ready) => {
+      server.stderr.on("data", (text) => String(text).includes("listening") && ready());
+    });
+    await connected(async ({ start, prompt, seen }) => {
+      const url = `http://127.0.0.1:${port}/mcp`;
+      const session = await start([{ type: "http", name: "real", url, headers: [] }]);
+      assert.equal((await prompt(session, "use the server")).stopReason, "end_turn");
+      assert.match(text(seen, session), /over MCP/);
+    });
+  } finally {
+    server.kill();
+  }
+});

@@ -151,7 +151,7 @@ pub enum EventKind {
     Title(String),
     /// Text for the client's input box.
     EditorText(String),
-    /// The slash commands there are.
+    /// The slash commands that extensions bring, when they change. A client has others of files.
     CommandsChanged(Arc<[CommandInfo]>),
     SubagentStarted(Arc<Subagent>),
     /// What a subagent is doing, for people.

@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod arguments;
 pub mod clock;
+pub mod commands;
 pub mod context_files;
 pub mod conversation;
 pub mod dialog;
@@ -17,7 +18,9 @@ pub mod event;
 pub mod export;
 pub mod hooks;
 pub mod hub;
+pub mod jobs;
 pub mod live;
+pub mod memory;
 pub mod message;
 pub mod model;
 pub mod permission;

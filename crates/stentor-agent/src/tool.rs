@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
+use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
 use crate::usage::Usage;
@@ -265,6 +266,12 @@ pub trait ToolHost: Send + Sync {
     /// Counts what a tool consumed of a model into the session.
     fn consumed(&self, usage: Usage) {
         let _ = usage;
+    }
+
+    /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
+    /// would look.
+    fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
     }
 }
 

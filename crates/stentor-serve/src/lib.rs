@@ -6,8 +6,10 @@
 
 pub mod acp;
 pub mod input;
+pub mod login;
 pub mod omp;
 pub mod output;
+pub mod psi;
 pub mod pump;
 pub mod signals;
 pub mod stdio;

@@ -18,6 +18,7 @@ mod fault;
 mod file;
 mod ls;
 pub mod mcp;
+pub mod memory;
 mod paths;
 mod process;
 mod read;

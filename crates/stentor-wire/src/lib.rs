@@ -2,7 +2,8 @@
 //! read from it and written to it.
 //!
 //! **Here:** [`framing`] (lines, the size limit, UTF-8), [`edn`] (a reader of full EDN, a writer of
-//! the subset that the frontend reads back), [`jsonrpc`] (envelopes and ids).
+//! the subset that the frontend reads back), [`eql`] (queries written in EDN), [`jsonrpc`] (envelopes
+//! and ids), and the frames of the dialects: [`psi`].
 //!
 //! **Deliberately absent:** IO, async, clocks, logging, and every agent concept. Functions take
 //! bytes and give values, or take values and append bytes to the caller's buffer; who reads, who
@@ -11,8 +12,10 @@
 
 pub mod acp;
 pub mod edn;
+pub mod eql;
 pub mod extension;
 pub mod framing;
 pub mod jsonrpc;
 pub mod omp;
+pub mod psi;
 pub mod synaps;

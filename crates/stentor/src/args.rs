@@ -64,6 +64,11 @@ pub enum Command {
     },
     /// Show the configuration and where each value came from
     Config,
+    /// List the extensions, try them out, or print the schema of their protocol
+    Extensions {
+        #[command(subcommand)]
+        action: Option<ExtensionsAction>,
+    },
     /// Show what may run: mode, rules, remembered answers, sandbox
     Permissions {
         #[command(subcommand)]
@@ -94,6 +99,21 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// What to do with the extensions.
+#[derive(Debug, Subcommand)]
+pub enum ExtensionsAction {
+    /// List them (the default)
+    List,
+    /// Start them, and show what they register
+    Test {
+        /// Only these
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Print the JSON Schema of the protocol
+    Schema,
 }
 
 /// What to do with the remembered answers.
@@ -180,6 +200,12 @@ pub struct LimitArgs {
     /// The tools it may use, separated by commas
     #[arg(long, value_name = "NAMES", global = true)]
     pub tools: Option<String>,
+    /// Start this extension, too: a program, or a Python or JavaScript file; may be given twice
+    #[arg(short, long, value_name = "FILE", global = true)]
+    pub extension: Vec<String>,
+    /// Start no extensions
+    #[arg(long, global = true, conflicts_with = "extension")]
+    pub no_extensions: bool,
     /// No tools at all
     #[arg(long, global = true, conflicts_with = "tools")]
     pub no_tools: bool,
@@ -250,6 +276,11 @@ impl Args {
             self.session.session_dir.as_deref(),
         );
         flags.set("tools", "--tools", self.limits.tools.as_deref());
+        let extensions = self.limits.extension.join(",");
+        let extensions = (!extensions.is_empty()).then_some(extensions);
+        flags.set("extension_files", "--extension", extensions.as_deref());
+        let none = self.limits.no_extensions.then_some("false");
+        flags.set("use_extensions", "--no-extensions", none);
         flags.set("tools", "--no-tools", self.limits.no_tools.then_some(""));
         flags.set(
             "permission_mode",

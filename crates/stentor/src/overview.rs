@@ -32,7 +32,10 @@ stentor {version}: a headless coding agent
 
   Ask            stentor -p \"summarise this folder\"
   Go on          stentor -c -p \"and now fix it\"
-  Connect        stentor -p \"...\" --json   one JSON event a line, for programs
+  Connect        stentor acp          an editor that speaks ACP
+                 stentor --mode rpc   a client of omp or pi
+                 stentor --rpc-edn    psi's Emacs frontend
+                 stentor rpc          the synaps bridge
   Look           stentor models, stentor sessions, stentor config
   Help           stentor --help
 ",

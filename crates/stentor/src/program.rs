@@ -11,11 +11,12 @@ use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 
-use crate::args::{Args, Command, PermissionsAction};
+use crate::args::{Args, Command, ExtensionsAction, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::extensions;
 use crate::log;
 use crate::models::Models;
 use crate::omp;
@@ -118,6 +119,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
+            | Command::Extensions { .. }
             | Command::Permissions { .. }
             | Command::Models { .. }
             | Command::Login { .. }
@@ -145,13 +147,15 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             };
             let agent = job.agent(PermissionMode::Ask);
             let logins = job.models.registry().logins();
-            commands::acp::run(agent, logins, pipes).map_err(Failure::other)
+            let folder = job.config.places.config_dir.clone();
+            commands::acp::run(agent, logins, folder, pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let json = args.ask.json;
             Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
+        (Some(Command::Extensions { action }), _) => job.extensions(action.as_ref(), &mut out),
         (Some(Command::Permissions { action, all }), _) => match action {
             None => job.permissions(*all, &mut out),
             Some(PermissionsAction::Forget { numbers, project }) => {
@@ -219,6 +223,29 @@ impl Job<'_> {
         let json = self.args.ask.json;
         let listed = self.models.registry().list();
         Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
+    }
+
+    fn extensions(&self, action: Option<&ExtensionsAction>, out: &mut File) -> Result<u8, Failure> {
+        let json = self.args.ask.json;
+        if let Some(ExtensionsAction::Schema) = action {
+            return Failure::printing(commands::extensions::schema(out));
+        }
+        let found = extensions::find(&self.config)?;
+        match action {
+            None | Some(ExtensionsAction::List | ExtensionsAction::Schema) => {
+                Failure::printing(commands::extensions::list(&found, json, out))
+            }
+            Some(ExtensionsAction::Test { names }) => {
+                let chosen = commands::extensions::choose(found, names).map_err(Failure::usage)?;
+                let sandbox = setup::command_sandbox(&self.config, &self.cwd);
+                let sandbox = sandbox.map_err(Failure::other)?;
+                let tested = commands::extensions::test(chosen, sandbox.as_ref(), &self.cwd);
+                let tested = runtime()?.block_on(tested);
+                let all_work = tested.iter().all(commands::extensions::Tested::works);
+                Failure::printing(commands::extensions::report(&tested, json, out))?;
+                Ok(if all_work { 0 } else { FAILED })
+            }
+        }
     }
 
     fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {

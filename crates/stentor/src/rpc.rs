@@ -77,6 +77,9 @@ struct ToolsListArgs {
 
 /// Runs the child or the probe if the words ask for it.
 pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
+    if let Some(status) = crate::rpc_edn::run_if_meant(words) {
+        return Some(status);
+    }
     let (program, rest) = words.split_first()?;
     let (command, rest) = rest.split_first()?;
     let words = [program].into_iter().chain(rest);

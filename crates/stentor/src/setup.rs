@@ -29,6 +29,7 @@ use crate::config::suggest::nearest;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
 };
+use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::models::{Guide, Models};
 use crate::sandbox::sandbox;
@@ -79,6 +80,7 @@ impl Defaults {
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
         let sandbox = sandbox(config, cwd, &spill_dir(config))?;
+        let commands = sandbox.commands.clone();
         let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
@@ -116,11 +118,13 @@ impl Defaults {
             });
             options.tools.push(tool);
         }
+        // Subagents have none of their own: what they do is asked of those of their session.
+        options.hooks = extensions::hooks(config, commands.as_ref())?;
         Ok(options)
     }
 
     /// What all sessions of the process share.
-    fn environment(&self, config: &Config) -> Environment {
+    pub fn environment(&self, config: &Config) -> Environment {
         Environment {
             models: Arc::clone(&self.models) as _,
             shell: stentor_tools::local_shell(),
@@ -178,6 +182,11 @@ impl Defaults {
             date: today.get(..10).unwrap_or(&today),
         })
     }
+}
+
+/// How the programs of sessions in a folder are held back, if they are.
+pub fn command_sandbox(config: &Config, cwd: &Path) -> Result<Option<CommandSandbox>, String> {
+    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.commands)
 }
 
 /// An agent for a way in.

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::error::SessionError;
 use super::queues::QueueKind;
-use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
 use crate::event::{CommandInfo, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
@@ -47,6 +47,9 @@ pub(super) enum Command {
     },
     Abort {
         reply: Reply<()>,
+    },
+    Interrupt {
+        reply: Reply<Interrupted>,
     },
     /// Both in one, so that nobody else's prompt can come in between.
     AbortAndPrompt {

@@ -11,11 +11,12 @@ use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::options::{Environment, SessionOptions};
 use super::queues::QueueKind;
-use super::state::{BashResult, ForkPoint, ModelChoice, SessionState, SessionStats};
+use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{CommandInfo, CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
 use crate::hooks::HookedSession;
 use crate::hub::{Hub, Missed, Subscription};
+use crate::jobs::Jobs;
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -29,6 +30,7 @@ pub struct Session {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) hub: Hub,
     pub(super) dialogs: Arc<Dialogs>,
+    pub(super) jobs: Arc<Jobs>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -69,6 +71,7 @@ impl Session {
             commands,
             hub: actor.hub(),
             dialogs: actor.dialogs(),
+            jobs: actor.jobs(),
         };
         if let Some(source) = hooks {
             actor.set_hooks(source.attach(HookedSession {
@@ -84,6 +87,11 @@ impl Session {
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    /// What runs beside the conversation, and what ran.
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
     }
 
     /// Subscribes to what happens from now on.
@@ -164,6 +172,12 @@ impl Session {
             .ask(|reply| Command::AbortAndPrompt { content, reply })
             .await??;
         Ok(Accepted { _go: started.go })
+    }
+
+    /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay
+    /// queued; nothing is retried any more.
+    pub async fn interrupt(&self) -> Result<Interrupted, SessionError> {
+        self.ask(|reply| Command::Interrupt { reply }).await
     }
 
     /// Gives up waiting for an automatic retry.

@@ -20,5 +20,7 @@ pub use error::SessionError;
 pub use handle::{Accepted, Session};
 pub use options::{Budget, CompactionSettings, Environment, ScopedModel, SessionOptions, Storage};
 pub use queues::QueueKind;
-pub use state::{BashResult, ContextUse, ForkPoint, ModelChoice, SessionState, SessionStats};
+pub use state::{
+    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats,
+};
 pub use weak::WeakSession;

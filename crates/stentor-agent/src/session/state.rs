@@ -25,6 +25,8 @@ pub struct SessionState {
     pub is_compacting: bool,
     /// The retry that is under way; zero when there is none.
     pub retry_attempt: u32,
+    /// The run stops when the model call that is going on has ended.
+    pub interrupt_pending: bool,
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,
     pub interrupt_mode: InterruptMode,
@@ -85,6 +87,17 @@ pub struct ModelChoice {
 pub struct BashResult {
     pub id: u64,
     pub result: ShellResult,
+}
+
+/// What asking a run to stop after its current model call did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interrupted {
+    /// True when this was the first to ask.
+    pub accepted: bool,
+    /// True when a run is going to stop.
+    pub pending: bool,
+    /// The steering messages that will not be delivered, oldest first.
+    pub dropped_steering: Vec<String>,
 }
 
 /// Where a fork begins.

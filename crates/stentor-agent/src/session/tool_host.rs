@@ -9,6 +9,7 @@ use crate::dialog::Dialog;
 use crate::event::EventKind;
 use crate::hooks::{CallVerdict, Hooks};
 use crate::hub::Hub;
+use crate::jobs::Jobs;
 use crate::message::ToolCall;
 use crate::model::ModelInfo;
 use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
@@ -22,6 +23,7 @@ use crate::usage::Usage;
 pub(super) struct SessionToolHost {
     hub: Hub,
     dialogs: Arc<Dialogs>,
+    jobs: Arc<Jobs>,
     requests: mpsc::Sender<Request>,
     state: Mutex<State>,
 }
@@ -35,10 +37,16 @@ struct State {
 }
 
 impl SessionToolHost {
-    pub fn new(hub: Hub, dialogs: Arc<Dialogs>, requests: mpsc::Sender<Request>) -> Self {
+    pub fn new(
+        hub: Hub,
+        dialogs: Arc<Dialogs>,
+        jobs: Arc<Jobs>,
+        requests: mpsc::Sender<Request>,
+    ) -> Self {
         Self {
             hub,
             dialogs,
+            jobs,
             requests,
             state: Mutex::default(),
         }
@@ -80,6 +88,10 @@ impl ToolHost for SessionToolHost {
     fn set_plan(&self, plan: Plan) {
         self.lock().plan = plan.clone();
         self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
+    }
+
+    fn jobs(&self) -> Option<Arc<Jobs>> {
+        Some(Arc::clone(&self.jobs))
     }
 
     fn ask(&self, dialog: Dialog) -> DialogFuture {

@@ -10,6 +10,7 @@ use super::handle::Session;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::{Hub, Subscription};
+use crate::jobs::Jobs;
 
 /// A session, for those who serve it and must not keep it alive.
 #[derive(Clone)]
@@ -18,6 +19,7 @@ pub struct WeakSession {
     commands: mpsc::WeakSender<Command>,
     hub: Hub,
     dialogs: Arc<Dialogs>,
+    jobs: Arc<Jobs>,
 }
 
 impl Session {
@@ -28,6 +30,7 @@ impl Session {
             commands: self.commands.downgrade(),
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
+            jobs: Arc::clone(&self.jobs),
         }
     }
 }
@@ -40,6 +43,7 @@ impl WeakSession {
             commands: self.commands.upgrade()?,
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
+            jobs: Arc::clone(&self.jobs),
         })
     }
 

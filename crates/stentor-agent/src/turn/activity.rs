@@ -102,7 +102,7 @@ async fn answer(link: &Link, start: Start) {
             }
             _ => {
                 retries.gave_up(link);
-                if went_well && !link.cancel.is_cancelled() {
+                if went_well && !link.cancel.is_cancelled() && !link.signals.is_interrupted() {
                     auto_compact(link).await;
                 }
                 false
@@ -134,7 +134,7 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
         return Then::Over;
     };
     retries.last_error = Some(error.message.clone());
-    if link.cancel.is_cancelled() {
+    if link.cancel.is_cancelled() || link.signals.is_interrupted() {
         return Then::Over;
     }
     let automatic = link.ask(|reply| Request::Automatic { reply }).await;
@@ -227,6 +227,9 @@ async fn auto_compact(link: &Link) {
 
 fn end_run(link: &Link, ran: Ran, will_retry: bool) {
     link.signals.in_run.store(false, Ordering::Release);
+    link.signals
+        .winding_up
+        .store(!will_retry, Ordering::Release);
     link.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
         messages: ran.messages,
         usage: ran.usage,

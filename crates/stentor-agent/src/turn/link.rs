@@ -58,12 +58,21 @@ pub(crate) struct Signals {
     /// The retry that is being waited for or made; zero when there is none.
     pub retry_attempt: AtomicU32,
     pub compacting: AtomicBool,
+    /// True when the run must stop once the model call that is going on has ended.
+    pub interrupted: AtomicBool,
     /// True between the start and the end of a run.
     pub in_run: AtomicBool,
+    /// True when the last run has ended for good and only tidying up follows.
+    pub winding_up: AtomicBool,
     numbers: AtomicU64,
 }
 
 impl Signals {
+    /// True when the run must stop after the current model call.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Acquire)
+    }
+
     /// The next message number of the session.
     pub fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1

@@ -27,6 +27,9 @@ pub const ABORTED: &str = "Request was aborted";
 /// Result of a call that was skipped because a steering message waits.
 pub const SKIPPED: &str = "Skipped due to queued user message.";
 
+/// Result of a call that was skipped because somebody asked the run to stop after the answer.
+pub const STOPPED: &str = "Skipped: the user asked the agent to stop here.";
+
 /// Result of a call whose answer was aborted before the call could run.
 pub const NOT_RUN_ABORTED: &str = "Tool execution was aborted.";
 

@@ -50,6 +50,7 @@ pub(super) async fn run(
     on_success: OnSuccess<'_>,
     ran: &mut Ran,
 ) -> Result<(), Stopped> {
+    link.signals.winding_up.store(false, Ordering::Release);
     link.signals.in_run.store(true, Ordering::Release);
     link.hub.publish(EventKind::RunStarted);
     let mut prompt = hooked::prompt_text(link, &start.messages);
@@ -86,7 +87,7 @@ pub(super) async fn run(
                 refused(link, Refusal { model: None, why }, ran).await?
             }
         };
-        if let Next::Over = next {
+        if matches!(next, Next::Over) || link.signals.is_interrupted() {
             return Ok(());
         }
         injected = std::mem::take(&mut ran.inject);

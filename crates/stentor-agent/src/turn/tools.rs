@@ -53,6 +53,10 @@ pub(super) async fn run_calls(
             results.extend(settle_all(link, rest, super::NOT_RUN_ABORTED).await?);
             break;
         }
+        if link.signals.is_interrupted() {
+            results.extend(settle_all(link, rest, super::STOPPED).await?);
+            break;
+        }
         if link.signals.steering_now.load(Ordering::Acquire) {
             results.extend(settle_all(link, rest, SKIPPED).await?);
             break;

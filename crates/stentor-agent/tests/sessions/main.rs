@@ -17,6 +17,7 @@ mod aborting;
 mod answers;
 mod compacting;
 mod events;
+mod hooks;
 mod limits;
 mod machine;
 mod remembering;

@@ -263,3 +263,98 @@ impl FormAnswer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stentor_agent::dialog::DialogOption;
+
+    use super::*;
+
+    fn dialog(kind: DialogKind) -> Dialog {
+        Dialog {
+            title: "Title".into(),
+            kind,
+            timeout_ms: None,
+        }
+    }
+
+    #[test]
+    fn each_kind_of_dialog_is_a_form_with_one_field() {
+        let select = DialogKind::Select {
+            options: vec![DialogOption {
+                value: "v".into(),
+                label: "Label".into(),
+                description: None,
+            }],
+        };
+        let confirm = DialogKind::Confirm {
+            message: "Sure?".into(),
+        };
+        let input = DialogKind::Input { placeholder: None };
+        let editor = DialogKind::Editor {
+            prefill: Some("old".into()),
+        };
+        for (kind, message, field) in [
+            (
+                select,
+                "Title",
+                json!({ "type": "string", "oneOf": [{ "const": "v", "title": "Label" }], "title": "Title" }),
+            ),
+            (
+                confirm,
+                "Sure?",
+                json!({ "type": "boolean", "title": "Title" }),
+            ),
+            (
+                input,
+                "Title",
+                json!({ "type": "string", "title": "Title" }),
+            ),
+            (
+                editor,
+                "Title",
+                json!({ "type": "string", "default": "old", "title": "Title" }),
+            ),
+        ] {
+            let form = form(&Arc::from("s"), &dialog(kind));
+            // What is written is what the official type reads.
+            let read: acp::CreateElicitationRequest = serde_json::from_value(form.clone()).unwrap();
+            assert_eq!(read.message, message);
+            assert_eq!(form["requestedSchema"]["properties"]["answer"], field);
+        }
+    }
+
+    #[test]
+    fn only_an_accepted_form_is_an_answer() {
+        let confirm = dialog(DialogKind::Confirm {
+            message: String::new(),
+        });
+        let input = dialog(DialogKind::Input { placeholder: None });
+        for (dialog, answer, expected) in [
+            (
+                &confirm,
+                json!({ "action": "accept", "content": { "answer": true } }),
+                DialogAnswer::Confirmed(true),
+            ),
+            (
+                &input,
+                json!({ "action": "accept", "content": { "answer": "x" } }),
+                DialogAnswer::Value("x".into()),
+            ),
+            (&input, json!({ "action": "accept" }), DialogAnswer::Nothing),
+            (
+                &input,
+                json!({ "action": "decline", "content": { "answer": "x" } }),
+                DialogAnswer::Nothing,
+            ),
+            (
+                &confirm,
+                json!({ "action": "cancel" }),
+                DialogAnswer::Nothing,
+            ),
+        ] {
+            let answer: FormAnswer = serde_json::from_value(answer).unwrap();
+            assert_eq!(answer.to_dialog(dialog), expected);
+        }
+    }
+}

@@ -335,6 +335,11 @@ fn shown(content: &[ContentBlock]) -> Vec<acp::ToolCallContent> {
     let block = |block: &ContentBlock| match block {
         ContentBlock::Known(KnownBlock::Text(text)) if text.text.is_empty() => None,
         ContentBlock::Known(KnownBlock::Text(text)) => Some(text_content(&text.text)),
+        ContentBlock::Known(KnownBlock::Image(image)) if image.data.len() > limits::IMAGE_BYTES => {
+            Some(text_content(
+                "[A picture that is too large to be shown here.]",
+            ))
+        }
         ContentBlock::Known(KnownBlock::Image(image)) => {
             let image = acp::ImageContent::new(&*image.data, image.mime_type.clone());
             let image = acp::ContentBlock::Image(image);

@@ -8,7 +8,7 @@ use stentor_agent::agent::Agent;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Fault, Id, Incoming, RawJson, code, decode, encode};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::AcpOptions;
 use super::client::Client;
@@ -161,27 +161,27 @@ impl Connection {
                 .await;
             }
             method::SESSION_SET_MODE => {
-                let wanted = params(raw);
-                self.work(
-                    id,
-                    |this, id| async move { this.set_mode(id, wanted?).await },
-                )
+                let (wanted, order) = (params(raw), self.in_order(raw));
+                self.work(id, |this, id| async move {
+                    let _made = in_turn(order).await;
+                    this.set_mode(id, wanted?).await
+                })
                 .await;
             }
             method::SESSION_SET_CONFIG_OPTION => {
-                let wanted = params(raw);
-                self.work(
-                    id,
-                    |this, id| async move { this.set_option(id, wanted?).await },
-                )
+                let (wanted, order) = (params(raw), self.in_order(raw));
+                self.work(id, |this, id| async move {
+                    let _made = in_turn(order).await;
+                    this.set_option(id, wanted?).await
+                })
                 .await;
             }
             method::SESSION_SET_MODEL => {
-                let wanted = params(raw);
-                self.work(
-                    id,
-                    |this, id| async move { this.set_model(id, wanted?).await },
-                )
+                let (wanted, order) = (params(raw), self.in_order(raw));
+                self.work(id, |this, id| async move {
+                    let _made = in_turn(order).await;
+                    this.set_model(id, wanted?).await
+                })
                 .await;
             }
             method::SESSION_STEERING => {
@@ -260,6 +260,15 @@ impl Connection {
         }
     }
 
+    /// The place of a change among the changes of its session, if that is open.
+    fn in_order(&self, raw: RawJson<'_>) -> Option<(CancellationToken, DropGuard)> {
+        let session: SessionRef = params(raw).ok()?;
+        match self.slot(&session.session_id)? {
+            Slot::Open(open) => Some(open.order.enter()),
+            Slot::Busy(_) => None,
+        }
+    }
+
     /// Does the work of a request beside the reading, and answers with what it gives.
     async fn respond<T, F>(self: &Arc<Self>, id: Id, work: impl FnOnce(Arc<Self>) -> F)
     where
@@ -329,6 +338,7 @@ impl Connection {
             client: self.client().unwrap_or_default(),
             output: self.output.clone(),
             outbound: self.outbound.clone(),
+            config_folder: self.options.config_folder.clone(),
         }
     }
 
@@ -366,4 +376,12 @@ impl Connection {
     fn wants_login(&self) -> bool {
         !self.options.logins.is_empty() && self.client().is_some_and(|client| client.terminal_login)
     }
+}
+
+/// Waits until it is this change's turn. What is given back lets the next one go when it is
+/// dropped.
+async fn in_turn(order: Option<(CancellationToken, DropGuard)>) -> Option<DropGuard> {
+    let (before, made) = order?;
+    before.cancelled().await;
+    Some(made)
 }

@@ -36,6 +36,9 @@ pub const OUTPUT_BYTES: usize = 32 * 1024;
 /// Longest text among a tool's raw input or output.
 pub const RAW_TEXT_BYTES: usize = 16 * 1024;
 
+/// Longest picture of a tool's output, in base64 (section 1.10).
+pub const IMAGE_BYTES: usize = 4 * 1024 * 1024;
+
 /// Largest file whose content is shown before and after a change.
 pub const DIFF_BYTES: u64 = 64 * 1024;
 

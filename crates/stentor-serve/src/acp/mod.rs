@@ -25,6 +25,7 @@ mod settings;
 mod setup;
 mod turns;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
@@ -45,6 +46,8 @@ pub struct AcpOptions {
     pub tool_servers: Option<Arc<dyn ToolServers>>,
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
+    /// The user's configuration folder, in which they may keep slash commands.
+    pub config_folder: Option<PathBuf>,
 }
 
 /// A way to log in, in a terminal.

@@ -2,15 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel};
+use stentor_agent::commands::{CommandBook, CommandFolders};
+use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
 use stentor_agent::tool_servers::{StartedServers, ToolServer, ToolServers};
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::asking::Asking;
 use super::calls::CallViewer;
@@ -32,11 +35,48 @@ pub(super) struct OpenSession {
     pub lane: Lane,
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
-    pub commands: Vec<CommandInfo>,
+    /// The templates and skills of the user and of the folder.
+    pub book: CommandBook,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
+    /// How many messages were said that are nobody's.
+    pub said: AtomicU64,
+    pub order: Order,
     servers: Option<Arc<dyn StartedServers>>,
     tasks: Mutex<Tasks>,
+}
+
+/// Keeps changes of settings in the order of their requests, and prompts behind the changes that
+/// were asked for before them.
+pub(super) struct Order {
+    /// Fires when the last change that was asked for has been made.
+    last: Mutex<CancellationToken>,
+}
+
+impl Order {
+    fn new() -> Self {
+        let nothing = CancellationToken::new();
+        nothing.cancel();
+        Self {
+            last: Mutex::new(nothing),
+        }
+    }
+
+    /// Fires when every change that was asked for so far has been made.
+    pub fn last(&self) -> CancellationToken {
+        self.lock().clone()
+    }
+
+    /// One more change: what it waits for, and what says that it was made when it is dropped.
+    pub fn enter(&self) -> (CancellationToken, DropGuard) {
+        let mine = CancellationToken::new();
+        let before = std::mem::replace(&mut *self.lock(), mine.clone());
+        (before, mine.drop_guard())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, CancellationToken> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Default)]
@@ -60,6 +100,8 @@ pub(super) struct Opener {
     pub client: Client,
     pub output: Output,
     pub outbound: Outbound,
+    /// Where the user keeps commands of their own.
+    pub config_folder: Option<PathBuf>,
 }
 
 impl Opener {
@@ -117,6 +159,12 @@ impl Opener {
         let settings = Settings::of(self.agent.models(), &state);
         let turns = Turns::default();
         let viewer = CallViewer::new(&wanted.cwd, &tools);
+        let folders = CommandFolders {
+            project: wanted.cwd.clone(),
+            home: std::env::home_dir(),
+            config: self.config_folder.clone(),
+        };
+        let book = blocking(move || CommandBook::load(&folders)).await?;
         let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
@@ -162,8 +210,10 @@ impl Opener {
             lane,
             turns,
             place,
-            commands: commands::builtins(),
+            book,
             message_prefix,
+            said: AtomicU64::new(0),
+            order: Order::new(),
             servers,
             tasks: Mutex::new(Tasks {
                 pump: None,
@@ -191,10 +241,17 @@ pub(super) struct Ready {
 }
 
 impl OpenSession {
+    /// All slash commands.
+    fn commands(&self) -> acp::SessionUpdate {
+        let mut list = commands::builtins();
+        list.extend(self.book.infos());
+        commands::update(&list)
+    }
+
     /// Hands over the answer that tells the client of the session, and lets its events follow.
     pub async fn announce(&self, ready: Ready, mut answer: Vec<u8>) {
         // The client knows the session's id only from the answer on (section 5.1).
-        let list = commands::update(&self.commands);
+        let list = self.commands();
         events::update(&mut answer, self.lane.session.id(), list);
         self.lane.answers.send(0, answer).await.ok();
         self.run(ready.pump);
@@ -232,7 +289,7 @@ impl OpenSession {
         if let Some(usage) = usage {
             events::update(&mut frames, id, usage);
         }
-        events::update(&mut frames, id, commands::update(&self.commands));
+        events::update(&mut frames, id, self.commands());
         frames.extend_from_slice(&answer);
         self.hand_over(frames).await
     }

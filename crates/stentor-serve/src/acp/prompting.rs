@@ -1,6 +1,7 @@
 //! Prompts, cancelling and steering (section 6).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
@@ -37,11 +38,16 @@ impl OpenSession {
             return Err(SessionError::Busy.into());
         };
         let open = Arc::clone(self);
+        let changes = self.order.last();
         tokio::spawn(async move {
+            let preparing = async {
+                changes.cancelled().await;
+                open.prepare(before, prompt.prompt).await
+            };
             let prepared = tokio::select! {
                 biased;
                 () = turn.cancel.cancelled() => return open.answer_cancelled(&turn).await,
-                prepared = open.prepare(before, prompt.prompt) => prepared,
+                prepared = preparing => prepared,
             };
             match prepared {
                 Ok(Prepared::Builtin(command)) => open.run_builtin(&turn, command).await,
@@ -83,7 +89,7 @@ impl OpenSession {
     async fn prepare(
         &self,
         before: Option<Arc<Turn>>,
-        blocks: Vec<acp::ContentBlock>,
+        mut blocks: Vec<acp::ContentBlock>,
     ) -> Handled<Prepared> {
         if let Some(before) = before {
             before.done.cancelled().await;
@@ -92,6 +98,11 @@ impl OpenSession {
             && let Some(command) = commands::builtin(&first.text)
         {
             return Ok(Prepared::Builtin(command));
+        }
+        if let Some(acp::ContentBlock::Text(first)) = blocks.first_mut()
+            && let Some(expanded) = self.book.expand(&first.text)
+        {
+            first.text = expanded.text;
         }
         self.servers_settled().await;
         let model = self.lane.session.state().await?.model;
@@ -153,7 +164,8 @@ impl OpenSession {
     /// Says something and ends the turn.
     async fn answer_text(&self, turn: &Arc<Turn>, text: &str) {
         let mut frames = Vec::new();
-        let id = format!("{}-said-{}", self.message_prefix, self.lane.session.seq());
+        let n = self.said.fetch_add(1, Ordering::Relaxed);
+        let id = format!("{}-said-{n}", self.message_prefix);
         ChunkFrames::new(ChunkKind::Agent, self.lane.session.id(), &id).write(&mut frames, text);
         let stop = match turn.cancel.is_cancelled() {
             true => acp::StopReason::Cancelled,

@@ -291,7 +291,7 @@ impl EventEncoder for Encoder {
             EventKind::Settled { aborted } => {
                 // After a compaction by hand there was no run, and nothing to settle.
                 if let Some(outcome) = self.outcome.take() {
-                    let finished = self.connection.prompts.finished(&self.queues);
+                    let finished = self.connection.prompts.finished(event.seq, &self.queues);
                     let framing = &self.connection.framing;
                     write_settled(framing, frames, &outcome, &finished, *aborted);
                 }
@@ -468,3 +468,6 @@ pub(super) fn status_word(status: PlanStatus) -> &'static str {
 fn is_open(status: &str) -> bool {
     status == "pending" || status == "in_progress"
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,9 @@ pub(super) const HOST_CALLS: usize = 256;
 /// Tools, and address schemes, a client may offer.
 pub(super) const HOST_OFFERS: usize = 256;
 
+/// How long the other commands wait for a prompt to be accepted.
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+
 /// How long the commands that were already read may take when the client is gone.
 pub(super) const DRAIN: Duration = Duration::from_secs(2);
 

@@ -15,31 +15,43 @@ pub(super) struct OpenPrompts {
 #[derive(Debug)]
 pub(super) struct OpenPrompt {
     pub id: Option<Box<RawValue>>,
+    /// What happened up to this event happened before it.
+    after_seq: u64,
     /// Its text while it waits in a queue.
     queued: Option<String>,
 }
 
 impl OpenPrompts {
     /// A run was started for it.
-    pub fn started(&self, id: Option<Box<RawValue>>) {
-        self.lock().push(OpenPrompt { id, queued: None });
+    pub fn started(&self, id: Option<Box<RawValue>>, after_seq: u64) {
+        self.lock().push(OpenPrompt {
+            id,
+            after_seq,
+            queued: None,
+        });
     }
 
     /// It waits in a queue.
-    pub fn queued(&self, id: Option<Box<RawValue>>, text: &str) {
+    pub fn queued(&self, id: Option<Box<RawValue>>, after_seq: u64, text: &str) {
         let queued = Some(text.to_owned());
-        self.lock().push(OpenPrompt { id, queued });
+        self.lock().push(OpenPrompt {
+            id,
+            after_seq,
+            queued,
+        });
     }
 
-    /// Takes those that nothing follows for any more: all but those that still wait.
-    pub fn finished(&self, waiting: &Queues) -> Vec<OpenPrompt> {
-        let waits = |prompt: &OpenPrompt| {
-            prompt.queued.as_ref().is_some_and(|text| {
-                waiting.steering.contains(text) || waiting.follow_up.contains(text)
-            })
+    /// Takes those that nothing follows for when the session settled with event `seq`: all but
+    /// those that still wait and those that came later.
+    pub fn finished(&self, seq: u64, waiting: &Queues) -> Vec<OpenPrompt> {
+        let goes_on = |prompt: &OpenPrompt| {
+            prompt.after_seq >= seq
+                || prompt.queued.as_ref().is_some_and(|text| {
+                    waiting.steering.contains(text) || waiting.follow_up.contains(text)
+                })
         };
         let mut open = self.lock();
-        let (still_open, finished) = open.drain(..).partition(waits);
+        let (still_open, finished) = open.drain(..).partition(goes_on);
         *open = still_open;
         finished
     }
@@ -54,17 +66,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_that_still_waits_is_not_finished() {
+    fn a_prompt_that_still_waits_or_came_later_is_not_finished() {
         let prompts = OpenPrompts::default();
-        prompts.started(None);
-        prompts.queued(None, "later");
+        prompts.started(None, 3);
+        prompts.queued(None, 4, "later");
         let mut waiting = Queues {
             follow_up: vec!["later".to_owned()],
             ..Queues::default()
         };
-        assert_eq!(prompts.finished(&waiting).len(), 1);
-        assert_eq!(prompts.finished(&waiting).len(), 0);
+        assert_eq!(prompts.finished(3, &waiting).len(), 0);
+        assert_eq!(prompts.finished(5, &waiting).len(), 1);
+        assert_eq!(prompts.finished(9, &waiting).len(), 0);
         waiting.follow_up.clear();
-        assert_eq!(prompts.finished(&waiting).len(), 1);
+        assert_eq!(prompts.finished(9, &waiting).len(), 1);
     }
 }

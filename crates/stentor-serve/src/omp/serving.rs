@@ -120,12 +120,35 @@ fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::J
     let worker = tokio::spawn(async move {
         while let Some(queued) = queue.recv().await {
             match queued {
+                Queued::Command(command) if may_wait_long(&command.body) => {
+                    patiently(&dialect, command).await;
+                }
                 Queued::Command(command) => commands::perform(&dialect, command).await,
                 Queued::Refusal(frames) => dialect.send(frames).await,
             }
         }
     });
     (sender, worker)
+}
+
+/// A prompt may have to wait until a run that has ended has tidied up, compaction included.
+fn may_wait_long(body: &CommandBody) -> bool {
+    matches!(
+        body,
+        CommandBody::Prompt(_) | CommandBody::AbortAndPrompt(_)
+    )
+}
+
+/// Lets the commands behind it go on when it takes long: one of them may stop what it waits for.
+async fn patiently(dialect: &Arc<Dialect>, command: Command) {
+    let dialect = Arc::clone(dialect);
+    let mut work = Box::pin(async move { commands::perform(&dialect, command).await });
+    if tokio::time::timeout(limits::PATIENCE, &mut work)
+        .await
+        .is_err()
+    {
+        tokio::spawn(work);
+    }
 }
 
 /// What waits for its turn.

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep};
 use super::asks::Ask;
 use super::connection::{Connection, Fault};
 use super::content;
-use super::extension::Extension;
 use super::limits::{COMPLAINTS, GARBAGE_LINES, LINE_BYTES, OPEN_REQUESTS, READ_BYTES, fit};
+use super::one::Extension;
 use super::pace::Pace;
 use super::shown::Showcase;
 

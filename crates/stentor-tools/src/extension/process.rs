@@ -78,10 +78,19 @@ fn spawn(spec: &ExtensionSpec, cwd: &Path) -> io::Result<(Child, Group)> {
     let program = words
         .next()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its command is empty"))?;
-    let mut command = Command::new(program);
+    let cwd = spec.cwd.as_deref().unwrap_or(cwd);
+    let mut command = match &spec.sandbox {
+        None => Command::new(program),
+        Some(sandbox) => {
+            let (helper, before) = sandbox.wrap(Path::new(program), cwd);
+            let mut command = Command::new(helper);
+            command.args(before);
+            command
+        }
+    };
     command
         .args(words)
-        .current_dir(spec.cwd.as_deref().unwrap_or(cwd))
+        .current_dir(cwd)
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .env("STENTOR_EXTENSION", &spec.name)
         .stdin(Stdio::piped())

@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::connection::{Connection, Fault};
-use super::extension::{Extension, Live, State};
 use super::incoming::Reader;
 use super::limits::{GRACE, PATIENCE_AFTER_EXIT, START_DELAY, STEADY};
+use super::one::{Extension, Live, State};
 use super::outbox::{NotSent, Outbox};
 use super::process::{Process, ProcessPipes};
 use super::registered::Registered;

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::content;
 use super::events::EventEncoder;
-use super::extension::{Extension, Said};
 use super::limits::{TEXT_BYTES, fit};
+use super::one::{Extension, Said};
 use super::port::Port;
 use super::runner;
 use super::spec::{ExtensionSpec, WhenBroken};

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::sandbox::CommandSandbox;
+
 /// An extension as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionSpec {
@@ -23,6 +25,8 @@ pub struct ExtensionSpec {
     pub restart: RestartPolicy,
     /// What happens to a call it should be asked about and cannot.
     pub when_broken: WhenBroken,
+    /// What its process is held back from.
+    pub sandbox: Option<CommandSandbox>,
 }
 
 /// What happens when an extension has failed.
@@ -57,6 +61,7 @@ impl ExtensionSpec {
             start_timeout: Duration::from_secs(10),
             restart: RestartPolicy::default(),
             when_broken: WhenBroken::default(),
+            sandbox: None,
         }
     }
 }

@@ -105,7 +105,7 @@ impl Tool for McpTool {
     }
 }
 
-fn output(result: CallToolResult) -> ToolOutput {
+pub(super) fn output(result: CallToolResult) -> ToolOutput {
     let mut left = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
     let mut content: Vec<ContentBlock> = result
         .content

@@ -173,6 +173,13 @@ impl<'b> EdnWriter<'b> {
         self
     }
 
+    /// A form that a writer wrote before.
+    pub fn written(&mut self, form: &[u8]) -> &mut Self {
+        self.separate();
+        self.out.extend_from_slice(form);
+        self
+    }
+
     pub fn int(&mut self, number: i64) -> &mut Self {
         self.separate();
         if number < 0 {

@@ -5,6 +5,7 @@ pub mod ask;
 pub mod config;
 pub mod describe;
 pub mod export;
+pub mod extensions;
 pub mod login;
 pub mod models;
 pub mod permissions;

@@ -28,6 +28,12 @@ pub enum ConfigError {
         key: String,
         suggestion: Option<String>,
     },
+    #[error("{at}: [extensions.{name}]: {message}")]
+    BadExtension {
+        at: Location,
+        name: String,
+        message: String,
+    },
     #[error("{}: {message}", place(.at))]
     BadRule { at: Source, message: String },
     #[error("{}: `{key}` {problem}", place(.at))]

@@ -24,9 +24,11 @@ pub struct FileContent {
     pub permissions: Vec<Sourced<Rule>>,
     pub providers: Vec<RawTable>,
     pub models: Vec<RawTable>,
+    pub extensions: Vec<RawTable>,
 }
 
-/// A table that is not interpreted here but handed on: `[providers.NAME]` or `[models.NAME]`.
+/// A table that is not interpreted here but handed on: `[providers.NAME]`, `[models.NAME]`
+/// or `[extensions.NAME]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTable {
     pub name: String,
@@ -44,7 +46,7 @@ pub struct FilePlace<'a> {
 }
 
 /// Sections whose tables are handed on as they are.
-const RAW_SECTIONS: [&str; 2] = ["providers", "models"];
+const RAW_SECTIONS: [&str; 3] = ["providers", "models", "extensions"];
 const RULES: &str = "permissions";
 /// A configuration is written by hand; a larger file is a mistake, or an attempt on our memory.
 const LARGEST_BYTES: u64 = 1024 * 1024;
@@ -159,10 +161,10 @@ impl<'a> Reader<'a> {
                         table,
                         at: self.place.at(self.text, key.span().start),
                     };
-                    if section == "providers" {
-                        self.content.providers.push(raw);
-                    } else {
-                        self.content.models.push(raw);
+                    match section {
+                        "providers" => self.content.providers.push(raw),
+                        "extensions" => self.content.extensions.push(raw),
+                        _ => self.content.models.push(raw),
                     }
                 }
                 None => self.wrong(&format!("{section}.{name}"), value, "a table"),

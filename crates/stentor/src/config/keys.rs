@@ -112,6 +112,7 @@ settings! {
         "append_system_prompt" append_system_prompt: String, "Is added to the system prompt.";
         "data_dir" data_dir: PathBuf, "The folder for what stentor keeps.";
         "session_dir" session_dir: PathBuf, "The folder for session files.";
+        "extension_files" extension_files: Folders, "Further extensions, by their files.";
         "budget.tokens" budget_tokens: u64, "Most tokens a session may use.";
         "budget.cost" budget_cost: f64, "Most US dollars a session may cost.";
         "budget.turns" budget_turns: u64, "Most model calls a session may make.";
@@ -132,6 +133,7 @@ settings! {
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";
         "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
         "sandbox.required" sandbox_required: bool = false, "Whether nothing starts where the sandbox would not hold.";
+        "use_extensions" use_extensions: bool = true, "Whether extensions are started.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }
 }

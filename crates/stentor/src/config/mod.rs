@@ -42,6 +42,8 @@ pub struct Config {
     pub providers: Vec<RawTable>,
     /// Weakest first, as `providers`.
     pub models: Vec<RawTable>,
+    /// Weakest first, as `providers`.
+    pub extensions: Vec<RawTable>,
     pub warnings: Vec<Warning>,
     pub files: Files,
     pub places: Places,
@@ -126,6 +128,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         permissions: [user.permissions, project.permissions].concat(),
         providers: [user.providers, project.providers].concat(),
         models: [user.models, project.models].concat(),
+        extensions: [user.extensions, project.extensions].concat(),
         warnings,
         files: Files {
             user: user_file.map(found),

@@ -47,6 +47,11 @@ pub fn as_text(config: &Config) -> String {
         config.providers.iter().map(raw_line),
     );
     section(&mut text, "models", config.models.iter().map(raw_line));
+    section(
+        &mut text,
+        "extensions",
+        config.extensions.iter().map(raw_line),
+    );
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     if !warnings.is_empty() {
         text.push_str(&format!("\nwarnings\n  {}\n", warnings.join("\n  ")));
@@ -92,6 +97,7 @@ pub fn as_json(config: &Config) -> Json {
         "permissions": rules,
         "providers": raw(&config.providers),
         "models": raw(&config.models),
+        "extensions": raw(&config.extensions),
         "warnings": config.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

@@ -140,6 +140,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         append_system_prompt  -  not set
         data_dir  "home/.local/share/stentor"  default
         session_dir  "home/.local/share/stentor/sessions"  default
+        extension_files  -  not set
         budget.tokens  -  not set
         budget.cost  -  not set
         budget.turns  -  not set
@@ -158,6 +159,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         sandbox.writable  []  default
         sandbox.unreadable  []  default
         sandbox.required  false  default
+        use_extensions  true  default
         trusted_projects  []  default
     "#]]
     .assert_eq(&readable(&text, world.dir.path()));

@@ -25,6 +25,10 @@ pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warni
         let what = format!("[models.{}] could send your keys elsewhere", raw.name);
         warnings.push(left_out(raw.at, &what));
     }
+    for raw in project.extensions.drain(..) {
+        let what = format!("[extensions.{}] would run a program", raw.name);
+        warnings.push(left_out(raw.at, &what));
+    }
     let user_denies = user_file
         .permissions
         .iter()
@@ -53,6 +57,15 @@ pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warni
         &mut layer.model,
         |name| scripted(&name.0),
         SCRIPT,
+        &mut warnings,
+    );
+    let runs = "it would run a program";
+    drop_if(&mut layer.extension_files, |_| true, runs, &mut warnings);
+    let unguarded = "it would leave out extensions that may guard you";
+    drop_if(
+        &mut layer.use_extensions,
+        |on| !*on,
+        unguarded,
         &mut warnings,
     );
     drop_if(&mut layer.data_dir, |_| true, MOVES, &mut warnings);

@@ -284,3 +284,17 @@ fn every_json_event_is_documented() {
         }
     }
 }
+
+#[test]
+fn extensions_know_events_by_the_names_they_are_printed_with() {
+    for kind in one_of_each().into_iter().chain(one_of_each_beside()) {
+        let event = Event {
+            session: "s1".into(),
+            seq: 1,
+            time_ms: 1,
+            kind,
+        };
+        let name = stentor_tools::extension::event_name(&event.kind);
+        assert_eq!(json::event_json(&event)["type"], name);
+    }
+}

@@ -325,9 +325,10 @@ fn replace(value: &mut Value) {
     }
 }
 
-/// Ids start with eight hex digits that are random.
+/// Ids start with eight hex digits that are random; those of ends go on with the number of an event.
 fn plain_id(id: &str) -> String {
     match id.get(8..) {
+        Some(rest) if rest.starts_with("-end-") => "MSG-end-N".to_owned(),
         Some(rest) => format!("MSG{rest}"),
         None => id.to_owned(),
     }

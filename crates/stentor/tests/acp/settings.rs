@@ -111,3 +111,27 @@ fn what_is_no_mode_option_or_value_is_refused() {
         {"id":9,"error":{"code":-32602,"message":"\"nobody\" is no model: give provider/id, as the option lists them."}}
         {"id":10,"error":{"code":-32602,"message":"Model not found: no/body"}}"#]].assert_eq(&client.shown(&answers));
 }
+
+#[test]
+fn a_prompt_sees_every_change_that_was_asked_for_before_it() {
+    for _ in 0..10 {
+        let mut client = Client::with(
+            "[[turn]]\ntool = \"bash\"\narguments = { command = \"touch done\" }\n[[turn]]\ntext = \"x\"\n",
+        );
+        let session = client.session();
+        for mode in ["all", "accept-edits", "read-only"] {
+            client.send(
+                "session/set_mode",
+                json!({ "sessionId": session, "modeId": mode }),
+            );
+        }
+        // Nothing is waited for.
+        let prompt = client.prompt(&session, "go");
+        let messages = client.until(prompt);
+        let failed = messages
+            .iter()
+            .any(|one| one["params"]["update"]["status"] == "failed");
+        assert!(failed, "{}", client.shown(&messages));
+        assert!(!client.world.work("done").exists());
+    }
+}

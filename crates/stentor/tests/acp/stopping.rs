@@ -155,3 +155,15 @@ fn a_cancel_without_a_turn_is_nothing() {
     let id = client.prompt(&session, "go");
     assert_eq!(kinds(&client.until(id)).last().unwrap(), "end_turn");
 }
+
+#[test]
+fn cancelling_gets_through_a_flood() {
+    let mut client = Client::with("[[turn]]\ntext = \"word \"\nrepeat = 100000000\n");
+    let session = client.session();
+    let prompt = client.prompt(&session, "go");
+    client.until_update("agent_message_chunk");
+    client.cancel(&session);
+    let messages = client.until(prompt);
+    assert_eq!(kinds(&messages).last().unwrap(), "cancelled");
+    is_quiet(&mut client);
+}

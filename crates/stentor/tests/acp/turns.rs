@@ -165,7 +165,7 @@ fn a_failed_model_call_says_why_and_ends_the_turn() {
     let session = client.session();
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The key was refused."},"messageId":"MSG-end-12"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The key was refused."},"messageId":"MSG-end-N"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"stentor":{"error":{"kind":"auth","message":"The key was refused.","status":401}}}}}"#]].assert_eq(&client.turn(&session, "go"));
 }
 
@@ -266,11 +266,11 @@ fn slash_commands_are_run() {
     let said = client.turn(&session, "/name My work");
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"My work"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"This session is now called \"My work\"."},"messageId":"MSG-said-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"This session is now called \"My work\"."},"messageId":"MSG-said-0"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&said);
     let said = client.turn(&session, "/compact");
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Nothing to compact (session too small)"},"messageId":"MSG-said-7"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Nothing to compact (session too small)"},"messageId":"MSG-said-1"}}}
         {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&said);
 }
 
@@ -301,6 +301,42 @@ usage = { input = 50000, output = 30000 }
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"completed","summary":[{"type":"text","text":"We talked."}]}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The conversation was compacted: 80003 tokens before, 37506 now."},"messageId":"MSG-said-30035"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The conversation was compacted: 80003 tokens before, 37506 now."},"messageId":"MSG-said-0"}}}
         {"id":5,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
+}
+
+#[test]
+fn templates_and_skills_of_the_folder_are_commands() {
+    let world = World::new();
+    world.file("scenario.toml", "[[turn]]\ntext = \"{{last_user}}\"\n");
+    world.file(
+        "work/.stentor/prompts/review.md",
+        "---\ndescription: Look at a file\n---\nReview $1 well.\n",
+    );
+    let mut client = Client::started(world, &[]);
+    client.greet(json!({}));
+    let cwd = client.world.work("");
+    let answer = client.ask("session/new", json!({ "cwd": cwd, "mcpServers": [] }));
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    let list = client.read();
+    let names: Vec<_> = list["params"]["update"]["availableCommands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|command| command["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["compact", "name", "review"]);
+    let id = client.prompt(&session, "/review a.txt");
+    let messages = client.until(id);
+    let said = messages
+        .iter()
+        .find(|one| one["params"]["update"]["sessionUpdate"] == "agent_message_chunk")
+        .unwrap();
+    assert_eq!(
+        said["params"]["update"]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .trim(),
+        "Review a.txt well."
+    );
 }

@@ -7,8 +7,11 @@ mod command_line;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod extensions;
+#[cfg(test)]
 mod permissions;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
 mod world;

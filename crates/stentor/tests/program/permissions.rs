@@ -1,7 +1,15 @@
 //! Remembered answers from the outside: listed, used, forgotten.
 
+use std::sync::Arc;
+
 use crate::world::{Ran, World};
 use expect_test::expect;
+use stentor::config::{self, Layer, Platform, Surroundings};
+use stentor::setup::{self, Defaults};
+use stentor_agent::agent::{NewSession, SessionFiles};
+use stentor_agent::event::EventKind;
+use stentor_agent::message::ContentBlock;
+use stentor_agent::permission::{PermissionAnswer, PermissionMode};
 
 const SCENARIO: &str = r#"
 [[turn]]
@@ -126,4 +134,74 @@ fn damaged_answers_are_told_and_count_as_none() {
         "{}",
         listed.err
     );
+}
+
+/// Plays the script in a session as the program sets it up, and answers each question with always.
+/// Returns how often somebody was asked, and the last thing the model said.
+async fn session_that_is_answered_always(world: &World) -> (usize, String) {
+    let (home, cwd) = (world.root().join("home"), world.root().join("work/sub"));
+    let env = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
+    let surroundings = Surroundings {
+        env: &env,
+        cwd: &cwd,
+        platform: Platform::Unix,
+    };
+    let config = config::load(&surroundings, Layer::default()).unwrap();
+    let defaults = Arc::new(Defaults {
+        flags: Layer::default(),
+        models: setup::models(&config, &cwd).unwrap(),
+        permission_mode: PermissionMode::Ask,
+        subagents: false,
+        clock: setup::system_clock(),
+    });
+    let options = defaults.options(&config, &cwd).unwrap();
+    let agent = setup::agent(&config, defaults, SessionFiles::None);
+    let session = agent.start_with(options, NewSession::default()).unwrap();
+    session.set_can_ask(true).await.unwrap();
+    let mut events = session.subscribe();
+    drop(
+        session
+            .prompt(vec![ContentBlock::text("go")])
+            .await
+            .unwrap(),
+    );
+    let mut questions = 0;
+    while let Some(event) = events.next().await {
+        match event.kind {
+            EventKind::PermissionAsked { id, .. } => {
+                questions += 1;
+                let always = PermissionAnswer::AllowAlways;
+                session.answer_permission(id, always).await.unwrap();
+            }
+            EventKind::Settled { .. } => break,
+            _ => {}
+        }
+    }
+    let said = session.last_assistant_text().await.unwrap();
+    session.close().await;
+    (questions, said.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn an_always_in_one_session_is_not_asked_again_in_the_next() {
+    let world = World::new();
+    world
+        .file("work/.git/HEAD", "")
+        .file("work/sub/.keep", "")
+        .file("plan.toml", &SCENARIO.replace("git status --short; ", ""))
+        .file(
+            "home/.config/stentor/config.toml",
+            &format!(
+                "model = \"script/{}\"\n",
+                world.root().join("plan.toml").display()
+            ),
+        );
+    let first = session_that_is_answered_always(&world).await;
+    assert_eq!(first, (1, "ran".to_owned()));
+    let second = session_that_is_answered_always(&world).await;
+    assert_eq!(second, (0, "ran".to_owned()));
+    let listed = world.run(&["permissions"]).ok();
+    let kept =
+        "remembered answers of ~~/work\n    1  allow bash commands that start with `echo ran`";
+    assert!(listed.contains(kept), "{listed}");
 }

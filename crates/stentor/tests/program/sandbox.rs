@@ -510,3 +510,36 @@ fn without_landlock_the_program_says_so_and_refuses_when_it_must() {
         without.join().unwrap();
     });
 }
+
+#[test]
+fn an_extension_is_held_back_as_commands_are_unless_the_user_says_otherwise() {
+    let ground = ground();
+    if !ground.kernel_can() {
+        return;
+    }
+    let script = r#"
+import json, os, sys
+try:
+    open(os.environ["OUT"] + "/made", "w")
+except OSError:
+    open("refused", "w")
+for line in sys.stdin:
+    id = json.loads(line).get("id")
+    if id is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": 1}}), flush=True)
+"#;
+    ground.world.file("home/.config/stentor/writer.py", script);
+    let table = "[extensions.writer]\nfile = \"writer.py\"\n";
+    ground.world.file("home/.config/stentor/config.toml", table);
+    let test = ["extensions", "test", "--sandbox", "workspace-write"];
+    let said = ground.run(&test).ok_out();
+    assert!(said.contains("writer  works"), "{said}");
+    assert!(ground.world.work("refused").exists());
+    assert!(!ground.out.join("made").exists());
+    let table = format!("{table}sandbox = false\n");
+    ground
+        .world
+        .file("home/.config/stentor/config.toml", &table);
+    ground.run(&test);
+    assert!(ground.out.join("made").exists());
+}

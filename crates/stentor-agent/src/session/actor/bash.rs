@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Actor, News, answer};
 use crate::event::EventKind;
+use crate::jobs::{JobEnd, JobKind, JobStatus, JobWork};
 use crate::message::{BashExecution, KnownMessage, Message};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
@@ -54,10 +55,19 @@ impl Actor {
         let id = self.next_bash;
         self.next_bash += 1;
         let cancel = CancellationToken::new();
-        self.bash.insert(id, cancel.clone());
+        self.running_bash += 1;
+        let job = self.jobs.start(
+            JobKind::Shell,
+            JobWork {
+                tool_name: "bash".to_owned(),
+                tool_call_id: format!("bash-{id}"),
+                what: command.clone(),
+            },
+            cancel.clone(),
+        );
         let stopped = cancel.clone();
         let hub = self.hub.clone();
-        let job = ShellJob {
+        let work = ShellJob {
             command: command.clone(),
             cwd: Arc::clone(&self.cwd),
             cancel,
@@ -73,13 +83,14 @@ impl Actor {
         let news = self.news.0.clone();
         tokio::spawn(async move {
             // Whatever happens in there, the session hears that it is over: closing waits for it.
-            let work = AssertUnwindSafe(async move { shell.run(job).await }).catch_unwind();
+            let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
             let result = tokio::select! {
-                done = work => done.unwrap_or_else(|_| {
+                done = running => done.unwrap_or_else(|_| {
                     Err("the shell failed inside: this is a bug in it".to_owned())
                 }),
                 () = overdue(&stopped) => Ok(ShellResult { cancelled: true, ..ShellResult::default() }),
             };
+            job.end(how_it_ended(&result));
             let finished = FinishedBash {
                 id,
                 command,
@@ -100,7 +111,7 @@ impl Actor {
             result,
             reply,
         } = finished;
-        self.bash.remove(&id);
+        self.running_bash = self.running_bash.saturating_sub(1);
         let result = match result {
             Ok(result) => result,
             Err(why) => return answer(reply, Err(SessionError::Shell(why))),
@@ -178,4 +189,26 @@ impl Actor {
 async fn overdue(cancel: &CancellationToken) {
     cancel.cancelled().await;
     tokio::time::sleep(GRACE).await;
+}
+
+fn how_it_ended(result: &Result<ShellResult, String>) -> JobEnd {
+    match result {
+        Ok(result) => JobEnd {
+            status: match (result.cancelled, result.exit_code) {
+                (true, _) => JobStatus::Cancelled,
+                (false, Some(0)) => JobStatus::Completed,
+                (false, _) => JobStatus::Failed,
+            },
+            payload: Some(serde_json::json!({
+                "output": result.output,
+                "exitCode": result.exit_code,
+            })),
+            payload_file: result.full_output_path.clone(),
+        },
+        Err(why) => JobEnd {
+            status: JobStatus::Failed,
+            payload: Some(serde_json::json!({ "error": why })),
+            payload_file: None,
+        },
+    }
 }

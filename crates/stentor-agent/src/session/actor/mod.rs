@@ -8,6 +8,7 @@ mod asking;
 mod bash;
 mod choosing;
 mod compacting;
+mod handling;
 mod prompting;
 mod queueing;
 mod reading;
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{Command, Reply, Started};
@@ -37,11 +38,12 @@ use crate::event::{
 };
 use crate::hooks::Hooks;
 use crate::hub::Hub;
+use crate::jobs::{JobKind, Jobs};
 use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
-use crate::store::{EntryKind, Opened};
+use crate::store::Opened;
 use crate::tool::{Place, Tool, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
 use crate::usage::Usage;
@@ -94,7 +96,10 @@ pub(super) struct Actor {
     dialogs: Arc<Dialogs>,
     questions: HashMap<u64, OpenQuestion>,
     next_question: u64,
-    bash: HashMap<u64, CancellationToken>,
+    /// What runs beside the conversation, and what ran.
+    jobs: Arc<Jobs>,
+    /// How many commands of the user are running.
+    running_bash: usize,
     next_bash: u64,
     /// Commands of the user that ended during a run: the model hears of them after it.
     unheard_bash: Vec<Deferred>,
@@ -175,7 +180,13 @@ impl Actor {
         let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
         let dialogs = Arc::new(Dialogs::new(hub.clone()));
         let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
-        let host = SessionToolHost::new(hub.clone(), Arc::clone(&dialogs), requests.0.clone());
+        let jobs = Jobs::new(Arc::clone(&environment.clock));
+        let host = SessionToolHost::new(
+            hub.clone(),
+            Arc::clone(&dialogs),
+            Arc::clone(&jobs),
+            requests.0.clone(),
+        );
         let mut actor = Self {
             hub,
             commands,
@@ -208,7 +219,8 @@ impl Actor {
             dialogs,
             questions: HashMap::new(),
             next_question: 1,
-            bash: HashMap::new(),
+            jobs,
+            running_bash: 0,
             next_bash: 1,
             unheard_bash: Vec::new(),
             consumed: Consumed::Known {
@@ -237,6 +249,10 @@ impl Actor {
 
     pub fn hub(&self) -> Hub {
         self.hub.clone()
+    }
+
+    pub fn jobs(&self) -> Arc<Jobs> {
+        Arc::clone(&self.jobs)
     }
 
     pub fn dialogs(&self) -> Arc<Dialogs> {
@@ -278,161 +294,6 @@ impl Actor {
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
                 Some(news) = self.news.1.recv() => self.hear(news).await,
             }
-        }
-    }
-
-    async fn handle(&mut self, command: Command) {
-        match command {
-            Command::Prompt { content, reply } => self.prompt(content, reply).await,
-            Command::Enqueue {
-                queue,
-                content,
-                reply,
-            } => {
-                let result = self.enqueue(queue, content).await;
-                answer(reply, result);
-            }
-            Command::ClearQueues { reply } => {
-                let cleared = self.clear_queues();
-                answer(reply, cleared);
-            }
-            Command::RemoveQueued { queue, text, reply } => {
-                let removed = self.remove_queued(queue, &text);
-                answer(reply, removed);
-            }
-            Command::PromoteQueued { text, reply } => {
-                let promoted = self.promote_queued(&text).await;
-                answer(reply, promoted);
-            }
-            Command::Abort { reply } => self.abort(reply),
-            Command::AbortAndPrompt { content, reply } => {
-                // The answer to the prompt says that the abort is over too.
-                let (nobody_waits, _) = oneshot::channel();
-                self.abort(nobody_waits);
-                self.prompt(content, reply).await;
-            }
-            Command::AbortRetry => {
-                if let Some(activity) = &self.activity {
-                    activity.cancel_retry.notify_waiters();
-                }
-            }
-            Command::Bash {
-                command,
-                exclude_from_context,
-                reply,
-            } => {
-                self.start_bash(command, exclude_from_context, reply);
-            }
-            Command::AbortBash => {
-                for cancel in self.bash.values() {
-                    cancel.cancel();
-                }
-            }
-            Command::Compact {
-                instructions,
-                reply,
-            } => self.compact(instructions, reply),
-            Command::SetModel {
-                provider,
-                id,
-                reply,
-            } => {
-                let result = self.set_model(&provider, &id);
-                answer(reply, result);
-            }
-            Command::CycleModel { backward, reply } => {
-                let result = self.cycle_model(backward);
-                answer(reply, result);
-            }
-            Command::SetThinking { level, reply } => {
-                let result = self.set_thinking(level);
-                answer(reply, result);
-            }
-            Command::CycleThinking { reply } => {
-                let result = self.cycle_thinking();
-                answer(reply, result);
-            }
-            Command::SetSteeringMode(mode) => {
-                self.settings.steering_mode = mode;
-                self.changed(StateChange::SteeringMode(mode));
-            }
-            Command::SetFollowUpMode(mode) => {
-                self.settings.follow_up_mode = mode;
-                self.changed(StateChange::FollowUpMode(mode));
-            }
-            Command::SetInterruptMode(mode) => {
-                self.settings.interrupt_mode = mode;
-                self.signal_steering();
-                self.changed(StateChange::InterruptMode(mode));
-            }
-            Command::SetAutoCompaction(on) => {
-                self.settings.auto_compaction = on;
-                self.changed(StateChange::AutoCompaction(on));
-            }
-            Command::SetAutoRetry(on) => {
-                self.settings.auto_retry = on;
-                self.changed(StateChange::AutoRetry(on));
-            }
-            Command::SetPermissionMode(mode) => {
-                self.policy.set_mode(mode);
-                self.changed(StateChange::PermissionMode(mode));
-            }
-            Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
-            Command::AnswerDialog {
-                id,
-                answer: given,
-                reply,
-            } => {
-                answer(reply, self.dialogs.answer(id, given));
-            }
-            Command::AnswerPermission {
-                id,
-                answer: given,
-                reply,
-            } => {
-                let result = self.answer_question(id, given).await;
-                answer(reply, result);
-            }
-            Command::SetName { name, reply } => {
-                let result = self.set_name(&name);
-                answer(reply, result);
-            }
-            Command::SetPlan(plan) => self.set_plan(plan),
-            Command::SetTools(tools) => self.set_tools(tools),
-            Command::ExtensionCommands { reply } => {
-                let commands = self.hooks.as_ref().map(|hooks| hooks.commands());
-                answer(reply, commands.unwrap_or_default());
-            }
-            Command::AppendCustom {
-                custom_type,
-                data,
-                reply,
-            } => {
-                let kind = EntryKind::Custom { custom_type, data };
-                let appended = self.append(kind, false);
-                answer(reply, appended.map_err(SessionError::from));
-            }
-            Command::State { reply } => answer(reply, Box::new(self.state())),
-            Command::Stats { reply } => {
-                let stats = self.stats().map(Box::new);
-                answer(reply, stats);
-            }
-            Command::Tools { reply } => answer(reply, Arc::clone(&self.specs)),
-            Command::Messages { reply } => answer(reply, self.conversation.messages()),
-            Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
-            Command::Entries { reply } => answer(reply, self.entries()),
-            Command::UserMessages { reply } => {
-                answer(
-                    reply,
-                    self.record.user_messages().map_err(SessionError::from),
-                );
-            }
-            Command::Fork { point, reply } => {
-                let forked = self.fork(point);
-                answer(reply, forked);
-            }
-            // The loop itself takes this one.
-            Command::Close { reply } => answer(reply, ()),
         }
     }
 
@@ -503,9 +364,7 @@ impl Drop for Actor {
         if let Some(activity) = &self.activity {
             activity.cancel.cancel();
         }
-        for cancel in self.bash.values() {
-            cancel.cancel();
-        }
+        self.jobs.cancel_all(JobKind::Shell);
     }
 }
 

@@ -10,11 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Activity, Actor, Afterwards, News, Started, answer};
 use crate::event::EventKind;
+use crate::jobs::JobKind;
 use crate::message::{ContentBlock, Message};
 use crate::permission::PermissionAnswer;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::queues::QueueKind;
+use crate::session::state::Interrupted;
 use crate::turn::{self, Work};
 
 impl Actor {
@@ -24,7 +26,9 @@ impl Actor {
         reply: Reply<Result<Started, SessionError>>,
     ) {
         if let Some(activity) = &self.activity {
-            if activity.cancel.is_cancelled() {
+            // Who heard that a run has ended may speak at once.
+            let over = self.signals.winding_up.load(Ordering::Acquire);
+            if over || activity.cancel.is_cancelled() {
                 self.afterwards.push(Afterwards::Prompt { content, reply });
             } else {
                 answer(reply, Err(SessionError::Busy));
@@ -65,6 +69,7 @@ impl Actor {
 
     /// Starts an activity. With a gate it begins when the gate opens or falls.
     pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) {
+        self.signals.interrupted.store(false, Ordering::Release);
         let cancel = CancellationToken::new();
         let cancel_retry = Arc::new(Notify::new());
         let link = self.link(cancel.clone(), Arc::clone(&cancel_retry));
@@ -110,10 +115,26 @@ impl Actor {
         }
     }
 
+    /// Lets the model call that is going on reach its end and stops the run then. Steering
+    /// messages have nothing to steer any more and are given back.
+    pub(super) fn interrupt(&mut self) -> Interrupted {
+        let running = self.activity.as_ref();
+        let Some(activity) = running.filter(|activity| !activity.cancel.is_cancelled()) else {
+            return Interrupted::default();
+        };
+        activity.cancel_retry.notify_waiters();
+        let was_pending = self.signals.interrupted.swap(true, Ordering::AcqRel);
+        Interrupted {
+            accepted: !was_pending,
+            pending: true,
+            dropped_steering: self.drop_steering(),
+        }
+    }
+
     /// The activity would end. Messages that came meanwhile keep it going, if it may go on.
     pub(super) async fn finish(&mut self, go_on: bool, reply: Reply<Vec<Arc<Message>>>) {
         // The abort may have come after the run looked: the queues must survive it.
-        if go_on && !self.is_stopping() {
+        if go_on && !self.is_stopping() && !self.signals.is_interrupted() {
             let queue = if self.waiting.has(QueueKind::Steering) {
                 QueueKind::Steering
             } else {
@@ -143,6 +164,7 @@ impl Actor {
         let Some(activity) = self.activity.take() else {
             return;
         };
+        self.signals.interrupted.store(false, Ordering::Release);
         self.signals.retry_attempt.store(0, Ordering::Release);
         // A run that died leaves its questions behind.
         self.answer_all_questions(PermissionAnswer::Cancelled);
@@ -181,9 +203,7 @@ impl Actor {
 
     /// Stops everything and makes it last.
     pub(super) async fn wind_down(&mut self) {
-        for cancel in self.bash.values() {
-            cancel.cancel();
-        }
+        self.jobs.cancel_all(JobKind::Shell);
         self.answer_all_questions(PermissionAnswer::Cancelled);
         self.dialogs.withdraw_all();
         self.afterwards.clear();
@@ -191,7 +211,7 @@ impl Actor {
         if let Some(activity) = &self.activity {
             activity.cancel.cancel();
         }
-        while self.activity.is_some() || !self.bash.is_empty() {
+        while self.activity.is_some() || self.running_bash > 0 {
             tokio::select! {
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
                 Some(news) = self.news.1.recv() => self.hear(news).await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Actor;
-use crate::event::{EventKind, Queues};
+use crate::event::{EventKind, QueueMode, Queues};
 use crate::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
 use crate::session::error::SessionError;
 use crate::session::queues::{QueueKind, Queued};
@@ -112,6 +112,16 @@ impl Actor {
             self.queues_changed();
         }
         texts
+    }
+
+    /// Takes the waiting steering messages out and returns their texts.
+    pub(super) fn drop_steering(&mut self) -> Vec<String> {
+        let dropped = self.waiting.take(QueueKind::Steering, QueueMode::All);
+        if !dropped.is_empty() {
+            self.note_unqueued(&dropped);
+            self.queues_changed();
+        }
+        dropped.iter().map(Queued::text).collect()
     }
 
     pub(super) fn remove_queued(&mut self, queue: QueueKind, text: &str) -> bool {

@@ -25,6 +25,7 @@ impl Actor {
             is_running: self.activity.is_some(),
             is_compacting,
             retry_attempt: self.signals.retry_attempt.load(Ordering::Acquire),
+            interrupt_pending: self.signals.is_interrupted(),
             steering_mode: self.settings.steering_mode,
             follow_up_mode: self.settings.follow_up_mode,
             interrupt_mode: self.settings.interrupt_mode,

@@ -13,6 +13,12 @@ use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 use crate::usage::Usage;
 
+/// The tools of one model call, and what the model is told of them.
+struct ToolsOfNow {
+    tools: Arc<[Arc<dyn Tool>]>,
+    specs: Arc<[ToolSpec]>,
+}
+
 impl Actor {
     pub(super) async fn serve(&mut self, request: Request) {
         match request {
@@ -135,7 +141,7 @@ impl Actor {
                 why: Why::Model(error),
             }),
             Ok(model) => {
-                let (tools, specs) = self.tools_of_now();
+                let ToolsOfNow { tools, specs } = self.tools_of_now();
                 Ok(ModelCall {
                     model,
                     thinking: self.settings.thinking,
@@ -171,10 +177,13 @@ impl Actor {
 
     /// The session's own tools, and those its hooks bring. Of tools with the same name the
     /// session's own, then the first, is meant.
-    fn tools_of_now(&self) -> (Arc<[Arc<dyn Tool>]>, Arc<[ToolSpec]>) {
+    fn tools_of_now(&self) -> ToolsOfNow {
         let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
         let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {
-            return (Arc::clone(&self.tools), Arc::clone(&self.specs));
+            return ToolsOfNow {
+                tools: Arc::clone(&self.tools),
+                specs: Arc::clone(&self.specs),
+            };
         };
         let mut tools = self.tools.to_vec();
         for tool in brought {
@@ -186,7 +195,10 @@ impl Actor {
             }
         }
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
-        (tools.into(), specs)
+        ToolsOfNow {
+            tools: tools.into(),
+            specs,
+        }
     }
 
     fn budget_reached(&mut self) -> Option<Why> {

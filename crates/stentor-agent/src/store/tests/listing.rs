@@ -2,7 +2,7 @@ use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
-use crate::store::{StoreError, create, find, list, list_all};
+use crate::store::{StoreError, create, find, list, list_all, remove};
 
 fn touch(path: &Path, seconds: u64) {
     let file = fs::File::options().append(true).open(path).unwrap();
@@ -92,4 +92,22 @@ fn a_session_is_found_by_id_by_unique_beginning_and_by_path() {
         let error = find(&root, missing).unwrap_err();
         assert!(matches!(error, StoreError::NotFound { .. }), "{missing:?}");
     }
+}
+
+#[test]
+fn a_session_is_removed_unless_somebody_has_it_open_or_it_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = create(dir.path(), header("one"), &clock()).unwrap();
+    let path = journal.path().unwrap().to_path_buf();
+    assert!(matches!(remove(&path), Err(StoreError::Locked { .. })));
+    drop(journal);
+    remove(&path).unwrap();
+    assert_eq!(list(dir.path()), []);
+    let other = dir.path().join("notes.jsonl");
+    fs::write(&other, "no session").unwrap();
+    assert!(matches!(
+        remove(&other),
+        Err(StoreError::NotASession { .. })
+    ));
+    assert!(other.exists());
 }

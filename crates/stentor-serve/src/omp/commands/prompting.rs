@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
@@ -34,7 +35,10 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
     };
     let outcome = match session.prompt(content.clone()).await {
         Ok(accepted) => {
-            dialect.connection.prompts.started(id.clone());
+            dialect
+                .connection
+                .prompts
+                .started(id.clone(), session.seq());
             dialect
                 .answer(id.as_deref(), NAME, &Data::of(&STARTED))
                 .await;
@@ -53,7 +57,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
             dialect
                 .connection
                 .prompts
-                .queued(id.clone(), &prompt.message);
+                .queued(id.clone(), session.seq(), &prompt.message);
             Data::of(&QUEUED)
         }
         Err(error) => Err(error.into()),
@@ -74,7 +78,10 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
     };
     match accepted {
         Ok(accepted) => {
-            dialect.connection.prompts.started(id.clone());
+            dialect
+                .connection
+                .prompts
+                .started(id.clone(), session.seq());
             dialect
                 .answer(id.as_deref(), NAME, &Data::of(&STARTED))
                 .await;
@@ -86,6 +93,7 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
 
 /// `steer`.
 pub(super) async fn steer(dialect: &Dialect, say: Say) -> Outcome {
+    no_command(dialect, &say.message)?;
     let content = content(say.message, say.images)?;
     dialect.session().steer(content).await?;
     Data::of(&QUEUED)
@@ -93,6 +101,7 @@ pub(super) async fn steer(dialect: &Dialect, say: Say) -> Outcome {
 
 /// `follow_up`.
 pub(super) async fn follow_up(dialect: &Dialect, say: Say) -> Outcome {
+    no_command(dialect, &say.message)?;
     let content = content(say.message, say.images)?;
     dialect.session().follow_up(content).await?;
     Data::of(&QUEUED)
@@ -105,6 +114,23 @@ pub(super) async fn abort(dialect: Arc<Dialect>) -> Outcome {
         Ok(()) | Err(SessionError::Closed) => Ok(Data::none()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// A command of an extension runs at once or not at all.
+fn no_command(dialect: &Dialect, message: &str) -> Result<(), Failure> {
+    let Some(said) = message.strip_prefix('/') else {
+        return Ok(());
+    };
+    let name = said.split_whitespace().next().unwrap_or_default();
+    let commands = dialect.connection.commands();
+    let is_it =
+        |command: &CommandInfo| command.source == CommandSource::Extension && command.name == name;
+    if commands.iter().any(is_it) {
+        return Err(Failure::new(format!(
+            "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
+        )));
+    }
+    Ok(())
 }
 
 /// One text block, then the pictures as they came (section 7.4).

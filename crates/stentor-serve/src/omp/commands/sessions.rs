@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use stentor_agent::agent::NewSession;
+use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::export::session_page;
 use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
 use stentor_agent::store::{Entry, View};
@@ -109,30 +109,15 @@ async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) ->
             text: text.unwrap_or_default(),
             cancelled: false,
         }),
-        Err(CopyError::Session(SessionError::NotAUserMessage | SessionError::NothingToFork)) => {
+        Err(AgentError::Session(SessionError::NotAUserMessage | SessionError::NothingToFork)) => {
             Err(Failure::new(invalid))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Why a conversation was not copied.
-#[derive(Debug, thiserror::Error)]
-enum CopyError {
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    #[error(transparent)]
-    Agent(#[from] stentor_agent::agent::AgentError),
-}
-
-impl From<CopyError> for Failure {
-    fn from(error: CopyError) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
 /// Goes on with a copy of the conversation. Returns the text of the message it stops before.
-async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, CopyError> {
+async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, AgentError> {
     let session = dialect.session();
     let mut options = dialect.options_for_next()?;
     options.model = None;

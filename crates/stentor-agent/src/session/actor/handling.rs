@@ -1,0 +1,169 @@
+//! Doing what handles ask for.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{Actor, answer};
+use crate::event::StateChange;
+use crate::jobs::JobKind;
+use crate::session::command::Command;
+use crate::session::error::SessionError;
+use crate::store::EntryKind;
+
+impl Actor {
+    pub(super) async fn handle(&mut self, command: Command) {
+        match command {
+            Command::Prompt { content, reply } => self.prompt(content, reply).await,
+            Command::Enqueue {
+                queue,
+                content,
+                reply,
+            } => {
+                let result = self.enqueue(queue, content).await;
+                answer(reply, result);
+            }
+            Command::ClearQueues { reply } => {
+                let cleared = self.clear_queues();
+                answer(reply, cleared);
+            }
+            Command::RemoveQueued { queue, text, reply } => {
+                let removed = self.remove_queued(queue, &text);
+                answer(reply, removed);
+            }
+            Command::PromoteQueued { text, reply } => {
+                let promoted = self.promote_queued(&text).await;
+                answer(reply, promoted);
+            }
+            Command::Abort { reply } => self.abort(reply),
+            Command::AbortAndPrompt { content, reply } => {
+                // The answer to the prompt says that the abort is over too.
+                let (nobody_waits, _) = oneshot::channel();
+                self.abort(nobody_waits);
+                self.prompt(content, reply).await;
+            }
+            Command::Interrupt { reply } => {
+                let interrupted = self.interrupt();
+                answer(reply, interrupted);
+            }
+            Command::AbortRetry => {
+                if let Some(activity) = &self.activity {
+                    activity.cancel_retry.notify_waiters();
+                }
+            }
+            Command::Bash {
+                command,
+                exclude_from_context,
+                reply,
+            } => {
+                self.start_bash(command, exclude_from_context, reply);
+            }
+            Command::AbortBash => self.jobs.cancel_all(JobKind::Shell),
+            Command::Compact {
+                instructions,
+                reply,
+            } => self.compact(instructions, reply),
+            Command::SetModel {
+                provider,
+                id,
+                reply,
+            } => {
+                let result = self.set_model(&provider, &id);
+                answer(reply, result);
+            }
+            Command::CycleModel { backward, reply } => {
+                let result = self.cycle_model(backward);
+                answer(reply, result);
+            }
+            Command::SetThinking { level, reply } => {
+                let result = self.set_thinking(level);
+                answer(reply, result);
+            }
+            Command::CycleThinking { reply } => {
+                let result = self.cycle_thinking();
+                answer(reply, result);
+            }
+            Command::SetSteeringMode(mode) => {
+                self.settings.steering_mode = mode;
+                self.changed(StateChange::SteeringMode(mode));
+            }
+            Command::SetFollowUpMode(mode) => {
+                self.settings.follow_up_mode = mode;
+                self.changed(StateChange::FollowUpMode(mode));
+            }
+            Command::SetInterruptMode(mode) => {
+                self.settings.interrupt_mode = mode;
+                self.signal_steering();
+                self.changed(StateChange::InterruptMode(mode));
+            }
+            Command::SetAutoCompaction(on) => {
+                self.settings.auto_compaction = on;
+                self.changed(StateChange::AutoCompaction(on));
+            }
+            Command::SetAutoRetry(on) => {
+                self.settings.auto_retry = on;
+                self.changed(StateChange::AutoRetry(on));
+            }
+            Command::SetPermissionMode(mode) => {
+                self.policy.set_mode(mode);
+                self.changed(StateChange::PermissionMode(mode));
+            }
+            Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
+            Command::AnswerDialog {
+                id,
+                answer: given,
+                reply,
+            } => {
+                answer(reply, self.dialogs.answer(id, given));
+            }
+            Command::AnswerPermission {
+                id,
+                answer: given,
+                reply,
+            } => {
+                let result = self.answer_question(id, given).await;
+                answer(reply, result);
+            }
+            Command::SetName { name, reply } => {
+                let result = self.set_name(&name);
+                answer(reply, result);
+            }
+            Command::SetPlan(plan) => self.set_plan(plan),
+            Command::SetTools(tools) => self.set_tools(tools),
+            Command::ExtensionCommands { reply } => {
+                let commands = self.hooks.as_ref().map(|hooks| hooks.commands());
+                answer(reply, commands.unwrap_or_default());
+            }
+            Command::AppendCustom {
+                custom_type,
+                data,
+                reply,
+            } => {
+                let kind = EntryKind::Custom { custom_type, data };
+                let appended = self.append(kind, false);
+                answer(reply, appended.map_err(SessionError::from));
+            }
+            Command::State { reply } => answer(reply, Box::new(self.state())),
+            Command::Stats { reply } => {
+                let stats = self.stats().map(Box::new);
+                answer(reply, stats);
+            }
+            Command::Tools { reply } => answer(reply, Arc::clone(&self.specs)),
+            Command::Messages { reply } => answer(reply, self.conversation.messages()),
+            Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
+            Command::Entries { reply } => answer(reply, self.entries()),
+            Command::UserMessages { reply } => {
+                answer(
+                    reply,
+                    self.record.user_messages().map_err(SessionError::from),
+                );
+            }
+            Command::Fork { point, reply } => {
+                let forked = self.fork(point);
+                answer(reply, forked);
+            }
+            // The loop itself takes this one.
+            Command::Close { reply } => answer(reply, ()),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the psi dialect costs: `cargo bench -p stentor-serve --bench psi`.
+//!
+//! A scripted model writes 20,000 deltas; each event carries the whole text so far. `eager` sends
+//! an event whenever the reader keeps up, `paced` as the dialect does by default, and `asleep`
+//! has a reader that begins to read only when the model is done.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use divan::{Bencher, black_box};
+use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
+use stentor_agent::clock::SystemClock;
+use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
+use stentor_agent::session::{Environment, SessionOptions};
+use stentor_model::script::{Format, ScriptModel};
+use stentor_serve::psi::{self, PsiOptions};
+use stentor_serve::stdio::Pipes;
+
+const DELTAS: usize = 20_000;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn relay_20000_deltas_paced(bencher: Bencher) {
+    bencher.bench_local(|| black_box(relay(Duration::from_millis(40), false)));
+}
+
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn relay_20000_deltas_eager(bencher: Bencher) {
+    bencher.bench_local(|| black_box(relay(Duration::ZERO, false)));
+}
+
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn relay_20000_deltas_asleep(bencher: Bencher) {
+    bencher.bench_local(|| black_box(relay(Duration::ZERO, true)));
+}
+
+/// Runs one turn and returns how many delta events and bytes were read.
+fn relay(interval: Duration, asleep: bool) -> (usize, usize) {
+    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+    let ((their_input, input), (output, their_output)) = (pipe(), pipe());
+    let serving = std::thread::spawn(move || serve(their_input, their_output, interval));
+    let mut input = File::from(input);
+    for line in [
+        r#"{:id "h" :kind :request :op "handshake" :params {:protocol-version "1.0"}}"#,
+        r#"{:id "s" :kind :request :op "subscribe" :params {:topics ["assistant/delta" "assistant/message"]}}"#,
+        r#"{:id "p" :kind :request :op "prompt" :params {:message "go"}}"#,
+    ] {
+        writeln!(input, "{line}").expect("written");
+    }
+    if asleep {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let (mut deltas, mut bytes) = (0, 0);
+    for line in BufReader::new(File::from(output)).lines() {
+        let line = line.expect("read");
+        bytes += line.len();
+        deltas += usize::from(line.contains("\"assistant/delta\""));
+        if line.contains("\"assistant/message\" :data") {
+            break;
+        }
+    }
+    drop(input);
+    serving.join().expect("served");
+    (deltas, bytes)
+}
+
+fn serve(stdin: OwnedFd, stdout: OwnedFd, interval: Duration) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let mut options = PsiOptions::new("/");
+    options.delta_interval = interval;
+    options.local_time = false;
+    runtime.block_on(async {
+        psi::serve(agent(), Pipes { stdin, stdout }, options).await;
+    });
+}
+
+fn agent() -> Agent {
+    let script =
+        format!("[[turn]]\nsteps = [ {{ text = \"a few words \", repeat = {DELTAS} }} ]\n");
+    let model = ScriptModel::parse(&script, Format::Toml, "m").expect("a scenario");
+    let info = Arc::clone(model.info());
+    let environment = Environment {
+        models: Arc::new(One(model)),
+        shell: stentor_tools::local_shell(),
+        clock: Arc::new(SystemClock),
+        spill_dir: Path::new("/nonexistent").into(),
+    };
+    Agent::new(environment, Arc::new(Defaults(info)), SessionFiles::None)
+}
+
+struct One(Arc<ScriptModel>);
+
+impl ModelRegistry for One {
+    fn available(&self) -> Vec<Arc<ModelInfo>> {
+        vec![Arc::clone(self.0.info())]
+    }
+
+    fn find(&self, _: &str, _: &str) -> Option<Arc<ModelInfo>> {
+        Some(Arc::clone(self.0.info()))
+    }
+
+    fn open(&self, _: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Model>)
+    }
+}
+
+struct Defaults(Arc<ModelInfo>);
+
+impl SessionDefaults for Defaults {
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
+        let mut options = SessionOptions::in_memory(cwd, Vec::new());
+        options.model = Some(Arc::clone(&self.0));
+        Ok(options)
+    }
+}

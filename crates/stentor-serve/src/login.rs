@@ -1,0 +1,42 @@
+//! Logging in at providers, as the dialects see it. The binary implements it over whatever keeps
+//! the credentials.
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// Logins of the user.
+pub trait Login: Send + Sync {
+    /// The providers one can log in at.
+    fn providers(&self) -> Vec<LoginProvider>;
+
+    /// Begins a login: says where a person has to go.
+    fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun>;
+
+    /// Completes the login that was begun. Without input it waits for the browser to come back.
+    fn complete<'a>(&'a self, provider: &'a str, input: Option<String>) -> LoginFuture<'a, ()>;
+
+    /// Forgets a login. False when there was none.
+    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool>;
+}
+
+/// The answer of a [`Login`]. The error is text for a person.
+pub type LoginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// A provider one can log in at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginProvider {
+    pub id: String,
+    pub name: String,
+    pub logged_in: bool,
+}
+
+/// A login that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginBegun {
+    /// To be opened in a browser.
+    pub url: String,
+    /// True when completing can wait for the browser; otherwise something must be pasted.
+    pub uses_callback_server: bool,
+    /// What to do, in words.
+    pub instructions: String,
+}

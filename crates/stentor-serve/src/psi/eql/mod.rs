@@ -1,0 +1,252 @@
+//! Queries over what the program knows (section 12).
+//!
+//! [`graph`] is the table of resolvers: which attributes there are and who knows them. The
+//! [`Engine`] looks an attribute up in the entity it is asked of, else asks the resolver that
+//! knows it, once per query and session. What nobody knows is left out of the result.
+
+mod graph;
+mod resolvers;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use stentor_agent::memory::MemoryError;
+use stentor_agent::session::SessionError;
+use stentor_wire::edn::{Map, Value};
+use stentor_wire::eql::{Element, Ident, Params, Query};
+
+use super::live::Live;
+use super::shared::Shared;
+
+use graph::{Resolver, resolver_of};
+
+/// The attribute that says which session something is asked of.
+const SESSION_ID: &str = "psi.agent-session/session-id";
+
+/// The attribute by which lists of sessions name them.
+const LISTED_ID: &str = "psi.session-info/id";
+
+/// How deep joins may nest.
+const MAX_DEPTH: usize = 32;
+
+/// Why a query has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EqlError {
+    #[error("there is no mutation {0}")]
+    NoMutation(String),
+    #[error("the session cannot be asked: {0}")]
+    Session(#[from] SessionError),
+    #[error("the notes cannot be read: {0}")]
+    Memory(#[from] MemoryError),
+    #[error("joins nest deeper than {MAX_DEPTH}")]
+    TooDeep,
+    #[error("looking it up failed inside: {0}")]
+    Inside(#[from] tokio::task::JoinError),
+}
+
+/// What a resolver knows.
+pub(super) type Known = Map<'static>;
+
+/// Answers one query.
+pub(super) struct Engine<'a> {
+    shared: &'a Arc<Shared>,
+    focus: Option<Arc<Live>>,
+    /// What was asked already, by resolver and session.
+    known: HashMap<(Resolver, Arc<str>), Known>,
+}
+
+/// What attributes are asked of.
+struct Entity {
+    attributes: Map<'static>,
+    live: Arc<Live>,
+}
+
+impl<'a> Engine<'a> {
+    pub fn new(shared: &'a Arc<Shared>, focus: Option<Arc<Live>>) -> Self {
+        Self {
+            shared,
+            focus,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The result: a map with what is known of what is asked for.
+    pub async fn answer(
+        &mut self,
+        query: &Query,
+        attributes: Map<'static>,
+        live: &Arc<Live>,
+    ) -> Result<Value<'static>, EqlError> {
+        let entity = Entity {
+            attributes,
+            live: Arc::clone(live),
+        };
+        self.select(query, &entity, 0).await
+    }
+
+    fn select<'b>(
+        &'b mut self,
+        query: &'b Query,
+        entity: &'b Entity,
+        depth: usize,
+    ) -> BoxFuture<'b, Result<Value<'static>, EqlError>> {
+        async move {
+            if depth > MAX_DEPTH {
+                return Err(EqlError::TooDeep);
+            }
+            let mut result = Map::default();
+            for element in query {
+                match element {
+                    Element::Attribute { name, params } => {
+                        if let Some(value) = self.look_up(name, params.as_ref(), entity).await? {
+                            put(&mut result, Value::keyword(name.clone()), value);
+                        }
+                    }
+                    Element::Join {
+                        name,
+                        params,
+                        parts,
+                    } => {
+                        if let Some(value) = self.look_up(name, params.as_ref(), entity).await? {
+                            let value = self.join(value, parts, entity, depth).await?;
+                            put(&mut result, Value::keyword(name.clone()), value);
+                        }
+                    }
+                    Element::Ident { ident } => {
+                        let found = self.named(ident, entity);
+                        let value = Value::Map(found.attributes);
+                        put(&mut result, key_of(ident), value);
+                    }
+                    Element::IdentJoin { ident, parts } => {
+                        let found = self.named(ident, entity);
+                        let value = self.select(parts, &found, depth + 1).await?;
+                        put(&mut result, key_of(ident), value);
+                    }
+                    Element::Mutation { name, .. } => {
+                        return Err(EqlError::NoMutation(name.clone()));
+                    }
+                }
+            }
+            Ok(Value::Map(result))
+        }
+        .boxed()
+    }
+
+    /// Parts of a value. What is no map is given as it is.
+    async fn join(
+        &mut self,
+        value: Value<'static>,
+        parts: &Query,
+        entity: &Entity,
+        depth: usize,
+    ) -> Result<Value<'static>, EqlError> {
+        match value {
+            Value::Map(attributes) => {
+                let entity = self.entity_of(attributes, entity);
+                self.select(parts, &entity, depth + 1).await
+            }
+            Value::Vector(items) => {
+                let mut selected = Vec::with_capacity(items.len());
+                for item in items {
+                    selected.push(match item {
+                        Value::Map(attributes) => {
+                            let entity = self.entity_of(attributes, entity);
+                            self.select(parts, &entity, depth + 1).await?
+                        }
+                        other => other,
+                    });
+                }
+                Ok(Value::Vector(selected))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// A map inside the result: it may be of another session.
+    fn entity_of(&self, attributes: Map<'static>, around: &Entity) -> Entity {
+        let named = attributes
+            .get(SESSION_ID)
+            .or_else(|| attributes.get(LISTED_ID));
+        let live = named
+            .and_then(Value::as_str)
+            .and_then(|id| self.shared.find(id));
+        Entity {
+            live: live.unwrap_or_else(|| Arc::clone(&around.live)),
+            attributes,
+        }
+    }
+
+    fn named(&self, ident: &Ident, around: &Entity) -> Entity {
+        let attribute = Value::keyword(ident.attribute.clone());
+        let attributes = [(attribute, ident.value.clone())].into_iter().collect();
+        self.entity_of(attributes, around)
+    }
+
+    async fn look_up(
+        &mut self,
+        name: &str,
+        params: Option<&Params>,
+        entity: &Entity,
+    ) -> Result<Option<Value<'static>>, EqlError> {
+        if let Some(value) = entity.attributes.get(name) {
+            return Ok(Some(value.clone()));
+        }
+        let Some(resolver) = resolver_of(name) else {
+            return Ok(None);
+        };
+        if let Some(params) = params.filter(|params| !params.is_empty()) {
+            let known = self.resolve(resolver, &entity.live, Some(params)).await?;
+            return Ok(known.get(name).cloned());
+        }
+        let key = (resolver, Arc::clone(&entity.live.id));
+        if !self.known.contains_key(&key) {
+            let known = self.resolve(resolver, &entity.live, None).await?;
+            self.known.insert(key.clone(), known);
+        }
+        let known = self.known.get(&key);
+        Ok(known.and_then(|known| known.get(name)).cloned())
+    }
+
+    async fn resolve(
+        &self,
+        resolver: Resolver,
+        live: &Arc<Live>,
+        params: Option<&Params>,
+    ) -> Result<Known, EqlError> {
+        let shared = self.shared;
+        match resolver {
+            Resolver::Session => resolvers::session::session(shared, live).await,
+            Resolver::Statistics => resolvers::session::statistics(live).await,
+            Resolver::Commands => Ok(resolvers::session::commands(shared, live)),
+            Resolver::Jobs => Ok(resolvers::session::jobs(live)),
+            Resolver::History => resolvers::messages::history(live).await,
+            Resolver::ToolCalls => resolvers::messages::tool_calls(live).await,
+            Resolver::Turn => resolvers::messages::turn(live).await,
+            Resolver::Context => {
+                Ok(resolvers::sessions::context(shared, self.focus.as_ref()).await)
+            }
+            Resolver::Stored => resolvers::sessions::stored(shared, live).await,
+            Resolver::Models => Ok(resolvers::program::models(shared)),
+            Resolver::Ui => Ok(resolvers::program::ui(shared, live)),
+            Resolver::Git => Ok(resolvers::program::git(live)),
+            Resolver::Memory => resolvers::memory::memory(shared, params).await,
+            Resolver::Graph => Ok(graph::describe()),
+        }
+    }
+}
+
+/// Asking twice for the same gives one entry.
+fn put(result: &mut Map<'static>, key: Value<'static>, value: Value<'static>) {
+    if result.get_value(&key).is_none() {
+        result.push(key, value);
+    }
+}
+
+fn key_of(ident: &Ident) -> Value<'static> {
+    Value::Vector(vec![
+        Value::keyword(ident.attribute.clone()),
+        ident.value.clone(),
+    ])
+}

@@ -1,0 +1,89 @@
+//! Live and stored sessions.
+
+use std::sync::Arc;
+
+use stentor_agent::clock::iso_time;
+use stentor_agent::store::Listed;
+use stentor_wire::edn::Value;
+
+use super::{attributes, entity};
+use crate::psi::eql::{EqlError, Known};
+use crate::psi::live::Live;
+use crate::psi::payload::context;
+use crate::psi::shared::Shared;
+
+pub(in crate::psi::eql) async fn context(shared: &Shared, focus: Option<&Arc<Live>>) -> Known {
+    let slots = context::slots(shared).await;
+    let sessions = slots.iter().map(|slot| {
+        let live = &slot.live;
+        entity(
+            "psi.session-info",
+            [
+                ("id", live.id.to_string().into()),
+                ("path", slot.file.clone().into()),
+                (
+                    "worktree-path",
+                    live.cwd.to_string_lossy().into_owned().into(),
+                ),
+                ("name", slot.name.clone().into()),
+                ("display-name", slot.display_name.clone().into()),
+                (
+                    "parent-session-id",
+                    live.parent.as_ref().map(|id| id.to_string()).into(),
+                ),
+                ("parent-session-path", live.parent_path.clone().into()),
+                ("created", iso_time(live.created_ms).into()),
+                ("modified", slot.updated_ms.map(iso_time).into()),
+            ],
+        )
+    });
+    attributes(
+        "psi.agent-session",
+        [
+            (
+                "context-active-session-id",
+                focus.map(|live| live.id.to_string()).into(),
+            ),
+            ("context-session-count", slots.len().into()),
+            ("context-sessions", Value::Vector(sessions.collect())),
+        ],
+    )
+}
+
+/// The stored sessions of the session's folder, newest first, under both of their names.
+pub(in crate::psi::eql) async fn stored(
+    shared: &Shared,
+    live: &Arc<Live>,
+) -> Result<Known, EqlError> {
+    let (agent, cwd) = (shared.agent.clone(), live.cwd.clone());
+    let listed = tokio::task::spawn_blocking(move || agent.list(Some(&cwd))).await?;
+    let sessions: Vec<Value<'static>> = listed
+        .into_iter()
+        .filter(|session| session.problem.is_none())
+        .map(info)
+        .collect();
+    let names = ["psi.session/list", "psi.persisted-session/list"];
+    Ok(names
+        .into_iter()
+        .map(|name| (Value::keyword(name), Value::Vector(sessions.clone())))
+        .collect())
+}
+
+fn info(session: Listed) -> Value<'static> {
+    let first = session.first_message.clone();
+    entity(
+        "psi.session-info",
+        [
+            ("id", session.id.into()),
+            ("path", session.path.to_string_lossy().into_owned().into()),
+            ("worktree-path", session.cwd.into()),
+            ("name", session.name.into()),
+            ("first-message", session.first_message.into()),
+            ("all-messages-text", first.into()),
+            ("message-count", session.message_count.into()),
+            ("parent-session-path", session.parent_session.into()),
+            ("created", session.created.into()),
+            ("modified", iso_time(session.modified_ms).into()),
+        ],
+    )
+}

@@ -1,0 +1,157 @@
+//! The events of one session on their way out: what they need to remember from one to the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stentor_agent::hub::Subscription;
+use stentor_agent::message::{Message, ToolCall};
+use stentor_agent::tool::ToolOutput;
+use stentor_wire::edn::escape_into;
+use tokio::time::Instant;
+
+use super::item::Cause;
+use super::limits::TOOL_SIGN_OF_LIFE;
+use super::live::Live;
+
+/// The events of one session.
+pub(super) struct Feed {
+    pub live: Arc<Live>,
+    pub events: Subscription,
+    /// The request that caused what is going on.
+    pub cause: Cause,
+    /// The visible text of the current model call.
+    pub text: Growing,
+    /// The current thinking block.
+    pub thinking: Growing,
+    /// The arguments of the tool call that is being written, and its id.
+    pub arguments: Growing,
+    pub arguments_of: String,
+    /// The last answer of the run that was not told as the final one.
+    pub answer: Option<Arc<Message>>,
+    pub tools: Vec<RunningTool>,
+}
+
+/// A text of which every event carries all there is so far.
+///
+/// It is kept escaped, so that an event costs one copy of it and no work that grows with what was
+/// written before. Between two events some time passes; what comes meanwhile goes into the next.
+#[derive(Default)]
+pub(super) struct Growing {
+    escaped: Vec<u8>,
+    unsent: bool,
+    sent: Option<Instant>,
+}
+
+/// A tool that is running.
+pub(super) struct RunningTool {
+    pub call: Arc<ToolCall>,
+    pub last: Option<Arc<ToolOutput>>,
+    told: Instant,
+}
+
+impl Feed {
+    pub fn new(live: Arc<Live>, events: Subscription) -> Self {
+        Self {
+            live,
+            events,
+            cause: None,
+            text: Growing::default(),
+            thinking: Growing::default(),
+            arguments: Growing::default(),
+            arguments_of: String::new(),
+            answer: None,
+            tools: Vec::new(),
+        }
+    }
+
+    /// The next moment at which something must be said though nothing happens.
+    pub fn deadline(&self, interval: Duration) -> Option<Instant> {
+        let texts = [&self.text, &self.thinking, &self.arguments]
+            .into_iter()
+            .filter_map(|text| text.due(interval));
+        let tools = self.tools.iter().map(RunningTool::due);
+        texts.chain(tools).min()
+    }
+}
+
+impl Growing {
+    pub fn append(&mut self, text: &str) {
+        escape_into(&mut self.escaped, text);
+        self.unsent = true;
+    }
+
+    /// Begins a new text, whose first event is due at once.
+    pub fn restart(&mut self) {
+        self.escaped.clear();
+        self.unsent = false;
+        self.sent = None;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.escaped.is_empty()
+    }
+
+    /// Whether there is something to be told that was not.
+    pub fn is_unsent(&self) -> bool {
+        self.unsent
+    }
+
+    /// When what was not told must be told at the latest.
+    pub fn due(&self, interval: Duration) -> Option<Instant> {
+        self.unsent
+            .then(|| self.sent.map_or_else(Instant::now, |sent| sent + interval))
+    }
+
+    /// Whether it is time.
+    pub fn is_due(&self, interval: Duration, now: Instant) -> bool {
+        self.unsent && self.sent.is_none_or(|sent| sent + interval <= now)
+    }
+
+    /// The content of a string: all there is.
+    pub fn take(&mut self, now: Instant) -> &[u8] {
+        self.unsent = false;
+        self.sent = Some(now);
+        &self.escaped
+    }
+}
+
+impl RunningTool {
+    pub fn new(call: Arc<ToolCall>) -> Self {
+        Self {
+            call,
+            last: None,
+            told: Instant::now(),
+        }
+    }
+
+    pub fn due(&self) -> Instant {
+        self.told + TOOL_SIGN_OF_LIFE
+    }
+
+    pub fn told(&mut self, now: Instant) {
+        self.told = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_text_is_due_at_once_and_later_ones_after_the_interval() {
+        let interval = Duration::from_secs(3600);
+        let mut text = Growing::default();
+        let now = Instant::now();
+        assert!(text.due(interval).is_none());
+        text.append("a\n");
+        assert!(text.is_due(interval, Instant::now()));
+        assert_eq!(text.take(now), b"a\\n");
+        assert!(!text.is_unsent());
+        text.append("\"");
+        assert!(!text.is_due(interval, now));
+        assert_eq!(text.due(interval), Some(now + interval));
+        assert_eq!(text.take(now + interval), b"a\\n\\\"");
+        text.restart();
+        assert!(text.is_empty() && !text.is_unsent());
+    }
+}

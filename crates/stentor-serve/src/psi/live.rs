@@ -1,0 +1,206 @@
+//! A session that is live in this process.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stentor_agent::live::LiveMessage;
+use stentor_agent::message::Message;
+use stentor_agent::session::{Session, SessionError, SessionState};
+
+use super::limits::{DISPLAY_NAME_CHARS, SHORT_ID_CHARS};
+use super::text;
+
+/// A live session, and what only this dialect knows about it.
+pub(super) struct Live {
+    pub id: Arc<str>,
+    pub session: Session,
+    pub cwd: PathBuf,
+    pub created_ms: u64,
+    pub parent: Option<Arc<str>>,
+    pub parent_path: Option<String>,
+    /// Aborts that have not ended yet. A prompt behind one may have to wait.
+    aborting: AtomicUsize,
+    turn: Mutex<Turn>,
+    phase: Mutex<Phase>,
+}
+
+/// What a session is doing, as its events tell it. Kept apart from the session's own state so that
+/// a snapshot says what is true at its place among the events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Phase {
+    pub running: bool,
+    pub compacting: bool,
+    pub retry: Option<RetryWait>,
+    /// The run stops after the current model call.
+    pub interrupting: bool,
+    /// Steering messages and follow-ups that wait.
+    pub waiting: usize,
+}
+
+/// A retry that is being waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RetryWait {
+    pub attempt: u32,
+    pub delay_ms: u64,
+    pub resume_at_ms: u64,
+}
+
+impl Phase {
+    /// Its name in `session/updated` (section 10.1).
+    pub fn name(&self) -> &'static str {
+        if self.compacting {
+            "compacting"
+        } else if self.retry.is_some() {
+            "retrying"
+        } else if self.running {
+            "streaming"
+        } else {
+            "idle"
+        }
+    }
+
+    /// Its name in a session slot (section 11.3).
+    pub fn runtime_state(&self) -> &'static str {
+        match self.name() {
+            "streaming" => "running",
+            "idle" => "waiting",
+            other => other,
+        }
+    }
+
+    pub fn retry_attempt(&self) -> u32 {
+        self.retry.as_ref().map_or(0, |retry| retry.attempt)
+    }
+}
+
+/// The model call that is going on, or the last one.
+#[derive(Clone, Default)]
+pub(super) struct Turn {
+    pub answer: Option<LiveMessage>,
+    pub state: TurnState,
+}
+
+/// How far a model call is (section 12.2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum TurnState {
+    #[default]
+    None,
+    Text,
+    Tools,
+    Done,
+    Error,
+}
+
+impl Live {
+    pub fn new(
+        session: Session,
+        cwd: &Path,
+        created_ms: u64,
+        parent: Option<(Arc<str>, Option<String>)>,
+    ) -> Arc<Self> {
+        let (parent, parent_path) = parent.map_or((None, None), |(id, path)| (Some(id), path));
+        Arc::new(Self {
+            id: Arc::clone(session.id()),
+            session,
+            cwd: cwd.to_owned(),
+            created_ms,
+            parent,
+            parent_path,
+            aborting: AtomicUsize::new(0),
+            turn: Mutex::default(),
+            phase: Mutex::default(),
+        })
+    }
+
+    /// The beginning of the id, which is what people see of it.
+    pub fn short_id(&self) -> &str {
+        text::prefix(&self.id, SHORT_ID_CHARS)
+    }
+
+    pub fn is_aborting(&self) -> bool {
+        self.aborting.load(Ordering::Acquire) > 0
+    }
+
+    /// Counts an abort as under way until what is returned is dropped.
+    pub fn aborting(self: &Arc<Self>) -> Aborting {
+        self.aborting.fetch_add(1, Ordering::AcqRel);
+        Aborting(Arc::clone(self))
+    }
+
+    pub fn turn(&self) -> Turn {
+        self.turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub fn set_turn(&self, turn: Turn) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+    }
+
+    pub fn set_turn_state(&self, state: TurnState) {
+        self.turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .state = state;
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub fn change_phase(&self, change: impl FnOnce(&mut Phase)) {
+        change(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Looks at everything that snapshots need.
+    pub async fn view(&self) -> Result<View, SessionError> {
+        let state = self.session.state().await?;
+        let messages = self.session.messages().await?;
+        Ok(View { state, messages })
+    }
+}
+
+/// An abort that is under way.
+pub(super) struct Aborting(Arc<Live>);
+
+impl Drop for Aborting {
+    fn drop(&mut self) {
+        self.0.aborting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A session at one moment.
+pub(super) struct View {
+    pub state: SessionState,
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl View {
+    /// The name, else the latest user message that is no command (section 11.3).
+    pub fn display_name(&self) -> Option<String> {
+        let named = self.state.name.clone();
+        let name = named.or_else(|| {
+            self.messages.iter().rev().find_map(|message| {
+                let said = message.as_user()?.content.text();
+                let said = said.trim();
+                (!said.is_empty() && !said.starts_with('/')).then(|| said.to_owned())
+            })
+        })?;
+        Some(text::one_line(&name, DISPLAY_NAME_CHARS))
+    }
+
+    /// When the latest message was made, in milliseconds since the epoch.
+    pub fn updated_ms(&self) -> Option<u64> {
+        self.messages.last().map(|message| text::time_of(message))
+    }
+
+    pub fn file(&self) -> Option<String> {
+        let file = self.state.file.as_ref()?;
+        Some(file.to_string_lossy().into_owned())
+    }
+}

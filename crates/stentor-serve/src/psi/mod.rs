@@ -1,0 +1,137 @@
+//! The psi dialect: one EDN map a line, driven by psi's Emacs frontend.
+//!
+//! One process serves one connection and many sessions. Two tasks share the work, so that a full
+//! pipe never keeps a command from getting through:
+//!
+//! - [`connection`] reads lines, judges them and calls the sessions; the table of operations is
+//!   there, the operations are in [`ops`], slash commands in [`slash`], queries in [`eql`];
+//! - [`writer`] owns everything that goes out: it reads the events of all live sessions ([`feed`]),
+//!   the answers of the first task ([`item`]), and puts both into one order with one growing
+//!   number. What a snapshot says is looked up when it goes out ([`payload`]).
+//!
+//! Section numbers in comments are those of the protocol's reference.
+
+mod connection;
+mod eql;
+mod events;
+mod feed;
+mod git;
+mod item;
+mod limits;
+mod live;
+mod ops;
+mod params;
+mod payload;
+mod pending;
+mod shared;
+mod slash;
+mod text;
+mod trace;
+mod ui;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stentor_agent::agent::Agent;
+use stentor_agent::memory::MemoryStore;
+
+use crate::input::InputLines;
+use crate::login::Login;
+use crate::output::Output;
+use crate::signals::{EndSignal, EndSignals};
+use crate::stdio::Pipes;
+
+use connection::Connection;
+use shared::Shared;
+use trace::Trace;
+use writer::Writer;
+
+/// How the dialect is started.
+#[derive(Clone)]
+pub struct PsiOptions {
+    /// The folder of the first session.
+    pub cwd: PathBuf,
+    /// A session file to begin with instead of a new session.
+    pub resume: Option<PathBuf>,
+    /// The user's home, shown as `~`, and looked into for commands.
+    pub home: Option<PathBuf>,
+    /// The program's configuration folder, looked into for commands.
+    pub config_dir: Option<PathBuf>,
+    /// The notes kept across sessions.
+    pub memory: Option<Arc<MemoryStore>>,
+    /// Logging in at providers.
+    pub login: Option<Arc<dyn Login>>,
+    /// Every frame is appended to this file (`--rpc-trace-file`).
+    pub trace_file: Option<PathBuf>,
+    /// Times for people are in the system's time zone, or in UTC.
+    pub local_time: bool,
+    /// Requests that may be unanswered at once.
+    pub max_pending: usize,
+    /// The least time between two cumulative deltas of one text.
+    pub delta_interval: Duration,
+    /// How long a running turn may go on after the client closed its end.
+    pub grace: Duration,
+}
+
+impl PsiOptions {
+    /// The reference's numbers, and nothing that is optional.
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            cwd: cwd.into(),
+            resume: None,
+            home: None,
+            config_dir: None,
+            memory: None,
+            login: None,
+            trace_file: None,
+            local_time: true,
+            max_pending: limits::MAX_PENDING,
+            delta_interval: limits::DELTA_INTERVAL,
+            grace: limits::GRACE,
+        }
+    }
+}
+
+/// Serves one client until it goes away. Returns the exit code: 0 at the end of input (section 1).
+pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
+    let (mut signals, output) = match (EndSignals::listen(), Output::write_to(pipes.stdout)) {
+        (Ok(signals), Ok(output)) => (signals, output),
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::error!(%error, "the pipes cannot be served");
+            return 1;
+        }
+    };
+    let mut input = InputLines::read(pipes.stdin, limits::MAX_LINE_BYTES);
+    let trace = Trace::open(options.trace_file.as_deref());
+    let grace = options.grace;
+    let (shared, items) = Shared::new(agent, options);
+    let writer = Writer::new(Arc::clone(&shared), items, output.clone(), trace.clone());
+    let writing = tokio::spawn(writer.run());
+    let mut connection = Connection::new(Arc::clone(&shared), trace);
+    connection.begin().await;
+    let ended_by = tokio::select! {
+        () = connection.serve(&mut input) => None,
+        () = output.closed() => None,
+        signal = signals.next() => Some(signal),
+    };
+    if ended_by.is_none() {
+        // A turn that was accepted may go on writing for a while.
+        tokio::select! {
+            _ = tokio::time::timeout(grace, shared.idle()) => {}
+            () = output.closed() => {}
+            _ = signals.next() => {}
+        }
+    }
+    shared.close_all().await;
+    drop(connection);
+    shared.stop_writer().await;
+    // The writer ends when everything is handed over, or when nobody reads any more.
+    tokio::select! {
+        _ = writing => output.finish().await,
+        () = output.closed() => {}
+        () = tokio::time::sleep(grace) => {}
+    }
+    ended_by.map_or(0, EndSignal::exit_code)
+}

@@ -1,0 +1,62 @@
+//! Answers to questions (section 9.8).
+
+use stentor_agent::session::SessionError;
+use stentor_wire::edn::Value;
+use stentor_wire::psi::ErrorCode;
+
+use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
+use crate::psi::item::OpError;
+use crate::psi::ui::{Given, NotTaken, Question, Said};
+
+pub(in crate::psi) async fn resolve(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let id = ask.params.filled("dialog-id")?;
+    let said = match ask.params.given("result") {
+        Some(Value::Bool(yes)) => Said::Bool(*yes),
+        Some(Value::Str(text)) => Said::Text(text.to_string()),
+        Some(Value::Nil) => Said::Nil,
+        Some(other) => {
+            return Err(OpError::params(format!(
+                ":result must be a boolean, a string or nil, found {}",
+                other.kind()
+            )));
+        }
+        None => return Err(OpError::params(":result is missing")),
+    };
+    answer(connection, id, said).await
+}
+
+pub(in crate::psi) async fn cancel(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let id = ask.params.filled("dialog-id")?;
+    answer(connection, id, Said::Cancel).await
+}
+
+async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {
+    let taken = connection.shared.ui().answer(id, said);
+    let (dialog, given) = taken.map_err(|why| match why {
+        NotTaken::NoneOpen => OpError::new(ErrorCode::NoActiveDialog, "no dialog is open"),
+        NotTaken::OtherOpen => OpError::new(
+            ErrorCode::DialogIdMismatch,
+            format!("{id} is not the dialog that is open"),
+        ),
+        NotTaken::WrongType => OpError::params(":result does not fit the dialog's kind"),
+    })?;
+    let session = &dialog.live.session;
+    match (dialog.question, given) {
+        (Question::Dialog(number), Given::Dialog(answer)) => {
+            // A question that closed by itself meanwhile wants no answer any more.
+            session
+                .answer_dialog(number, answer)
+                .await
+                .map_err(session_error)?;
+        }
+        (Question::Permission(number), Given::Permission(answer)) => {
+            match session.answer_permission(number, answer).await {
+                Ok(()) | Err(SessionError::NoSuchQuestion(_)) => {}
+                Err(error) => return Err(session_error(error)),
+            }
+        }
+        (Question::Dialog(_), Given::Permission(_))
+        | (Question::Permission(_), Given::Dialog(_)) => {}
+    }
+    Done::accepted().of(&dialog.live).into()
+}

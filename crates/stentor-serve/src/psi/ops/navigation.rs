@@ -1,0 +1,223 @@
+//! Moving between sessions (section 9.5).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stentor_agent::session::{ForkPoint, Session, SessionOptions};
+use stentor_agent::store::{self, Entry, EntryKind};
+use stentor_wire::psi::ErrorCode;
+
+use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, session_error};
+use crate::psi::item::{Cause, OpError, Part};
+use crate::psi::live::Live;
+use crate::psi::payload;
+use crate::psi::shared::Shared;
+
+pub(in crate::psi) async fn new_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let source = connection.target(ask)?;
+    let live = beside(&connection.shared, &source).await?;
+    arrive(connection, ask, &live, true).await
+}
+
+pub(in crate::psi) async fn switch_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    if ask.params.session_id()?.is_some() {
+        let live = connection.target(ask)?;
+        return arrive(connection, ask, &live, false).await;
+    }
+    let path = ask.params.filled("session-path")?;
+    let (live, is_new) = resume(connection, path).await?;
+    arrive(connection, ask, &live, is_new).await
+}
+
+pub(in crate::psi) async fn fork(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let entry_id = ask.params.filled("entry-id")?;
+    let source = connection.target(ask)?;
+    let live = fork_at(&connection.shared, &source, entry_id).await?;
+    arrive(connection, ask, &live, true).await
+}
+
+pub(in crate::psi) async fn set_session_name(
+    connection: &mut Connection,
+    ask: &Ask<'_>,
+) -> Handled {
+    let name = ask.params.filled("name")?.trim();
+    let live = connection.target(ask)?;
+    live.session.set_name(name).await.map_err(session_error)?;
+    Done::data(payload::map(|data| {
+        data.field("session-name", name);
+    }))
+    .of(&live)
+    .into()
+}
+
+async fn arrive(
+    connection: &mut Connection,
+    ask: &Ask<'_>,
+    live: &Arc<Live>,
+    is_new: bool,
+) -> Handled {
+    let view = live.view().await.map_err(session_error)?;
+    let mut done = Done::data(payload::map(|data| {
+        data.field("session-id", &*live.id)
+            .field("session-file", &view.file());
+    }));
+    done.before = move_focus(connection, live, is_new).await?;
+    done.before.extend(arrival(live, &ask.answerer.cause()));
+    done.after = after_the_answer();
+    done.of(live).into()
+}
+
+/// Makes a session the one that is meant when none is named, and has its events told.
+pub(in crate::psi) async fn move_focus(
+    connection: &mut Connection,
+    live: &Arc<Live>,
+    is_new: bool,
+) -> Result<Vec<Part>, OpError> {
+    let mut parts = Vec::new();
+    if is_new {
+        parts = connection.attach(live);
+        if connection.can_ask() {
+            live.session
+                .set_can_ask(true)
+                .await
+                .map_err(session_error)?;
+        }
+    }
+    connection.focus = Some(Arc::clone(live));
+    parts.push(Part::Focus(Arc::clone(live)));
+    Ok(parts)
+}
+
+/// The five events of every navigation.
+pub(in crate::psi) fn arrival(live: &Arc<Live>, cause: &Cause) -> Vec<Part> {
+    vec![
+        Part::Rehydration {
+            live: Arc::clone(live),
+            cause: cause.clone(),
+        },
+        Part::Snapshots {
+            live: Arc::clone(live),
+            cause: cause.clone(),
+        },
+        Part::Context {
+            cause: cause.clone(),
+        },
+    ]
+}
+
+/// What the client wipes when it sees the answer, and so must be told again (section 18.4).
+pub(in crate::psi) fn after_the_answer() -> Vec<Part> {
+    vec![Part::Context { cause: None }, Part::UiLists]
+}
+
+/// A new session with the folder, the model and the thinking level of another.
+pub(in crate::psi) async fn beside(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
+    let options = options_like(shared, source).await?;
+    shared.start(options).map_err(agent_error)
+}
+
+/// The session in a file, by its path: a live one, or one that is loaded now (true).
+pub(in crate::psi) async fn resume(
+    connection: &Connection,
+    path: &str,
+) -> Result<(Arc<Live>, bool), OpError> {
+    let shared = &connection.shared;
+    let path = shared.options.cwd.join(path);
+    let same = |file: &Path| file == path || file.canonicalize().ok() == path.canonicalize().ok();
+    for live in shared.sessions() {
+        let state = live.session.state().await.map_err(session_error)?;
+        if state.file.as_deref().is_some_and(same) {
+            return Ok((live, false));
+        }
+    }
+    if !path.is_file() {
+        let message = format!("there is no session file {}", path.display());
+        return Err(OpError::new(ErrorCode::NotFound, message));
+    }
+    Ok((load(shared, &path).await?, true))
+}
+
+/// Loads a session file.
+pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Live>, OpError> {
+    shared.check_room().map_err(agent_error)?;
+    let failed = |error: store::StoreError| OpError::new(ErrorCode::Failed, error.to_string());
+    let opened = store::open(path).map_err(failed)?;
+    let header = opened.journal.header().clone();
+    let folder = Path::new(&header.cwd);
+    // The folder of an old session may be gone; the conversation is not.
+    let cwd = if folder.is_dir() {
+        folder
+    } else {
+        &shared.options.cwd
+    };
+    let mut options = shared.agent.options(cwd).map_err(agent_error)?;
+    let usual = (options.model.take(), options.thinking.take());
+    let usual_model = usual.0;
+    if opened.thinking_level.is_none() {
+        options.thinking = usual.1;
+    }
+    let environment = shared.agent.environment().clone();
+    let session = Session::resume(environment, options, opened).map_err(session_error)?;
+    let state = session.state().await.map_err(session_error)?;
+    if let (None, Some(model)) = (&state.model, usual_model) {
+        // The model it was made with is not to be had here.
+        let chosen = session.set_model(&model.provider, &model.id).await;
+        chosen.map_err(session_error)?;
+    }
+    let created_ms = stentor_agent::clock::parse_iso_time(&header.timestamp);
+    let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
+    Ok(shared.add(Live::new(session, cwd, created_ms, None)))
+}
+
+/// A child of a session with everything up to an entry; with a user message also the reply to it.
+pub(in crate::psi) async fn fork_at(
+    shared: &Shared,
+    source: &Arc<Live>,
+    entry_id: &str,
+) -> Result<Arc<Live>, OpError> {
+    shared.check_room().map_err(agent_error)?;
+    let (_, entries) = source.session.entries().await.map_err(session_error)?;
+    let last = last_of_exchange(&entries, entry_id)
+        .ok_or_else(|| OpError::params(format!("there is no entry {entry_id} in this session")))?;
+    let state = source.session.state().await.map_err(session_error)?;
+    let options = options_like(shared, source).await?;
+    let point = ForkPoint::After(last);
+    let forked = shared.agent.fork(&source.session, point, options).await;
+    let (session, _) = forked.map_err(agent_error)?;
+    let file = state.file.map(|file| file.to_string_lossy().into_owned());
+    let parent = Some((Arc::clone(&source.id), file));
+    let created_ms = shared.clock().now_ms();
+    Ok(shared.add(Live::new(session, &source.cwd, created_ms, parent)))
+}
+
+async fn options_like(shared: &Shared, source: &Live) -> Result<SessionOptions, OpError> {
+    let state = source.session.state().await.map_err(session_error)?;
+    let mut options = shared.agent.options(&source.cwd).map_err(agent_error)?;
+    options.model = state.model.or(options.model);
+    options.thinking = Some(state.thinking);
+    Ok(options)
+}
+
+/// The last entry of the exchange that an entry begins: the entry itself, or, for a user message,
+/// the last one before the next user message.
+fn last_of_exchange(entries: &[Entry], id: &str) -> Option<String> {
+    let at = entries.iter().rposition(|entry| entry.id == id)?;
+    let entry = entries.get(at)?;
+    let mut last = entry;
+    if is_user_message(entry) {
+        for next in entries.iter().skip(at + 1) {
+            if next.parent_id.as_ref() != Some(&last.id) || is_user_message(next) {
+                break;
+            }
+            last = next;
+        }
+    }
+    Some(last.id.clone())
+}
+
+fn is_user_message(entry: &Entry) -> bool {
+    match &entry.kind {
+        EntryKind::Message { message } => message.as_user().is_some(),
+        _ => false,
+    }
+}

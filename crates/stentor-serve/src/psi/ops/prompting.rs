@@ -1,0 +1,214 @@
+//! Prompting, steering, stopping (section 9.3).
+
+use std::sync::Arc;
+
+use stentor_agent::event::EventKind;
+use stentor_agent::message::ContentBlock;
+use stentor_agent::session::{Accepted, SessionError};
+use stentor_wire::edn::Value;
+
+use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
+use crate::psi::item::{OpError, Part};
+use crate::psi::live::Live;
+use crate::psi::ops::login;
+use crate::psi::params::word_of;
+use crate::psi::payload;
+use crate::psi::slash;
+
+pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let text = ask.params.filled("message")?;
+    let images = images(ask)?;
+    let live = connection.target(ask)?;
+    if let Some(pasted) = login::take_paste(&connection.shared) {
+        return login::pasted(ask, live, pasted, text.to_owned());
+    }
+    if let Some(handled) = slash::through_prompt(connection, ask, &live, text).await {
+        return handled;
+    }
+    let expanded = connection.shared.book(&live.cwd).expand(text);
+    let text = expanded.map_or_else(|| text.to_owned(), |expanded| expanded.text);
+    let mut content = vec![ContentBlock::text(text)];
+    content.extend(images);
+    run(ask.answerer.clone(), live, content).await
+}
+
+/// Starts a run and answers before its first event.
+async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) -> Handled {
+    let may_wait = live.is_aborting();
+    let session = live.session.clone();
+    let mut prompting = Box::pin(async move { session.prompt(content).await });
+    if !may_wait {
+        let accepted = prompting.await.map_err(session_error)?;
+        return begun(&answerer, &live, accepted).into();
+    }
+    // The run before is being stopped and this one waits for it: others must not.
+    match futures_util::poll!(&mut prompting) {
+        std::task::Poll::Ready(accepted) => {
+            begun(&answerer, &live, accepted.map_err(session_error)?).into()
+        }
+        std::task::Poll::Pending => {
+            let starter = answerer.clone();
+            Ok(answerer.later(async move {
+                let accepted = prompting.await.map_err(session_error)?;
+                Ok(begun(&starter, &live, accepted))
+            }))
+        }
+    }
+}
+
+fn begun(answerer: &Answerer, live: &Arc<Live>, accepted: Accepted) -> Done {
+    let mut done = Done::accepted().of(live);
+    done.after = vec![
+        Part::RunBegins {
+            session: Arc::clone(&live.id),
+            cause: answerer.cause(),
+        },
+        Part::Release(accepted),
+    ];
+    done
+}
+
+pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let content = message(ask)?;
+    let behavior = ask.params.word("behavior")?.unwrap_or("steer");
+    if !matches!(behavior, "steer" | "queue") {
+        return Err(OpError::params(format!(
+            ":behavior must be \"steer\" or \"queue\", not {behavior:?}"
+        )));
+    }
+    let live = connection.target(ask)?;
+    let state = live.session.state().await.map_err(session_error)?;
+    let (done, queued) = if state.interrupt_pending {
+        ("coerced-follow-up", live.session.follow_up(content).await)
+    } else if behavior == "steer" {
+        ("steer", live.session.steer(content).await)
+    } else {
+        ("queue", live.session.follow_up(content).await)
+    };
+    queued.map_err(session_error)?;
+    Done::data(payload::map(|data| {
+        data.field("accepted", &true).field("behavior", done);
+    }))
+    .of(&live)
+    .into()
+}
+
+pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let content = message(ask)?;
+    let live = connection.target(ask)?;
+    live.session.steer(content).await.map_err(session_error)?;
+    Done::accepted().of(&live).into()
+}
+
+pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let content = message(ask)?;
+    let live = connection.target(ask)?;
+    let queued = live.session.follow_up(content).await;
+    queued.map_err(session_error)?;
+    Done::accepted().of(&live).into()
+}
+
+pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let live = connection.target(ask)?;
+    let interrupted = live.session.interrupt().await.map_err(session_error)?;
+    let mut dropped: Vec<&str> = Vec::new();
+    for text in interrupted.dropped_steering.iter().map(|text| text.trim()) {
+        if !text.is_empty() && !dropped.contains(&text) {
+            dropped.push(text);
+        }
+    }
+    let data = payload::map(|data| {
+        data.field("accepted", &interrupted.accepted)
+            .field("pending", &interrupted.pending)
+            .field("dropped-steering-text", &dropped.join("\n"));
+    });
+    let mut done = Done::data(data).of(&live);
+    if interrupted.accepted {
+        done.before.push(Part::Interrupting(live));
+    }
+    done.into()
+}
+
+pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let live = connection.target(ask)?;
+    let session = live.session.clone();
+    let aborting = live.aborting();
+    let mut ending = Box::pin(async move {
+        let ended: Result<(), SessionError> = session.abort().await;
+        drop(aborting);
+        ended
+    });
+    // With this the session knows; that it takes a moment to stop must keep nobody waiting.
+    match futures_util::poll!(&mut ending) {
+        std::task::Poll::Ready(ended) => ended.map_err(session_error)?,
+        std::task::Poll::Pending => {
+            tokio::spawn(ending);
+        }
+    }
+    Done::accepted().of(&live).into()
+}
+
+pub(in crate::psi) async fn abort_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let live = connection.target(ask)?;
+    live.session.abort_retry().await.map_err(session_error)?;
+    Done::accepted().of(&live).into()
+}
+
+/// Runs a prompt to its end and answers then, as a slash command that expands does
+/// (section 13.2). Nothing waits for it.
+pub(in crate::psi) fn run_to_its_end(
+    answerer: &Answerer,
+    live: &Arc<Live>,
+    text: String,
+    data: Vec<u8>,
+) -> Handled {
+    let (starter, live) = (answerer.clone(), Arc::clone(live));
+    Ok(answerer.later(async move {
+        let mut events = live.session.subscribe();
+        let content = vec![ContentBlock::text(text)];
+        let accepted = live.session.prompt(content).await.map_err(session_error)?;
+        let begin = vec![
+            Part::RunBegins {
+                session: Arc::clone(&live.id),
+                cause: starter.cause(),
+            },
+            Part::Release(accepted),
+        ];
+        starter.shared.tell(begin).await;
+        while let Some(event) = events.next().await {
+            if matches!(event.kind, EventKind::Settled { .. }) {
+                break;
+            }
+        }
+        Ok(Done::data(data).of(&live))
+    }))
+}
+
+fn message(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
+    let mut content = vec![ContentBlock::text(ask.params.filled("message")?)];
+    content.extend(images(ask)?);
+    Ok(content)
+}
+
+/// The pictures of a prompt: `{:type :image :mime-type s :data s}`.
+fn images(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
+    let wrong = || {
+        OpError::params(
+            ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}",
+        )
+    };
+    let items = ask.params.items("images")?.unwrap_or_default();
+    items
+        .iter()
+        .map(|image| {
+            let is_image = image.get("type").and_then(word_of) == Some("image");
+            let text = |key: &str| image.get(key).and_then(Value::as_str);
+            match (is_image, text("mime-type"), text("data")) {
+                (true, Some(mime_type), Some(data)) if !data.is_empty() => {
+                    Ok(ContentBlock::image(data, mime_type))
+                }
+                _ => Err(wrong()),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,184 @@
+//! Models, thinking, compaction, switches (section 9.6).
+
+use stentor_agent::model::ThinkingLevel;
+use stentor_agent::session::SessionError;
+use stentor_wire::edn::{Keyword, Value};
+
+use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
+use crate::psi::item::OpError;
+use crate::psi::params::word_of;
+use crate::psi::payload::{self, model::ModelRef};
+
+/// Where a choice of model may be kept. It is kept in the session; the wider scopes are the
+/// configuration's business.
+const SCOPES: [&str; 3] = ["session", "project", "user"];
+
+pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let provider = ask.params.word("provider")?;
+    let provider = provider.filter(|provider| !provider.trim().is_empty());
+    let provider = provider.ok_or_else(|| OpError::params(":provider is missing"))?;
+    let id = ask.params.filled("model-id")?;
+    if let Some(scope) = ask.params.word("scope")?
+        && !SCOPES.contains(&scope)
+    {
+        return Err(OpError::params(format!(
+            ":scope must be one of session, project, user, not {scope:?}"
+        )));
+    }
+    let live = connection.target(ask)?;
+    let choice = live.session.set_model(provider, id).await;
+    let choice = choice.map_err(session_error)?;
+    Done::data(payload::map(|data| {
+        data.field("model", &ModelRef(&choice.model));
+    }))
+    .of(&live)
+    .into()
+}
+
+pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let backward = ask.params.get("direction").and_then(word_of) == Some("prev");
+    let live = connection.target(ask)?;
+    let state = live.session.state().await.map_err(session_error)?;
+    let model = if state.is_scoped {
+        let choice = live.session.cycle_model(backward).await;
+        let choice = choice.map_err(session_error)?;
+        choice.map(|choice| choice.model).or(state.model)
+    } else {
+        state.model
+    };
+    Done::data(payload::map(|data| {
+        data.field("model", &model.as_deref().map(ModelRef));
+    }))
+    .of(&live)
+    .into()
+}
+
+pub(in crate::psi) async fn set_thinking_level(
+    connection: &mut Connection,
+    ask: &Ask<'_>,
+) -> Handled {
+    let level = ask
+        .params
+        .get("level")
+        .ok_or_else(|| OpError::params(":level is missing"))?;
+    let level = parse_level(level).ok_or_else(|| {
+        OpError::params(format!(
+            ":level must be one of {}",
+            level_names().join(", ")
+        ))
+    })?;
+    let live = connection.target(ask)?;
+    let level = live.session.set_thinking(level).await;
+    let level = level.map_err(session_error)?;
+    thinking_answer(level).of(&live).into()
+}
+
+pub(in crate::psi) async fn cycle_thinking_level(
+    connection: &mut Connection,
+    ask: &Ask<'_>,
+) -> Handled {
+    let live = connection.target(ask)?;
+    let cycled = live.session.cycle_thinking().await.map_err(session_error)?;
+    let level = match cycled {
+        Some(level) => level,
+        None => live.session.state().await.map_err(session_error)?.thinking,
+    };
+    thinking_answer(level).of(&live).into()
+}
+
+pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let instructions = ask.params.text("custom-instructions")?.map(str::to_owned);
+    let live = connection.target(ask)?;
+    let state = live.session.state().await.map_err(session_error)?;
+    if state.is_running {
+        return Err(session_error(SessionError::Busy));
+    }
+    let session = live.session.clone();
+    Ok(ask.answerer.later(async move {
+        let done = match session.compact(instructions).await {
+            Ok(result) => payload::map(|data| {
+                data.field("compacted", &true).key("summary").map(|map| {
+                    map.field("summary", &result.summary)
+                        .field("first-kept-entry-id", &result.first_kept_entry_id)
+                        .field("tokens-before", &result.tokens_before)
+                        .field("tokens-after", &result.tokens_after);
+                });
+            }),
+            Err(SessionError::Compaction(why)) if is_nothing_to_do(&why) => payload::map(|data| {
+                data.field("compacted", &false)
+                    .field("summary", &None::<&str>);
+            }),
+            Err(error) => return Err(session_error(error)),
+        };
+        Ok(Done::data(done).of(&live))
+    }))
+}
+
+pub(in crate::psi) async fn set_auto_compaction(
+    connection: &mut Connection,
+    ask: &Ask<'_>,
+) -> Handled {
+    let enabled = ask.params.flag("enabled")?;
+    let live = connection.target(ask)?;
+    let set = live.session.set_auto_compaction(enabled).await;
+    set.map_err(session_error)?;
+    enabled_answer(enabled).of(&live).into()
+}
+
+pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let enabled = ask.params.flag("enabled")?;
+    let live = connection.target(ask)?;
+    let set = live.session.set_auto_retry(enabled).await;
+    set.map_err(session_error)?;
+    enabled_answer(enabled).of(&live).into()
+}
+
+/// A level by its name, or by its place in the list of levels.
+pub(in crate::psi) fn parse_level(value: &Value<'_>) -> Option<ThinkingLevel> {
+    if let Some(place) = value.as_i64() {
+        let place = usize::try_from(place).ok()?;
+        return ThinkingLevel::ALL.get(place).copied();
+    }
+    word_of(value)?.parse().ok()
+}
+
+pub(in crate::psi) fn level_names() -> [&'static str; 6] {
+    ThinkingLevel::ALL.map(ThinkingLevel::as_str)
+}
+
+fn thinking_answer(level: ThinkingLevel) -> Done {
+    Done::data(payload::map(|data| {
+        data.field("thinking-level", &Keyword(level.as_str()));
+    }))
+}
+
+fn enabled_answer(enabled: bool) -> Done {
+    Done::data(payload::map(|data| {
+        data.field("enabled", &enabled);
+    }))
+}
+
+/// The reasons of the core that are no failure.
+fn is_nothing_to_do(why: &str) -> bool {
+    why == "Already compacted" || why.starts_with("Nothing to compact")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_named_or_numbered() {
+        for (value, expected) in [
+            (Value::keyword("high"), Some(ThinkingLevel::High)),
+            ("off".into(), Some(ThinkingLevel::Off)),
+            (Value::Int(5), Some(ThinkingLevel::Xhigh)),
+            (Value::Int(6), None),
+            (Value::Int(-1), None),
+            ("loud".into(), None),
+            (Value::Bool(true), None),
+        ] {
+            assert_eq!(parse_level(&value), expected, "{value:?}");
+        }
+    }
+}

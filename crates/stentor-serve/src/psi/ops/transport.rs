@@ -1,0 +1,130 @@
+//! Handshake, ping, subscriptions (sections 5 and 9.1).
+
+use std::sync::Arc;
+
+use stentor_wire::edn::{Keyword, Value};
+use stentor_wire::psi::{ErrorCode, PROTOCOL_VERSION, Topic, TopicSet, is_supported_version};
+
+use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
+use crate::psi::item::{OpError, Part};
+use crate::psi::payload;
+
+/// What this side can do besides (section 5).
+const FEATURES: [&str; 2] = ["eql-graph", "eql-memory"];
+
+/// The longest version that is repeated in an error.
+const SHOWN_VERSION_CHARS: usize = 40;
+
+pub(in crate::psi) async fn handshake(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let info = ask.params.get("client-info");
+    let version = info
+        .and_then(|info| info.get("protocol-version"))
+        .or_else(|| ask.params.get("protocol-version"));
+    let Some(version) = version.and_then(Value::as_str) else {
+        let message = ":client-info must have a :protocol-version that is a string";
+        return Err(OpError::params(message));
+    };
+    if !is_supported_version(version) {
+        connection.ready = false;
+        let shown: String = version.chars().take(SHOWN_VERSION_CHARS).collect();
+        let message = format!("unsupported protocol version {shown}; this side speaks 1.x");
+        return Err(OpError::new(ErrorCode::UnsupportedVersion, message));
+    }
+    connection.ready = true;
+    let state = match &connection.focus {
+        Some(live) => Some(live.session.state().await.map_err(session_error)?),
+        None => None,
+    };
+    let model = state.as_ref().and_then(|state| state.model.as_ref());
+    Done::data(payload::map(|data| {
+        data.key("server-info").map(|info| {
+            info.field("protocol-version", PROTOCOL_VERSION)
+                .field("features", &FEATURES[..])
+                .field("session-id", &state.as_ref().map(|state| &*state.id))
+                .field("model-id", &model.map(|model| &model.id))
+                .field(
+                    "thinking-level",
+                    &state.as_ref().map(|state| state.thinking.as_str()),
+                )
+                .field("ui-type", &Keyword("emacs"));
+        });
+    }))
+    .into()
+}
+
+pub(in crate::psi) fn ping() -> Done {
+    Done::data(payload::map(|data| {
+        data.field("pong", &true)
+            .field("protocol-version", PROTOCOL_VERSION);
+    }))
+}
+
+pub(in crate::psi) async fn subscribe(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let named = topics(ask)?;
+    let live = connection.target(ask)?;
+    for topic in &named {
+        connection.topics.add(*topic);
+    }
+    let is_first = !std::mem::replace(&mut connection.subscribed, true);
+    connection.focus = Some(Arc::clone(&live));
+    if connection.can_ask() {
+        for live in connection.shared.sessions() {
+            live.session
+                .set_can_ask(true)
+                .await
+                .map_err(session_error)?;
+        }
+    }
+    let cause = ask.answerer.cause();
+    let mut parts = vec![
+        Part::Topics(connection.topics),
+        Part::Focus(Arc::clone(&live)),
+    ];
+    if is_first && connection.topics.covers(Topic::AssistantMessage) {
+        parts.push(Part::Footer {
+            live: Arc::clone(&live),
+            cause: None,
+        });
+    }
+    if named.iter().any(|topic| topic.is_ui()) {
+        parts.push(Part::UiSnapshot);
+    }
+    parts.push(Part::Snapshots {
+        live: Arc::clone(&live),
+        cause: cause.clone(),
+    });
+    parts.push(Part::Context { cause });
+    Done::data(subscribed(connection.topics))
+        .of(&live)
+        .behind(parts)
+        .into()
+}
+
+pub(in crate::psi) fn unsubscribe(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    match ask.params.items("topics")? {
+        Some(_) => {
+            for topic in topics(ask)? {
+                connection.topics.remove(topic);
+            }
+        }
+        None => connection.topics.clear(),
+    }
+    Done::data(subscribed(connection.topics))
+        .behind(vec![Part::Topics(connection.topics)])
+        .into()
+}
+
+/// The known ones among the topics that are named (section 8).
+fn topics(ask: &Ask<'_>) -> Result<Vec<Topic>, OpError> {
+    let items = ask.params.items("topics")?.unwrap_or_default();
+    Ok(items
+        .iter()
+        .filter_map(|name| Topic::parse(name.as_str()?))
+        .collect())
+}
+
+fn subscribed(topics: TopicSet) -> Vec<u8> {
+    payload::map(|data| {
+        data.field("subscribed", &topics.names_sorted());
+    })
+}

@@ -1,0 +1,210 @@
+//! `context/updated`: the live sessions and the widget that shows them (sections 10.4, 11.3, 16).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use stentor_agent::clock::iso_time;
+use stentor_wire::edn::{EdnWriter, WriteEdn};
+
+use crate::psi::live::Live;
+use crate::psi::shared::Shared;
+
+/// The live sessions at one moment.
+pub(in crate::psi) struct Context {
+    active: Option<Arc<str>>,
+    slots: Vec<Slot>,
+    time_zone: TimeZone,
+}
+
+/// A live session as lists show it.
+pub(in crate::psi) struct Slot {
+    pub live: Arc<Live>,
+    pub name: Option<String>,
+    pub display_name: Option<String>,
+    pub file: Option<String>,
+    pub runtime_state: &'static str,
+    pub is_streaming: bool,
+    pub updated_ms: Option<u64>,
+}
+
+impl Slot {
+    /// What a session is called where it must be called something.
+    pub fn label(&self) -> String {
+        let name = self.display_name.clone().or_else(|| self.name.clone());
+        name.unwrap_or_else(|| format!("(session {})", self.live.short_id()))
+    }
+}
+
+/// The live sessions, sorted as lists show them. One that has just ended is left out.
+pub(in crate::psi) async fn slots(shared: &Shared) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for live in shared.sessions() {
+        let Ok(view) = live.view().await else {
+            continue;
+        };
+        let phase = live.phase();
+        slots.push(Slot {
+            name: view.state.name.clone(),
+            display_name: view.display_name(),
+            file: view.file(),
+            runtime_state: phase.runtime_state(),
+            is_streaming: phase.running,
+            updated_ms: view.updated_ms(),
+            live,
+        });
+    }
+    slots.sort_by(|one, other| {
+        (one.updated_ms, &one.live.id).cmp(&(other.updated_ms, &other.live.id))
+    });
+    slots
+}
+
+/// Parents before their children, otherwise in the order given.
+pub(in crate::psi) fn sorted_by_tree(sessions: Vec<Arc<Live>>) -> Vec<Arc<Live>> {
+    let is_root = |live: &Arc<Live>| {
+        let parent = live.parent.as_ref();
+        parent.is_none_or(|parent| !sessions.iter().any(|other| other.id == *parent))
+    };
+    let mut sorted = Vec::with_capacity(sessions.len());
+    let mut open: Vec<&Arc<Live>> = sessions.iter().filter(|live| is_root(live)).rev().collect();
+    while let Some(next) = open.pop() {
+        sorted.push(Arc::clone(next));
+        let children = sessions
+            .iter()
+            .filter(|live| live.parent.as_ref() == Some(&next.id))
+            .rev();
+        open.extend(children);
+    }
+    sorted
+}
+
+impl Context {
+    pub async fn look(shared: &Shared, active: Option<&Live>) -> Self {
+        Self {
+            active: active.map(|live| Arc::clone(&live.id)),
+            slots: slots(shared).await,
+            time_zone: shared.time_zone(),
+        }
+    }
+
+    fn is_active(&self, slot: &Slot) -> bool {
+        self.active.as_ref() == Some(&slot.live.id)
+    }
+
+    fn line(&self, slot: &Slot) -> String {
+        let live = &slot.live;
+        let parent = live.parent.as_ref();
+        let has_parent =
+            parent.is_some_and(|parent| self.slots.iter().any(|other| other.live.id == *parent));
+        let mut line = String::new();
+        if has_parent {
+            line.push_str("  ");
+        }
+        line.push_str(&slot.label());
+        line.push_str(&format!(" [{}]", live.short_id()));
+        line.push_str(&format!(" — {}", self.clock_time(live.created_ms)));
+        if let Some(updated_ms) = slot.updated_ms {
+            line.push_str(&format!(" / {}", self.clock_time(updated_ms)));
+        }
+        line.push_str(&format!(" — {}", live.cwd.display()));
+        if self.is_active(slot) {
+            line.push_str(" ← current");
+        }
+        line.push_str(&format!(" [{}]", slot.runtime_state));
+        line
+    }
+
+    fn clock_time(&self, ms: u64) -> String {
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+        let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
+        let time = time.to_zoned(self.time_zone.clone());
+        format!("{:02}:{:02}", time.hour(), time.minute())
+    }
+
+    fn write_widget(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|widget| {
+            widget
+                .field("placement", "left")
+                .field("extension-id", "psi-session")
+                .field("widget-id", "session-tree")
+                .key("content-lines")
+                .vector(|lines| {
+                    for slot in &self.slots {
+                        lines.map(|line| {
+                            line.field("text", &self.line(slot))
+                                .field("runtime-state", slot.runtime_state)
+                                .field("is-current", &self.is_active(slot));
+                            if !self.is_active(slot) {
+                                line.key("action").map(|action| {
+                                    action
+                                        .field("type", "command")
+                                        .field("command", &format!("/tree {}", slot.live.id));
+                                });
+                            }
+                        });
+                    }
+                });
+        });
+    }
+}
+
+impl WriteEdn for Context {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|data| {
+            data.field("active-session-id", &self.active.as_deref())
+                .key("sessions")
+                .vector(|list| {
+                    for slot in &self.slots {
+                        list.map(|map| {
+                            let live = &slot.live;
+                            map.field("id", &*live.id)
+                                .field("item-kind", "session")
+                                .field("name", &slot.name)
+                                .field("display-name", &slot.display_name)
+                                .field("worktree-path", &*live.cwd.to_string_lossy())
+                                .field("runtime-state", slot.runtime_state)
+                                .field("is-streaming", &slot.is_streaming)
+                                .field("is-active", &self.is_active(slot))
+                                .field("parent-session-id", &live.parent.as_deref())
+                                .field("created-at", &iso_time(live.created_ms))
+                                .field("updated-at", &slot.updated_ms.map(iso_time));
+                        });
+                    }
+                })
+                .key("session-tree-widget");
+            self.write_widget(data);
+        });
+    }
+}
+
+/// The answer to `list_sessions` (section 9.2).
+pub(in crate::psi) struct SessionList {
+    pub active: Option<Arc<str>>,
+    pub slots: Vec<Slot>,
+}
+
+impl WriteEdn for SessionList {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|data| {
+            data.field("active-session-id", &self.active.as_deref())
+                .key("sessions")
+                .vector(|list| {
+                    for slot in &self.slots {
+                        list.map(|map| {
+                            let live = &slot.live;
+                            map.field("session-id", &*live.id)
+                                .field("session-file", &slot.file)
+                                .field("session-name", &slot.name)
+                                .field("display-name", &slot.display_name)
+                                .field("worktree-path", &*live.cwd.to_string_lossy())
+                                .field("parent-session-id", &live.parent.as_deref())
+                                .field("parent-session-path", &live.parent_path)
+                                .field("created-at", &iso_time(live.created_ms))
+                                .field("updated-at", &slot.updated_ms.map(iso_time));
+                        });
+                    }
+                });
+        });
+    }
+}

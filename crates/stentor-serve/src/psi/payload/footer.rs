@@ -1,0 +1,168 @@
+//! `footer/updated` (sections 10.16 and 15).
+
+use std::path::Path;
+
+use stentor_agent::session::SessionError;
+use stentor_agent::usage::Usage;
+use stentor_wire::edn::{EdnWriter, WriteEdn};
+
+use super::context::sorted_by_tree;
+use super::model;
+use crate::psi::git;
+use crate::psi::live::{Live, View};
+use crate::psi::shared::Shared;
+use crate::psi::text;
+
+/// The states of sessions, in the order they are shown.
+const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];
+
+/// What stands below the transcript.
+pub(in crate::psi) struct Footer {
+    session_id: String,
+    path_line: String,
+    usage_parts: Vec<String>,
+    model_text: String,
+    status_line: Option<String>,
+    buckets: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Footer {
+    pub async fn look(shared: &Shared, live: &Live) -> Result<Self, SessionError> {
+        let view = live.view().await?;
+        let stats = live.session.stats().await?;
+        Ok(Self {
+            session_id: live.id.to_string(),
+            path_line: path_line(&live.cwd, shared.options.home.as_deref(), &view),
+            usage_parts: usage_parts(&stats.total_usage, &view),
+            model_text: model_text(&view),
+            status_line: status_line(shared, live),
+            buckets: buckets(shared).await,
+        })
+    }
+}
+
+impl WriteEdn for Footer {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let stats = format!("{} {}", self.usage_parts.join(" "), self.model_text);
+        let activity: Vec<String> = self
+            .buckets
+            .iter()
+            .map(|(state, labels)| format!("{state} {}", labels.join(", ")))
+            .collect();
+        let activity =
+            (!activity.is_empty()).then(|| format!("sessions: {}", activity.join(" · ")));
+        writer.map(|data| {
+            data.field("session-id", &self.session_id)
+                .field("path-line", &self.path_line)
+                .field("stats-line", &stats)
+                .field("status-line", &self.status_line)
+                .field("usage-parts", &self.usage_parts)
+                .field("model-text", &self.model_text)
+                .field("session-activity-line", &activity)
+                .key("session-activity-buckets")
+                .vector(|list| {
+                    for (state, labels) in &self.buckets {
+                        list.map(|map| {
+                            map.field("state", *state).field("labels", labels);
+                        });
+                    }
+                });
+        });
+    }
+}
+
+fn path_line(cwd: &Path, home: Option<&Path>, view: &View) -> String {
+    let mut line = match home.and_then(|home| cwd.strip_prefix(home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => cwd.display().to_string(),
+    };
+    if let Some(branch) = git::branch_label(cwd) {
+        line.push_str(&format!(" ({branch})"));
+    }
+    if let Some(name) = view.display_name() {
+        line.push_str(&format!(" • {name}"));
+    }
+    line
+}
+
+fn usage_parts(usage: &Usage, view: &View) -> Vec<String> {
+    let mut parts = Vec::new();
+    for (sign, count) in [
+        ("↑", usage.input),
+        ("↓", usage.output),
+        ("CR", usage.cache_read),
+        ("CW", usage.cache_write),
+    ] {
+        if count > 0 {
+            parts.push(format!("{sign}{}", text::tokens(count)));
+        }
+    }
+    if usage.cost.total > 0.0 {
+        parts.push(format!("${:.3}", usage.cost.total));
+    }
+    let context = view.state.context;
+    let window = text::tokens(context.window);
+    let mut part = match context.tokens.filter(|_| context.window > 0) {
+        Some(tokens) => {
+            let percent = tokens as f64 * 100.0 / context.window as f64;
+            format!("{percent:.1}%/{window}")
+        }
+        None => format!("?/{window}"),
+    };
+    if view.state.auto_compaction {
+        part.push_str(" (auto)");
+    }
+    parts.push(part);
+    parts
+}
+
+fn model_text(view: &View) -> String {
+    match view.state.model.as_deref() {
+        Some(info) => model::label(info, view.state.thinking),
+        None => "(no-provider) no-model".to_owned(),
+    }
+}
+
+fn status_line(shared: &Shared, live: &Live) -> Option<String> {
+    let mut parts: Vec<String> = shared
+        .ui()
+        .statuses(&live.id)
+        .map(|(_, status)| text::collapsed(status))
+        .filter(|status| !status.is_empty())
+        .collect();
+    if let Some(retry) = live.phase().retry {
+        let now_ms = shared.clock().now_ms();
+        let left = retry.resume_at_ms.saturating_sub(now_ms).div_ceil(1000);
+        parts.push(format!("retry in {left}s"));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// Which sessions are in which state; nothing for a lone session.
+async fn buckets(shared: &Shared) -> Vec<(&'static str, Vec<String>)> {
+    let sessions = shared.sessions();
+    if sessions.len() < 2 {
+        return Vec::new();
+    }
+    let mut labelled = Vec::with_capacity(sessions.len());
+    for live in sorted_by_tree(sessions) {
+        let name = match live.view().await {
+            Ok(view) => view.display_name(),
+            Err(_) => continue,
+        };
+        let label = name.unwrap_or_else(|| live.short_id().to_owned());
+        labelled.push((live.phase().runtime_state(), label));
+    }
+    STATES
+        .into_iter()
+        .filter_map(|state| {
+            let labels: Vec<String> = labelled
+                .iter()
+                .filter(|(of, _)| *of == state)
+                .map(|(_, label)| label.clone())
+                .collect();
+            (!labels.is_empty()).then_some((state, labels))
+        })
+        .collect()
+}

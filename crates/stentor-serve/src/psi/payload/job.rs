@@ -1,0 +1,69 @@
+//! Background jobs (section 11.5).
+
+use stentor_agent::clock::iso_time;
+use stentor_agent::jobs::{Job, JobStatus};
+use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
+
+/// A job of a session.
+pub(in crate::psi) struct ShownJob<'a> {
+    pub job: &'a Job,
+    pub session_id: &'a str,
+}
+
+/// `<job-id>  [<status>]  <tool-name>`.
+pub(in crate::psi) fn list_line(job: &Job) -> String {
+    let status = job.status.as_str();
+    format!("{}  [{status}]  {}", job.id, job.work.tool_name)
+}
+
+impl WriteEdn for ShownJob<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let job = self.job;
+        let ended = job.ended.as_ref();
+        let file = ended.and_then(|ended| ended.payload_file.as_ref());
+        let status = Keyword(job.status.as_str());
+        writer.map(|map| {
+            map.field("job-id", &job.id)
+                .field("thread-id", self.session_id)
+                .field("tool-call-id", &job.work.tool_call_id)
+                .field("tool-name", &job.work.tool_name)
+                .field("job-kind", &Keyword(job.kind.as_str()))
+                .field("workflow-ext-path", &None::<&str>)
+                .field("workflow-id", &None::<&str>)
+                .field("job-seq", &job.number)
+                .field("started-at", &iso_time(job.started_ms))
+                .field("completed-at", &ended.map(|ended| iso_time(ended.at_ms)))
+                .field("completed-seq", &ended.map(|ended| ended.number))
+                .field("status", &status)
+                .field(
+                    "terminal-payload",
+                    &ended.and_then(|ended| ended.payload.as_ref()),
+                )
+                .field(
+                    "terminal-payload-file",
+                    &file.map(|file| file.to_string_lossy()),
+                )
+                .field(
+                    "cancel-requested-at",
+                    &job.cancel_requested_ms.map(iso_time),
+                )
+                .field("terminal-message-emitted", &ended.is_some())
+                .field(
+                    "terminal-message-emitted-at",
+                    &ended.map(|ended| iso_time(ended.at_ms)),
+                )
+                .key("summary")
+                .map(|summary| {
+                    summary
+                        .field("job-id", &job.id)
+                        .field("tool-name", &job.work.tool_name)
+                        .field("status", &status)
+                        .field("status-label", job.status.as_str())
+                        .field("is-terminal", &job.status.is_over())
+                        .field("is-running", &(job.status == JobStatus::Running))
+                        .field("is-cancelling", &(job.status == JobStatus::PendingCancel))
+                        .field("list-line", &list_line(job));
+                });
+        });
+    }
+}

@@ -1,0 +1,245 @@
+//! Messages and their content (section 11.1).
+
+use std::sync::Arc;
+
+use stentor_agent::clock::iso_time;
+use stentor_agent::message::{
+    AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, StopReason, UserContent,
+    text_of,
+};
+use stentor_agent::usage::Usage;
+use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
+
+use crate::psi::text;
+
+/// What an aborted answer says (section 9.3, `abort`).
+const ABORTED: &str = "Aborted";
+
+/// A message of the transcript.
+pub(in crate::psi) struct Shown<'a>(pub &'a Message);
+
+/// The messages of a transcript. What no client could show is left out.
+pub(in crate::psi) fn write_messages(writer: &mut EdnWriter<'_>, messages: &[Arc<Message>]) {
+    writer.vector(|list| {
+        for message in messages {
+            if !matches!(**message, Message::Other(_)) {
+                list.value(&Shown(message));
+            }
+        }
+    });
+}
+
+impl WriteEdn for Shown<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let timestamp = iso_time(text::time_of(self.0));
+        writer.map(|map| {
+            match self.0 {
+                Message::Known(KnownMessage::User(message) | KnownMessage::Developer(message)) => {
+                    map.field("role", "user").key("content");
+                    write_user_content(map, &message.content);
+                }
+                Message::Known(KnownMessage::Assistant(message)) => {
+                    map.field("role", "assistant").key("content");
+                    write_answer(map, message);
+                    write_end(map, message);
+                }
+                Message::Known(KnownMessage::ToolResult(message)) => {
+                    map.field("role", "toolResult").key("content");
+                    write_blocks(map, &message.content);
+                    map.field("tool-call-id", &message.tool_call_id)
+                        .field("tool-name", &message.tool_name)
+                        .field("is-error", &message.is_error)
+                        .field("details", &message.details)
+                        .field("result-text", &text_of(&message.content, "\n"));
+                }
+                Message::Known(KnownMessage::BashExecution(run)) => {
+                    let shown = format!("$ {}\n{}", run.command, run.output);
+                    map.field("role", "user").field("content", &shown);
+                }
+                Message::Known(KnownMessage::Custom(message)) => {
+                    map.field("role", "assistant").key("content");
+                    write_user_content(map, &message.content);
+                    map.field("custom-type", &message.custom_type);
+                }
+                Message::Known(KnownMessage::BranchSummary(branch)) => {
+                    map.field("role", "user").field("content", &branch.summary);
+                }
+                Message::Known(KnownMessage::CompactionSummary(summary)) => {
+                    map.field("role", "user").field("content", &summary.summary);
+                }
+                Message::Other(_) => {
+                    map.field("role", "user").field("content", "");
+                }
+            }
+            map.field("timestamp", &timestamp);
+        });
+    }
+}
+
+/// The payload of `assistant/message` for a run's answer (section 10.7).
+pub(in crate::psi) fn write_final(
+    writer: &mut EdnWriter<'_>,
+    session_id: &str,
+    message: &AssistantMessage,
+) {
+    let shown = display_text(message);
+    writer.map(|data| {
+        data.field("session-id", session_id)
+            .field("role", "assistant")
+            .key("content");
+        write_answer(data, message);
+        if !shown.is_empty() {
+            data.field("text", &shown);
+        }
+        write_end(data, message);
+    });
+}
+
+/// The payload of `assistant/message` for a text of our own.
+pub(in crate::psi) fn write_text(
+    writer: &mut EdnWriter<'_>,
+    session_id: &str,
+    role: &str,
+    text: &str,
+    custom_type: Option<&str>,
+) {
+    writer.map(|data| {
+        data.field("session-id", session_id)
+            .field("role", role)
+            .key("content")
+            .vector(|blocks| {
+                blocks.map(|block| {
+                    block.field("type", &Keyword("text")).field("text", text);
+                });
+            })
+            .field("text", text)
+            .field_if_some("custom-type", custom_type);
+    });
+}
+
+/// Content blocks.
+pub(in crate::psi) fn write_blocks(writer: &mut EdnWriter<'_>, blocks: &[ContentBlock]) {
+    writer.vector(|list| {
+        for block in blocks {
+            write_block(list, block);
+        }
+    });
+}
+
+/// Why a model stopped.
+pub(in crate::psi) fn stop_reason(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Stop | StopReason::Unknown => "stop",
+        StopReason::Length => "length",
+        StopReason::ToolUse => "tool-use",
+        StopReason::Error => "error",
+        StopReason::Aborted => "aborted",
+    }
+}
+
+fn error_text(message: &AssistantMessage) -> Option<&str> {
+    match message.stop_reason {
+        StopReason::Aborted => Some(ABORTED),
+        _ => message.error_message.as_deref(),
+    }
+}
+
+fn write_answer(writer: &mut EdnWriter<'_>, message: &AssistantMessage) {
+    writer.vector(|list| {
+        for block in &message.content {
+            write_block(list, block);
+        }
+        if message.stop_reason == StopReason::Aborted {
+            list.map(|block| {
+                block
+                    .field("type", &Keyword("error"))
+                    .field("text", ABORTED);
+            });
+        }
+    });
+}
+
+fn write_end(writer: &mut EdnWriter<'_>, message: &AssistantMessage) {
+    writer
+        .field("stop-reason", &Keyword(stop_reason(message.stop_reason)))
+        .field_if_some("error-message", error_text(message));
+    if !message.usage.is_zero() {
+        writer.key("usage");
+        write_usage(writer, &message.usage);
+    }
+}
+
+fn display_text(message: &AssistantMessage) -> String {
+    let mut shown = text_of(&message.content, "\n");
+    if message.stop_reason == StopReason::Aborted {
+        if !shown.is_empty() {
+            shown.push('\n');
+        }
+        shown.push_str("[error] ");
+        shown.push_str(ABORTED);
+    }
+    shown
+}
+
+fn write_user_content(writer: &mut EdnWriter<'_>, content: &UserContent) {
+    match content {
+        UserContent::Text(text) => {
+            writer.str(text);
+        }
+        UserContent::Blocks(blocks) => write_blocks(writer, blocks),
+    }
+}
+
+fn write_block(writer: &mut EdnWriter<'_>, block: &ContentBlock) {
+    let ContentBlock::Known(block) = block else {
+        return;
+    };
+    match block {
+        KnownBlock::Text(block) => writer.map(|map| {
+            map.field("type", &Keyword("text"))
+                .field("text", &block.text);
+        }),
+        KnownBlock::Thinking(block) => writer.map(|map| {
+            map.field("type", &Keyword("thinking"))
+                .field("text", &block.thinking)
+                .field_if_some("signature", block.thinking_signature.as_ref());
+        }),
+        // Nobody is shown what the provider keeps to itself.
+        KnownBlock::RedactedThinking(_) => writer,
+        KnownBlock::ToolCall(call) => writer.map(|map| {
+            let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+            map.field("type", &Keyword("tool-call"))
+                .field("id", &call.id)
+                .field("name", &call.name)
+                .field("arguments", &arguments);
+        }),
+        KnownBlock::Image(image) => writer.map(|map| {
+            map.field("type", &Keyword("image"))
+                .field("mime-type", &image.mime_type)
+                .field("data", &*image.data);
+        }),
+        KnownBlock::Document(document) => writer.map(|map| {
+            let name = document.name.as_deref().unwrap_or("document");
+            let shown = format!("[{name}, {}]", document.mime_type);
+            map.field("type", &Keyword("text")).field("text", &shown);
+        }),
+    };
+}
+
+fn write_usage(writer: &mut EdnWriter<'_>, usage: &Usage) {
+    writer.map(|map| {
+        map.field("input-tokens", &usage.input)
+            .field("output-tokens", &usage.output)
+            .field("cache-read-tokens", &usage.cache_read)
+            .field("cache-write-tokens", &usage.cache_write)
+            .field("total-tokens", &usage.total_tokens)
+            .key("cost")
+            .map(|cost| {
+                cost.field("input", &usage.cost.input)
+                    .field("output", &usage.cost.output)
+                    .field("cache-read", &usage.cost.cache_read)
+                    .field("cache-write", &usage.cost.cache_write)
+                    .field("total", &usage.cost.total);
+            });
+    });
+}

@@ -1,0 +1,215 @@
+//! What the connection and the writer both know.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::tz::TimeZone;
+use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::clock::SharedClock;
+use stentor_agent::commands::{CommandBook, CommandFolders};
+use stentor_agent::event::CommandInfo;
+use stentor_agent::session::SessionOptions;
+use tokio::sync::{Notify, mpsc};
+
+use super::PsiOptions;
+use super::item::{Item, Part};
+use super::limits::{MAX_SESSIONS, WAITING_ITEMS};
+use super::live::Live;
+use super::pending::Pending;
+use super::ui::Ui;
+
+/// The state of one connection that is not the business of one task alone.
+pub(super) struct Shared {
+    pub agent: Agent,
+    pub options: PsiOptions,
+    pub pending: Pending,
+    items: mpsc::Sender<Item>,
+    sessions: Mutex<Vec<Arc<Live>>>,
+    ui: Mutex<Ui>,
+    books: Mutex<HashMap<PathBuf, Arc<CommandBook>>>,
+    extension_commands: Mutex<HashMap<Arc<str>, Vec<CommandInfo>>>,
+    pending_login: Mutex<Option<PendingLogin>>,
+    /// Told when a session comes to rest.
+    settled: Notify,
+}
+
+/// A login that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PendingLogin {
+    pub provider: String,
+    pub name: String,
+    /// The next prompt is the code.
+    pub wants_paste: bool,
+}
+
+impl Shared {
+    pub fn new(agent: Agent, options: PsiOptions) -> (Arc<Self>, mpsc::Receiver<Item>) {
+        let (items, receiver) = mpsc::channel(WAITING_ITEMS);
+        let shared = Self {
+            agent,
+            pending: Pending::new(options.max_pending),
+            options,
+            items,
+            sessions: Mutex::default(),
+            ui: Mutex::default(),
+            books: Mutex::default(),
+            extension_commands: Mutex::default(),
+            pending_login: Mutex::default(),
+            settled: Notify::new(),
+        };
+        (Arc::new(shared), receiver)
+    }
+
+    pub fn clock(&self) -> &SharedClock {
+        &self.agent.environment().clock
+    }
+
+    pub fn time_zone(&self) -> TimeZone {
+        if self.options.local_time {
+            TimeZone::system()
+        } else {
+            TimeZone::UTC
+        }
+    }
+
+    /// Hands an item to the writer.
+    pub async fn hand_over(&self, item: Item) {
+        // A writer that is gone means that nobody reads any more.
+        self.items.send(item).await.ok();
+    }
+
+    /// Hands parts to the writer that follow nothing in particular.
+    pub async fn tell(&self, parts: Vec<Part>) {
+        self.hand_over(Item { after: None, parts }).await;
+    }
+
+    /// The live sessions, in the order they came.
+    pub fn sessions(&self) -> Vec<Arc<Live>> {
+        lock(&self.sessions).clone()
+    }
+
+    pub fn find(&self, id: &str) -> Option<Arc<Live>> {
+        let sessions = lock(&self.sessions);
+        sessions.iter().find(|live| &*live.id == id).cloned()
+    }
+
+    /// Starts a session. `options` began as those of its folder.
+    pub fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
+        self.check_room()?;
+        options.id = options.id.or_else(|| Some(self.random_id()));
+        let cwd = options.cwd.clone();
+        let session = self.agent.start_with(options, NewSession::default())?;
+        Ok(self.add(Live::new(session, &cwd, self.clock().now_ms(), None)))
+    }
+
+    /// An id that is random from its beginning on: people see and type only the beginning
+    /// (section 7), and ids that begin with the time would look alike.
+    fn random_id(&self) -> String {
+        let random = || self.clock().random();
+        let (a, b, c, d) = (random(), random(), random(), random());
+        format!(
+            "{a:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{d:08x}",
+            b >> 16,
+            b & 0xfff,
+            0x8000 | (c >> 16 & 0x3fff),
+            c & 0xffff,
+        )
+    }
+
+    /// Takes up a session that was started elsewhere.
+    pub fn add(&self, live: Arc<Live>) -> Arc<Live> {
+        lock(&self.sessions).push(Arc::clone(&live));
+        live
+    }
+
+    pub fn check_room(&self) -> Result<(), AgentError> {
+        if lock(&self.sessions).len() >= MAX_SESSIONS {
+            return Err(AgentError::Defaults(format!(
+                "{MAX_SESSIONS} sessions are live already; restart the program to begin others"
+            )));
+        }
+        Ok(())
+    }
+
+    pub fn ui(&self) -> MutexGuard<'_, Ui> {
+        lock(&self.ui)
+    }
+
+    /// The templates and skills of a folder, read when they are first wanted.
+    pub fn book(&self, cwd: &Path) -> Arc<CommandBook> {
+        if let Some(book) = lock(&self.books).get(cwd) {
+            return Arc::clone(book);
+        }
+        self.reload_book(cwd)
+    }
+
+    /// Reads the templates and skills of a folder again.
+    pub fn reload_book(&self, cwd: &Path) -> Arc<CommandBook> {
+        let book = Arc::new(CommandBook::load(&CommandFolders {
+            project: cwd.to_owned(),
+            home: self.options.home.clone(),
+            config: self.options.config_dir.clone(),
+        }));
+        lock(&self.books).insert(cwd.to_owned(), Arc::clone(&book));
+        book
+    }
+
+    /// The names of the commands that extensions of a session offer.
+    pub fn extension_commands(&self, session: &str) -> Vec<String> {
+        let commands = lock(&self.extension_commands);
+        let commands = commands.get(session).map(Vec::as_slice).unwrap_or_default();
+        commands
+            .iter()
+            .map(|command| command.name.clone())
+            .collect()
+    }
+
+    pub fn extension_command_infos(&self, session: &str) -> Vec<CommandInfo> {
+        let commands = lock(&self.extension_commands);
+        commands.get(session).cloned().unwrap_or_default()
+    }
+
+    pub fn set_extension_commands(&self, session: &Arc<str>, commands: Vec<CommandInfo>) {
+        lock(&self.extension_commands).insert(Arc::clone(session), commands);
+    }
+
+    pub fn pending_login(&self) -> MutexGuard<'_, Option<PendingLogin>> {
+        lock(&self.pending_login)
+    }
+
+    /// A session came to rest, or something else happened that [`Shared::idle`] should look at.
+    pub fn at_rest(&self) {
+        self.settled.notify_waiters();
+    }
+
+    /// Waits until nothing runs and nothing is unanswered.
+    pub async fn idle(&self) {
+        loop {
+            let told = self.settled.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            let busy = self.sessions().iter().any(|live| live.phase().running);
+            if !busy && self.pending.is_empty() {
+                return;
+            }
+            told.await;
+        }
+    }
+
+    /// Ends every session.
+    pub async fn close_all(&self) {
+        let sessions = self.sessions();
+        let closing = sessions.iter().map(|live| live.session.close());
+        futures_util::future::join_all(closing).await;
+    }
+
+    /// Lets the writer end once it has written what waits.
+    pub async fn stop_writer(&self) {
+        self.tell(vec![Part::End]).await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,255 @@
+//! What the built-in commands do (section 13.2).
+
+use std::sync::Arc;
+
+use stentor_agent::jobs::JobStatus;
+use stentor_agent::memory::NewNote;
+use stentor_agent::model::ThinkingLevel;
+
+use super::{Effect, Slash, Tree, go_to, pickers, texts};
+use crate::psi::connection::{Connection, session_error};
+use crate::psi::item::Cause;
+use crate::psi::live::Live;
+use crate::psi::ops::{jobs, login, navigation, settings};
+use crate::psi::payload::job::list_line;
+
+pub(super) const MODEL_USAGE: &str = "Usage: /model PROVIDER ID";
+const TREE_USAGE: &str = "Usage: /tree [ID] or /tree name ID NAME";
+const NEW_SESSION: &str = "[New session started]";
+
+pub(super) fn thinking_usage() -> String {
+    format!("Usage: /thinking {}", settings::level_names().join("|"))
+}
+
+/// Does it. Whatever goes wrong is a text.
+pub(super) async fn perform(
+    connection: &mut Connection,
+    live: &Arc<Live>,
+    slash: Slash,
+    cause: &Cause,
+) -> Effect {
+    match slash {
+        Slash::Quit => Effect::Quit,
+        Slash::New => match navigation::beside(&connection.shared, live).await {
+            Ok(new) => go_to(connection, new, true, cause, Some(NEW_SESSION)).await,
+            Err(error) => Effect::Text(error.message),
+        },
+        Slash::Resume(None) => pickers::stored_sessions(connection, live, cause).await,
+        Slash::Resume(Some(path)) => match navigation::resume(connection, &path).await {
+            Ok((found, is_new)) => go_to(connection, found, is_new, cause, None).await,
+            Err(error) => Effect::Text(error.message),
+        },
+        Slash::Tree(tree) => walk(connection, live, tree, cause).await,
+        Slash::Model(words) => model(connection, live, &words, cause).await,
+        Slash::Thinking(None) => pickers::thinking_levels(cause),
+        Slash::Thinking(Some(level)) => Effect::Text(set_thinking(live, &level).await),
+        Slash::Status => texts::status(live).await,
+        Slash::History => texts::history(live).await,
+        Slash::Help => texts::help(&connection.shared, live),
+        Slash::Prompts => texts::prompts(&connection.shared, live),
+        Slash::Skills => texts::skills(&connection.shared, live),
+        Slash::Worktree => texts::worktree(live),
+        Slash::Jobs(words) => list_jobs(live, &words),
+        Slash::Job(id) => show_job(live, id.as_deref(), false),
+        Slash::CancelJob(id) => show_job(live, id.as_deref(), true),
+        Slash::Remember(text) => remember(connection, live, text).await,
+        Slash::Login(provider) => {
+            let begun = login::slash_login(&connection.shared, live, provider, cause.clone());
+            match begun.await {
+                Ok(parts) => Effect::Said(parts),
+                Err(why) => Effect::Typed("login-error", why),
+            }
+        }
+        Slash::Logout => logout(connection).await,
+        Slash::ReloadModels => {
+            let count = connection.shared.agent.models().available().len();
+            Effect::Text(format!("✓ Models reloaded: {count} available."))
+        }
+        Slash::ReloadPrompts => {
+            let book = connection.shared.reload_book(&live.cwd);
+            Effect::Text(format!(
+                "✓ Prompts reloaded: {} templates, {} skills.",
+                book.templates.len(),
+                book.skills.len()
+            ))
+        }
+        Slash::ReloadExtensions => {
+            let names = connection.shared.extension_commands(&live.id);
+            Effect::Text(format!("✓ Extensions: {} commands.", names.len()))
+        }
+        Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
+        Slash::Extension(name) => Effect::Text(format!(
+            "[extension command error: {name} can only be run by its extension]"
+        )),
+        // The caller takes these.
+        Slash::Prompt(_) | Slash::Unknown => Effect::Text("[not a command]".to_owned()),
+    }
+}
+
+async fn walk(connection: &mut Connection, live: &Arc<Live>, tree: Tree, cause: &Cause) -> Effect {
+    match tree {
+        Tree::Choose => pickers::live_sessions(connection, live, cause).await,
+        Tree::Wrong => Effect::Text(TREE_USAGE.to_owned()),
+        Tree::Switch(wanted) => {
+            let Some(found) = by_prefix(connection, &wanted) else {
+                return not_found(&wanted);
+            };
+            let is_there = connection
+                .focus
+                .as_ref()
+                .is_some_and(|now| now.id == found.id);
+            if is_there {
+                return Effect::Text(format!("Already active session: {}", found.id));
+            }
+            go_to(connection, found, false, cause, None).await
+        }
+        Tree::Rename { session, name } => {
+            let Some(found) = by_prefix(connection, &session) else {
+                return not_found(&session);
+            };
+            match found.session.set_name(&name).await {
+                Ok(()) => Effect::Text(format!("Renamed session {} to \"{name}\"", found.id)),
+                Err(error) => Effect::Text(session_error(error).message),
+            }
+        }
+    }
+}
+
+fn not_found(wanted: &str) -> Effect {
+    Effect::Text(format!("Session not found in context: {wanted}"))
+}
+
+/// The live session whose id is, or alone begins with, `wanted`.
+fn by_prefix(connection: &Connection, wanted: &str) -> Option<Arc<Live>> {
+    let sessions = connection.shared.sessions();
+    if let Some(exact) = sessions.iter().find(|live| &*live.id == wanted) {
+        return Some(Arc::clone(exact));
+    }
+    let mut found = sessions.iter().filter(|live| live.id.starts_with(wanted));
+    match (found.next(), found.next()) {
+        (Some(only), None) => Some(Arc::clone(only)),
+        _ => None,
+    }
+}
+
+async fn model(
+    connection: &mut Connection,
+    live: &Arc<Live>,
+    words: &[String],
+    cause: &Cause,
+) -> Effect {
+    match words {
+        [] => pickers::models(connection, cause),
+        // The third word is a scope (section 13.1); the choice is kept in the session.
+        [provider, id] | [provider, id, _] => Effect::Text(set_model(live, provider, id).await),
+        _ => Effect::Text(MODEL_USAGE.to_owned()),
+    }
+}
+
+/// Sets the model and says so.
+pub(super) async fn set_model(live: &Live, provider: &str, id: &str) -> String {
+    match live.session.set_model(provider, id).await {
+        Ok(choice) => format!(
+            "✓ Model set to {} {}",
+            choice.model.provider, choice.model.id
+        ),
+        Err(error) => session_error(error).message,
+    }
+}
+
+async fn set_thinking(live: &Live, wanted: &str) -> String {
+    let Ok(level) = wanted.parse::<ThinkingLevel>() else {
+        return format!(
+            "Unknown thinking level: {wanted}. The levels are {}.",
+            settings::level_names().join(", ")
+        );
+    };
+    match live.session.set_thinking(level).await {
+        Ok(level) => format!("✓ Thinking level set to {level}"),
+        Err(error) => session_error(error).message,
+    }
+}
+
+fn list_jobs(live: &Live, words: &[String]) -> Effect {
+    let mut statuses = Vec::new();
+    for word in words {
+        match JobStatus::parse(word) {
+            Some(status) => statuses.push(status),
+            None => {
+                let names = JobStatus::ALL.map(JobStatus::as_str).join("|");
+                return Effect::Text(format!("Usage: /jobs [{names}]…"));
+            }
+        }
+    }
+    if statuses.is_empty() {
+        statuses.extend(jobs::USUAL);
+    }
+    let found = jobs::with_status(live.session.jobs().list(), &statuses);
+    if found.is_empty() {
+        return Effect::Text("No background jobs.".to_owned());
+    }
+    let lines: Vec<String> = found.iter().map(list_line).collect();
+    Effect::Text(lines.join("\n"))
+}
+
+fn show_job(live: &Live, id: Option<&str>, cancel: bool) -> Effect {
+    let Some(id) = id else {
+        let name = if cancel { "cancel-job" } else { "job" };
+        return Effect::Text(format!("Usage: /{name} ID"));
+    };
+    let jobs = live.session.jobs();
+    let job = if cancel {
+        jobs.cancel(id)
+    } else {
+        jobs.find(id)
+    };
+    Effect::Text(match job {
+        Some(job) => format!("{}\n{}", list_line(&job), job.work.what),
+        None => format!("There is no job {id}."),
+    })
+}
+
+async fn remember(connection: &Connection, live: &Live, text: Option<String>) -> Effect {
+    let Some(memory) = connection.shared.options.memory.clone() else {
+        return Effect::Text("Nothing is remembered: no memory is configured.".to_owned());
+    };
+    let text = match text {
+        Some(text) => text,
+        None => match live.session.last_assistant_text().await {
+            Ok(Some(text)) => text,
+            _ => return Effect::Text("Usage: /remember TEXT".to_owned()),
+        },
+    };
+    let note = NewNote {
+        text,
+        tags: Vec::new(),
+        session: Some(live.id.to_string()),
+        folder: Some(live.cwd.to_string_lossy().into_owned()),
+    };
+    let kept = tokio::task::spawn_blocking(move || memory.remember(note)).await;
+    Effect::Text(match kept {
+        Ok(Ok(note)) => format!("✓ Remembered as {}.", note.id),
+        Ok(Err(error)) => format!("Remembering is blocked: {error}"),
+        Err(error) => format!("Remembering is blocked: {error}"),
+    })
+}
+
+async fn logout(connection: &Connection) -> Effect {
+    let Some(login) = connection.shared.options.login.clone() else {
+        return Effect::Text("Nobody is logged in.".to_owned());
+    };
+    let mut names = Vec::new();
+    for provider in login.providers() {
+        if provider.logged_in {
+            match login.logout(&provider.id).await {
+                Ok(true) => names.push(provider.name),
+                Ok(false) => {}
+                Err(why) => return Effect::Text(format!("Logging out failed: {why}")),
+            }
+        }
+    }
+    if names.is_empty() {
+        return Effect::Text("Nobody is logged in.".to_owned());
+    }
+    Effect::Typed("logout", format!("✓ Logged out of {}.", names.join(", ")))
+}

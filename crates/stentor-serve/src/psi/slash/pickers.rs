@@ -1,0 +1,322 @@
+//! What the user is asked to choose from (section 14).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use stentor_agent::clock::iso_time;
+use stentor_wire::edn::{EdnWriter, Keyword, Value};
+
+use super::Effect;
+use crate::psi::connection::Connection;
+use crate::psi::item::Cause;
+use crate::psi::live::Live;
+use crate::psi::ops::settings;
+use crate::psi::payload::context::{self, Slot};
+use crate::psi::payload::{self, model::CatalogEntry};
+use crate::psi::text;
+
+pub(super) const SELECT_MODEL: &str = "select-model";
+pub(super) const SELECT_THINKING: &str = "select-thinking-level";
+pub(super) const SELECT_STORED: &str = "select-resume-session";
+pub(super) const SELECT_LIVE: &str = "select-session";
+
+/// How much of a message names a place to fork.
+const FORK_LABEL_CHARS: usize = 80;
+
+/// A request to choose.
+struct Picker<'a> {
+    action: &'a str,
+    prompt: &'a str,
+    /// The order of the items must be kept.
+    preserve: bool,
+    submit: &'a str,
+    items: Vec<Item>,
+}
+
+/// One thing to choose. The written forms are what the client gives back.
+struct Item {
+    id: Value<'static>,
+    label: String,
+    value: Value<'static>,
+    meta: Option<Vec<u8>>,
+}
+
+pub(super) fn models(connection: &Connection, cause: &Cause) -> Effect {
+    let mut models = connection.shared.agent.models().available();
+    models.sort_by(|one, other| (&one.provider, &one.id).cmp(&(&other.provider, &other.id)));
+    let items = models
+        .iter()
+        .map(|model| {
+            let mut label = format!("{} {}", model.provider, model.id);
+            if model.reasoning {
+                label.push_str(" [reasoning]");
+            }
+            let (provider, id) = (model.provider.clone(), model.id.clone());
+            Item {
+                id: Value::vector([provider.clone(), id.clone()]),
+                label,
+                value: Value::map([("provider", provider.into()), ("id", id.into())]),
+                meta: Some(payload::form(|writer| {
+                    writer.value(&CatalogEntry(model));
+                })),
+            }
+        })
+        .collect();
+    Picker {
+        action: SELECT_MODEL,
+        prompt: "Select a model",
+        preserve: false,
+        submit: "set-model",
+        items,
+    }
+    .ask(cause, "There are no models to choose from.")
+}
+
+pub(super) fn thinking_levels(cause: &Cause) -> Effect {
+    let items = settings::level_names()
+        .into_iter()
+        .map(|level| Item {
+            id: level.into(),
+            label: level.to_owned(),
+            value: level.into(),
+            meta: None,
+        })
+        .collect();
+    Picker {
+        action: SELECT_THINKING,
+        prompt: "Select a thinking level",
+        preserve: false,
+        submit: "set-thinking-level",
+        items,
+    }
+    .ask(cause, "There are no levels.")
+}
+
+pub(super) async fn stored_sessions(connection: &Connection, live: &Live, cause: &Cause) -> Effect {
+    let (agent, cwd) = (connection.shared.agent.clone(), live.cwd.clone());
+    let listed = tokio::task::spawn_blocking(move || agent.list(Some(&cwd))).await;
+    let items = listed
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|session| session.problem.is_none())
+        .map(|session| {
+            let path = session.path.to_string_lossy().into_owned();
+            let name = session.name.or(session.first_message);
+            let label = name.map(|name| text::one_line(&name, FORK_LABEL_CHARS));
+            Item {
+                id: path.clone().into(),
+                label: label.unwrap_or_else(|| path.clone()),
+                value: path.into(),
+                meta: None,
+            }
+        })
+        .collect();
+    Picker {
+        action: SELECT_STORED,
+        prompt: "Select a session to resume",
+        preserve: true,
+        submit: "resume-session-path",
+        items,
+    }
+    .ask(cause, "There is nothing to resume.")
+}
+
+pub(super) async fn live_sessions(
+    connection: &Connection,
+    target: &Arc<Live>,
+    cause: &Cause,
+) -> Effect {
+    let slots = context::slots(&connection.shared).await;
+    let sorted = context::sorted_by_tree(connection.shared.sessions());
+    let forks = target.session.user_messages().await.unwrap_or_default();
+    let subtree = subtree_of(&sorted, target);
+    let active = connection.focus.as_ref().map(|live| Arc::clone(&live.id));
+    let mut items = Vec::new();
+    for (place, live) in sorted.iter().enumerate() {
+        if let Some(slot) = slots.iter().find(|slot| slot.live.id == live.id) {
+            items.push(session_item(slot, active.as_deref()));
+        }
+        if place + 1 == subtree {
+            items.extend(
+                forks
+                    .iter()
+                    .filter(|(_, said)| !said.trim_start().starts_with('/'))
+                    .map(|(entry_id, said)| fork_item(target, entry_id, said)),
+            );
+        }
+    }
+    Picker {
+        action: SELECT_LIVE,
+        prompt: "Select a live session",
+        preserve: true,
+        submit: "selector-action",
+        items,
+    }
+    .ask(cause, "There are no sessions.")
+}
+
+/// How many of the sorted sessions come up to the end of a session's own subtree.
+fn subtree_of(sorted: &[Arc<Live>], target: &Live) -> usize {
+    let Some(at) = sorted.iter().position(|live| live.id == target.id) else {
+        return sorted.len();
+    };
+    let mut family = vec![&target.id];
+    let mut end = at + 1;
+    for live in sorted.iter().skip(at + 1) {
+        match &live.parent {
+            Some(parent) if family.contains(&parent) => family.push(&live.id),
+            _ => break,
+        }
+        end += 1;
+    }
+    end
+}
+
+fn session_item(slot: &Slot, active: Option<&str>) -> Item {
+    let live = &slot.live;
+    let id = live.id.to_string();
+    let label = slot.label();
+    let action = Value::map([
+        ("action/kind", Value::keyword("switch-session")),
+        ("action/session-id", id.clone().into()),
+    ]);
+    let parent = live.parent.as_deref();
+    let meta = payload::map(|map| {
+        map.key("item/id").vector(|pair| {
+            pair.keyword("session").str(&id);
+        });
+        map.field("item/kind", &Keyword("session"))
+            .key("item/parent-id");
+        match parent {
+            Some(parent) => map.vector(|pair| {
+                pair.keyword("session").str(parent);
+            }),
+            None => map.nil(),
+        };
+        map.field("item/session-id", &id)
+            .field("item/display-name", &label)
+            .field("item/default-label", &label)
+            .field("item/is-active", &(active == Some(&*live.id)))
+            .field("item/is-streaming", &slot.is_streaming)
+            .field("item/worktree-path", &*live.cwd.to_string_lossy())
+            .field("item/created-at", &iso_time(live.created_ms))
+            .field("item/updated-at", &slot.updated_ms.map(iso_time))
+            .field("item/action", &action);
+    });
+    Item {
+        id: id.into(),
+        label,
+        value: action,
+        meta: Some(meta),
+    }
+}
+
+fn fork_item(target: &Live, entry_id: &str, said: &str) -> Item {
+    let label = format!("⎇ {}", text::one_line(said, FORK_LABEL_CHARS));
+    let session_id = target.id.to_string();
+    let action = Value::map([
+        ("action/kind", Value::keyword("fork-session")),
+        ("action/session-id", session_id.clone().into()),
+        ("action/entry-id", entry_id.to_owned().into()),
+    ]);
+    let meta = payload::map(|map| {
+        map.key("item/id").vector(|pair| {
+            pair.keyword("fork-point").str(entry_id);
+        });
+        map.field("item/kind", &Keyword("fork-point"))
+            .key("item/parent-id")
+            .vector(|pair| {
+                pair.keyword("session").str(&session_id);
+            });
+        map.field("item/session-id", &session_id)
+            .field("item/entry-id", entry_id)
+            .field("item/display-name", &label)
+            .field("item/default-label", &label)
+            .field("item/is-active", &false)
+            .field("item/is-streaming", &false)
+            .field("item/action", &action);
+    });
+    Item {
+        id: entry_id.to_owned().into(),
+        label,
+        value: action,
+        meta: Some(meta),
+    }
+}
+
+impl Picker<'_> {
+    /// The request; with nothing to choose from a text, since the client would show nothing and
+    /// never answer.
+    fn ask(mut self, cause: &Cause, nothing: &str) -> Effect {
+        if self.items.is_empty() {
+            return Effect::Text(nothing.to_owned());
+        }
+        make_distinct(&mut self.items);
+        let request_id = cause.as_deref().unwrap_or_default();
+        Effect::Picker(payload::map(|data| {
+            data.field("request-id", request_id)
+                .field("prompt", self.prompt)
+                .key("ui/action")
+                .map(|action| self.write(action));
+        }))
+    }
+
+    fn write(&self, action: &mut EdnWriter<'_>) {
+        let name = Keyword(self.action);
+        let order = if self.preserve { "preserve" } else { "default" };
+        action
+            .field("ui/action-id", &name)
+            .field("ui/action-kind", &Keyword("select"))
+            .field("ui/action-name", &name)
+            .field("ui/prompt", self.prompt)
+            .field("ui/order", &Keyword(order))
+            .key("ui/items")
+            .vector(|list| {
+                for item in &self.items {
+                    list.map(|map| {
+                        map.field("ui.item/id", &item.id)
+                            .field("ui.item/label", &item.label)
+                            .field("ui.item/value", &item.value);
+                        if let Some(meta) = &item.meta {
+                            map.key("ui.item/meta").written(meta);
+                        }
+                    });
+                }
+            })
+            .key("ui/on-submit")
+            .map(|submit| {
+                submit.field("submit/kind", &Keyword(self.submit));
+            });
+    }
+}
+
+/// The client finds the chosen value by its label, so labels must differ.
+fn make_distinct(items: &mut [Item]) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for item in items {
+        let count = seen.entry(item.label.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            item.label = format!("{} ({count})", item.label);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_are_the_same_are_made_distinct() {
+        let item = |label: &str| Item {
+            id: Value::Nil,
+            label: label.to_owned(),
+            value: Value::Nil,
+            meta: None,
+        };
+        let mut items = [item("a"), item("b"), item("a"), item("a")];
+        make_distinct(&mut items);
+        let labels: Vec<&str> = items.iter().map(|item| &*item.label).collect();
+        assert_eq!(labels, ["a", "b", "a (2)", "a (3)"]);
+    }
+}

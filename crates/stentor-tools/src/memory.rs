@@ -1,0 +1,213 @@
+//! `memory`: notes the agent keeps across sessions.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stentor_agent::memory::{MemoryError, MemoryStore, NewNote, Note};
+use stentor_agent::tool::{
+    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
+};
+
+use crate::call;
+use crate::fault::Fault;
+
+/// Writes, searches, lists and removes notes.
+pub struct Memory {
+    spec: ToolSpec,
+    store: Arc<MemoryStore>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    action: Action,
+    text: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    query: Option<String>,
+    id: Option<String>,
+    limit: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Remember,
+    Search,
+    List,
+    Forget,
+}
+
+const DEFAULT_LIMIT: u64 = 10;
+const MAX_LIMIT: u64 = 100;
+
+impl Memory {
+    /// A tool over that store.
+    pub fn new(store: Arc<MemoryStore>) -> Self {
+        Self {
+            store,
+            spec: ToolSpec {
+                name: "memory".into(),
+                label: "memory".into(),
+                description: "Notes you keep across sessions. remember: write one short note \
+                    worth knowing next time (a decision, a preference, how this project is \
+                    built), with tags. search: find notes by words. list: the newest notes. \
+                    forget: remove a note by its id when it is wrong. Never note secrets."
+                    .into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "action": {
+                            "type": "string",
+                            "enum": ["remember", "search", "list", "forget"]
+                        },
+                        "text": { "type": "string", "description": "The note to remember" },
+                        "tags": { "type": "array", "items": { "type": "string" } },
+                        "query": { "type": "string", "description": "The words to search for" },
+                        "id": { "type": "string", "description": "The note to forget" },
+                        "limit": { "type": "number", "description": "At most this many notes" }
+                    },
+                    "required": ["action"]
+                }),
+                effect: ToolEffect::Nothing,
+            },
+        }
+    }
+}
+
+impl Tool for Memory {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
+        Touches::default()
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        call::outcome(async move {
+            let arguments: Arguments = call::arguments("memory", arguments)?;
+            let folder = context.cwd.to_string_lossy().into_owned();
+            let store = Arc::clone(&self.store);
+            call::blocking(&context.cancel, move || act(&store, arguments, folder)).await
+        })
+    }
+}
+
+fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<ToolOutput, Fault> {
+    let limit = call::whole_number("limit", arguments.limit, 1)?.unwrap_or(DEFAULT_LIMIT);
+    let limit = usize::try_from(limit.min(MAX_LIMIT)).unwrap_or(usize::MAX);
+    match arguments.action {
+        Action::Remember => {
+            let note = store
+                .remember(NewNote {
+                    text: needed("text", arguments.text)?,
+                    tags: arguments.tags,
+                    session: None,
+                    folder: Some(folder),
+                })
+                .map_err(fault)?;
+            Ok(told(format!("Remembered as {}.", note.id), &[note]))
+        }
+        Action::Search => {
+            let query = needed("query", arguments.query)?;
+            let found = store.search(&query, limit).map_err(fault)?;
+            Ok(told(listing(&found, "No note has these words."), &found))
+        }
+        Action::List => {
+            let recent = store.recent(limit).map_err(fault)?;
+            Ok(told(listing(&recent, "There are no notes."), &recent))
+        }
+        Action::Forget => {
+            let note = store.forget(&needed("id", arguments.id)?).map_err(fault)?;
+            Ok(told(format!("Forgot {}: {}", note.id, note.text), &[]))
+        }
+    }
+}
+
+fn needed(name: &str, value: Option<String>) -> Result<String, Fault> {
+    value
+        .filter(|value| !value.trim().is_empty())
+        .ok_or_else(|| Fault::refused(format!("This action needs {name}.")))
+}
+
+fn fault(error: MemoryError) -> Fault {
+    Fault::refused(error.to_string())
+}
+
+fn told(text: String, notes: &[Note]) -> ToolOutput {
+    ToolOutput::text(text).with_details(json!({ "notes": notes }))
+}
+
+fn listing(notes: &[Note], none: &str) -> String {
+    if notes.is_empty() {
+        return none.to_owned();
+    }
+    let lines: Vec<String> = notes
+        .iter()
+        .map(|note| {
+            let day = note.time.get(..10).unwrap_or_default();
+            let tags: String = note.tags.iter().map(|tag| format!(" #{tag}")).collect();
+            format!("{} ({day}){tags} {}", note.id, note.text)
+        })
+        .collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use stentor_agent::clock::CountingClock;
+
+    use super::*;
+    use crate::testing::{Workshop, text};
+
+    fn memory(workshop: &Workshop) -> Memory {
+        let clock = Arc::new(CountingClock::starting_at(1_794_728_738_000));
+        Memory::new(MemoryStore::new(workshop.path("notes.jsonl"), clock))
+    }
+
+    #[tokio::test]
+    async fn a_note_is_remembered_found_and_forgotten() {
+        let workshop = Workshop::new();
+        let note = json!({"action": "remember", "text": "Run `just test`", "tags": ["build"]});
+        for (arguments, expected) in [
+            (json!({"action": "list"}), "There are no notes."),
+            (note, "Remembered as 00000000."),
+            (
+                json!({"action": "search", "query": "test"}),
+                "00000000 (2026-11-15) #build Run `just test`",
+            ),
+            (
+                json!({"action": "search", "query": "deploy"}),
+                "No note has these words.",
+            ),
+            (
+                json!({"action": "forget", "id": "00000000"}),
+                "Forgot 00000000: Run `just test`",
+            ),
+            (json!({"action": "list", "limit": 3}), "There are no notes."),
+        ] {
+            let output = workshop.run(memory(&workshop), arguments).await;
+            assert_eq!(text(&output), expected);
+            assert!(!output.is_error);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_or_wrong_is_said() {
+        let workshop = Workshop::new();
+        for (arguments, expected) in [
+            (json!({"action": "remember"}), "This action needs text."),
+            (
+                json!({"action": "search", "query": " "}),
+                "This action needs query.",
+            ),
+            (json!({"action": "forget", "id": "x"}), "there is no note x"),
+        ] {
+            let output = workshop.run(memory(&workshop), arguments).await;
+            assert_eq!(text(&output), expected);
+            assert!(output.is_error);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `stentor extensions`: which there are, and whether they work.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use stentor_tools::extension::{Probed, probe};
+use stentor_tools::sandbox::CommandSandbox;
+use stentor_wire::extension::SCHEMA;
+
+use crate::config::suggest::nearest;
+use crate::extensions::Found;
+
+/// An extension that was tried out.
+pub struct Tested {
+    name: String,
+    result: Result<Probed, String>,
+}
+
+impl Tested {
+    /// True when everything it registers can be used.
+    pub fn works(&self) -> bool {
+        let probed = self.result.as_ref();
+        probed.is_ok_and(|probed| probed.problems.is_empty())
+    }
+}
+
+/// Prints the JSON Schema of the protocol.
+pub fn schema(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(SCHEMA.as_bytes())
+}
+
+/// Lists the extensions and where they are configured.
+pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        let listed: Vec<Value> = found
+            .iter()
+            .map(|found| {
+                json!({
+                    "name": found.spec.name,
+                    "command": found.spec.command,
+                    "source": found.source,
+                    "sandboxed": found.sandboxed,
+                })
+            })
+            .collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "extensions": listed }))?;
+        return writeln!(out);
+    }
+    if found.is_empty() {
+        return writeln!(
+            out,
+            "There are no extensions. Put one into the folder `extensions` beside your config.toml, or try one with -e FILE."
+        );
+    }
+    let names = found.iter().map(|found| found.spec.name.chars().count());
+    let width = names.max().unwrap_or(0);
+    for found in found {
+        let (name, command) = (&found.spec.name, found.spec.command.join(" "));
+        writeln!(out, "{name:<width$}  {command}  ({})", found.source)?;
+    }
+    Ok(())
+}
+
+/// The extensions of these names, or all. The error is text for a person.
+pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, String> {
+    if names.is_empty() {
+        return Ok(found);
+    }
+    let known: Vec<&str> = found.iter().map(|found| found.spec.name.as_str()).collect();
+    for name in names {
+        if !known.contains(&name.as_str()) {
+            let near = nearest(name, known.iter().copied());
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(format!("there is no extension `{name}`{hint}"));
+        }
+    }
+    let wanted = |found: &Found| names.contains(&found.spec.name);
+    Ok(found.into_iter().filter(wanted).collect())
+}
+
+/// Starts the extensions, all at once, and has them register.
+pub async fn test(found: Vec<Found>, sandbox: Option<&CommandSandbox>, cwd: &Path) -> Vec<Tested> {
+    let tests = found.into_iter().map(|found| async move {
+        let spec = found.spec_in(sandbox);
+        Tested {
+            name: spec.name.clone(),
+            result: probe(spec, cwd).await,
+        }
+    });
+    join_all(tests).await
+}
+
+/// Prints what came of it.
+pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        let reports: Vec<Value> = tested.iter().map(report_json).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "extensions": reports }))?;
+        return writeln!(out);
+    }
+    for Tested { name, result } in tested {
+        match result {
+            Err(why) => writeln!(out, "{name}  fails: {why}")?,
+            Ok(probed) => {
+                writeln!(
+                    out,
+                    "{name}  works, ready after {} ms",
+                    probed.took.as_millis()
+                )?;
+                let tools = probed.tools.iter().map(|tool| tool.name.clone());
+                let commands = probed.commands.iter().map(|info| format!("/{}", info.name));
+                let hooks = probed.hooks.iter().map(|&hook| hook.to_owned());
+                line(out, "tools", tools.collect())?;
+                line(out, "commands", commands.collect())?;
+                line(out, "hooks", hooks.collect())?;
+                line(out, "events", probed.events.clone())?;
+                for problem in &probed.problems {
+                    writeln!(out, "  problem: {problem}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, what: &str, names: Vec<String>) -> io::Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "  {what}: {}", names.join(", "))
+}
+
+fn report_json(tested: &Tested) -> Value {
+    match &tested.result {
+        Err(why) => json!({ "name": tested.name, "works": false, "error": why }),
+        Ok(probed) => json!({
+            "name": tested.name,
+            "works": tested.works(),
+            "readyAfterMs": u64::try_from(probed.took.as_millis()).unwrap_or(u64::MAX),
+            "tools": probed.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+            "commands": probed.commands.iter().map(|info| &info.name).collect::<Vec<_>>(),
+            "hooks": probed.hooks,
+            "events": probed.events,
+            "problems": probed.problems,
+        }),
+    }
+}

@@ -1,0 +1,272 @@
+//! Which extensions there are: those of the configuration, those in folders, those of the flags.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::Access;
+use serde::Deserialize;
+use stentor_agent::hooks::HookSource;
+use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
+use stentor_tools::sandbox::CommandSandbox;
+
+use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope};
+use crate::print::json::event_json;
+
+/// An extension that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub spec: ExtensionSpec,
+    /// Where it is configured, for people.
+    pub source: String,
+    /// Whether it runs in the sandbox, where there is one.
+    pub sandboxed: bool,
+}
+
+/// The extensions of the sessions under a configuration; `None` when there are none. The error is
+/// text for a person.
+pub fn hooks(
+    config: &Config,
+    sandbox: Option<&CommandSandbox>,
+) -> Result<Option<Arc<dyn HookSource>>, String> {
+    let found = find(config).map_err(|errors| errors.to_string())?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let specs = found.into_iter().map(|found| found.spec_in(sandbox));
+    Ok(Some(Arc::new(Extensions::new(specs.collect(), event_json))))
+}
+
+/// The extensions under a configuration, in the order they are asked: those of the user's folder
+/// and file, then of the project's, then of the flags. Of several with one name the last counts,
+/// at the place of the first.
+pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
+    if !config.settings.use_extensions.value {
+        return Ok(Vec::new());
+    }
+    let mut all = All::default();
+    let of = |scope: Scope| {
+        config
+            .extensions
+            .iter()
+            .filter(move |raw| raw.at.scope == scope)
+    };
+    if let Some(config_dir) = &config.places.config_dir {
+        all.folder(&config_dir.join("extensions"));
+    }
+    all.tables(of(Scope::User), config);
+    if let Some(project) = &config.files.project
+        && config.files.project_trusted
+        && let Some(folder) = project.path.parent()
+    {
+        all.folder(&folder.join("extensions"));
+    }
+    all.tables(of(Scope::Project), config);
+    if let Some(files) = &config.settings.extension_files {
+        for file in &files.value.0 {
+            all.add(in_file(file, files.source.to_string()));
+        }
+    }
+    if all.errors.is_empty() {
+        Ok(all.found)
+    } else {
+        Err(ConfigErrors(all.errors))
+    }
+}
+
+impl Found {
+    /// What is started where programs are held back like this.
+    pub fn spec_in(self, sandbox: Option<&CommandSandbox>) -> ExtensionSpec {
+        ExtensionSpec {
+            sandbox: sandbox.filter(|_| self.sandboxed).cloned(),
+            ..self.spec
+        }
+    }
+}
+
+/// `[extensions.NAME]` as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// The program and its arguments.
+    command: Option<Vec<String>>,
+    /// Instead of a command: a program, or a Python or JavaScript file.
+    file: Option<PathBuf>,
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    events: Option<Vec<String>>,
+    timeout_ms: Option<u64>,
+    start_timeout_ms: Option<u64>,
+    /// How often it is started again after it failed.
+    restart: Option<u32>,
+    when_broken: Option<Broken>,
+    sandbox: Option<bool>,
+    enabled: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Broken {
+    Allow,
+    Deny,
+}
+
+#[derive(Default)]
+struct All {
+    found: Vec<Found>,
+    errors: Vec<ConfigError>,
+}
+
+impl All {
+    fn add(&mut self, new: Found) {
+        let mut found = self.found.iter_mut();
+        match found.find(|have| have.spec.name == new.spec.name) {
+            Some(have) => *have = new,
+            None => self.found.push(new),
+        }
+    }
+
+    fn tables<'a>(&mut self, tables: impl Iterator<Item = &'a RawTable>, config: &Config) {
+        for raw in tables {
+            match in_table(raw, config.places.home.as_deref()) {
+                Ok(Some(found)) => self.add(found),
+                Ok(None) => self.found.retain(|have| have.spec.name != raw.name),
+                Err(message) => self.errors.push(ConfigError::BadExtension {
+                    at: raw.at.clone(),
+                    name: raw.name.clone(),
+                    message,
+                }),
+            }
+        }
+    }
+
+    /// Every program, Python and JavaScript file of a folder. A folder that is not there has none.
+    fn folder(&mut self, folder: &Path) {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return;
+        };
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.sort();
+        for file in files {
+            let is_hidden = file
+                .file_name()
+                .is_none_or(|name| name.to_string_lossy().starts_with('.'));
+            if file.is_file() && !is_hidden && (interpreter(&file).is_some() || is_program(&file)) {
+                let source = file.display().to_string();
+                self.add(in_file(&file, source));
+            }
+        }
+    }
+}
+
+/// What a table says; `None` when it says that the extension is not used.
+fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String> {
+    let table = Table::deserialize(raw.table.clone()).map_err(|error| {
+        let text = error.to_string();
+        text.trim_end().replace('\n', ", ")
+    })?;
+    if table.enabled == Some(false) {
+        return Ok(None);
+    }
+    let folder = base(raw);
+    let resolved = |path: &Path| match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.join(path),
+    };
+    let command = match (table.command, table.file) {
+        (Some(command), None) if !command.is_empty() => {
+            let mut words = command.into_iter().map(|word| at_home(word, home));
+            let first = words.next().unwrap_or_default();
+            let program = match first.contains('/') {
+                true => resolved(Path::new(&first)).display().to_string(),
+                false => first,
+            };
+            [program].into_iter().chain(words).collect()
+        }
+        (None, Some(file)) => command_of(&resolved(&file)),
+        _ => {
+            return Err(
+                "it needs either `command`, as in [\"python3\", \"~/guard.py\"], or `file`"
+                    .to_owned(),
+            );
+        }
+    };
+    if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
+        return Err("only your own file may say `sandbox = false`".to_owned());
+    }
+    let mut spec = ExtensionSpec::new(&raw.name, command);
+    spec.cwd = table.cwd.as_deref().map(resolved);
+    spec.env = table.env.into_iter().collect();
+    spec.events = table.events;
+    if let Some(ms) = table.timeout_ms {
+        spec.timeout = Duration::from_millis(ms);
+    }
+    if let Some(ms) = table.start_timeout_ms {
+        spec.start_timeout = Duration::from_millis(ms);
+    }
+    if let Some(max_restarts) = table.restart {
+        spec.restart = RestartPolicy {
+            max_restarts,
+            ..RestartPolicy::default()
+        };
+    }
+    spec.when_broken = match table.when_broken {
+        None | Some(Broken::Allow) => WhenBroken::Allow,
+        Some(Broken::Deny) => WhenBroken::Deny,
+    };
+    Ok(Some(Found {
+        spec,
+        source: format!("{}:{}", raw.at.file.display(), raw.at.line),
+        sandboxed: table.sandbox.unwrap_or(true),
+    }))
+}
+
+/// What relative paths of a table are relative to: the folder of the user's file, the project's
+/// folder in the project's file.
+fn base(raw: &RawTable) -> &Path {
+    let folder = raw.at.file.parent();
+    let base = match raw.at.scope {
+        Scope::User => folder,
+        Scope::Project => folder.and_then(Path::parent),
+    };
+    base.unwrap_or(Path::new("."))
+}
+
+fn at_home(word: String, home: Option<&Path>) -> String {
+    match (word.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest).display().to_string(),
+        _ => word,
+    }
+}
+
+fn in_file(file: &Path, source: String) -> Found {
+    let stem = file.file_stem().unwrap_or(file.as_os_str());
+    Found {
+        spec: ExtensionSpec::new(stem.to_string_lossy(), command_of(file)),
+        source,
+        sandboxed: true,
+    }
+}
+
+/// How a file is run: by its interpreter if it is known, else as a program.
+fn command_of(file: &Path) -> Vec<String> {
+    let path = file.display().to_string();
+    match interpreter(file) {
+        Some(interpreter) => vec![interpreter.to_owned(), path],
+        None => vec![path],
+    }
+}
+
+fn interpreter(file: &Path) -> Option<&'static str> {
+    match file.extension()?.to_str()? {
+        "py" => Some("python3"),
+        "js" | "mjs" | "cjs" => Some("node"),
+        _ => None,
+    }
+}
+
+fn is_program(file: &Path) -> bool {
+    rustix::fs::access(file, Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,325 @@
+//! `stentor --rpc-edn`: the backend of psi's Emacs frontend. Also `stentor rpc --dialect psi`.
+//!
+//! Users put flags into their frontend's command list, so the original's flags are taken, and a
+//! flag nobody knows is a note on stderr and not the end.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use stentor_agent::agent::{Agent, SessionDefaults};
+use stentor_agent::memory::MemoryStore;
+use stentor_agent::permission::PermissionMode;
+use stentor_agent::session::SessionOptions;
+use stentor_model::login::{LoginInput, Logins};
+use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_serve::psi::{self, PsiOptions};
+use stentor_serve::stdio;
+use stentor_tools::memory::Memory;
+
+use crate::config::error::{ConfigError, ConfigErrors};
+use crate::config::value::{Input, Raw};
+use crate::config::{Config, Layer, Source, locate};
+use crate::log::{self, PatientStderr};
+use crate::models::Models;
+use crate::setup::{self, Defaults};
+
+/// Exit status when the backend cannot begin.
+const FAILED: u8 = 1;
+
+/// The flags that set something in the configuration.
+const SETTINGS: [(&str, &str); 9] = [
+    ("--model", "model"),
+    ("--provider", "provider"),
+    ("--thinking-level", "thinking"),
+    ("--thinking", "thinking"),
+    ("--session-dir", "session_dir"),
+    ("--tools", "tools"),
+    ("--permission-mode", "permission_mode"),
+    ("--system-prompt", "system_prompt"),
+    ("--append-system-prompt", "append_system_prompt"),
+];
+
+/// The original's environment.
+const VARIABLES: [(&str, &str); 2] = [("PSI_MODEL", "model"), ("PSI_THINKING_LEVEL", "thinking")];
+
+/// Flags of the original that mean nothing here and have a value.
+const IGNORED_WITH_VALUE: [&str; 1] = ["--llm-idle-timeout-ms"];
+
+/// What the command line says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Words {
+    /// Flag, key, value.
+    settings: Vec<(String, &'static str, String)>,
+    cwd: Option<PathBuf>,
+    resume: Option<String>,
+    trace_file: Option<PathBuf>,
+    log_level: Option<String>,
+    no_session: bool,
+    /// What is worth a note on stderr.
+    notes: Vec<String>,
+}
+
+/// Runs the backend if the words ask for it.
+pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
+    let rest = words.get(1..)?;
+    let rest: Vec<&str> = rest.iter().filter_map(|word| word.to_str()).collect();
+    let is_psi = rest.contains(&"--rpc-edn")
+        || (rest.first() == Some(&"rpc")
+            && (rest.contains(&"--dialect=psi")
+                || rest.windows(2).any(|pair| pair == ["--dialect", "psi"])));
+    if !is_psi {
+        return None;
+    }
+    let words = read_words(&rest);
+    log::to_stderr(words.log_level.as_deref().unwrap_or("warn"));
+    for note in &words.notes {
+        tracing::warn!("{note}");
+    }
+    Some(match serve(words) {
+        Ok(status) => ExitCode::from(status),
+        Err(why) => {
+            let _ = writeln!(PatientStderr, "stentor: {why}");
+            ExitCode::from(FAILED)
+        }
+    })
+}
+
+fn read_words(words: &[&str]) -> Words {
+    let mut read = Words::default();
+    let mut rest = words.iter().copied().peekable();
+    while let Some(word) = rest.next() {
+        let (flag, inline) = match word.split_once('=') {
+            Some((flag, value)) if word.starts_with("--") => (flag, Some(value)),
+            _ => (word, None),
+        };
+        let mut value = || {
+            let next = inline.or_else(|| rest.next_if(|next| !next.starts_with("--")));
+            next.map(str::to_owned)
+        };
+        if let Some((_, key)) = SETTINGS.iter().find(|(name, _)| *name == flag) {
+            match value() {
+                Some(value) => read.settings.push((flag.to_owned(), key, value)),
+                None => read.notes.push(format!("{flag} needs a value; ignored")),
+            }
+            continue;
+        }
+        match flag {
+            "--rpc-edn" | "rpc" => {}
+            "--dialect" => drop(value()),
+            "--cwd" => read.cwd = value().map(PathBuf::from),
+            "--resume" => read.resume = value(),
+            "--rpc-trace-file" => read.trace_file = value().map(PathBuf::from),
+            "--log-level" => read.log_level = value().map(|level| level.to_lowercase()),
+            "--no-session" => read.no_session = true,
+            "--nrepl" => {
+                value();
+                read.notes
+                    .push("--nrepl is not available; ignored".to_owned());
+            }
+            flag if IGNORED_WITH_VALUE.contains(&flag) || flag.starts_with("--memory-") => {
+                value();
+                read.notes
+                    .push(format!("{flag} means nothing here; ignored"));
+            }
+            other => read.notes.push(format!("unknown flag {other}; ignored")),
+        }
+    }
+    read
+}
+
+fn serve(words: Words) -> Result<u8, String> {
+    let pipes = stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))?;
+    let cwd = setup::working_folder(words.cwd.as_deref())?;
+    let flags = layer(&words, &cwd).map_err(|errors| errors.to_string())?;
+    let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
+    let models = setup::models(&config, &cwd).map_err(|errors| errors.to_string())?;
+    let memory = memory(&config);
+    let files = setup::session_files(&config.settings, words.no_session);
+    let with_memory = config.settings.tools.is_none();
+    let defaults = Defaults {
+        flags,
+        models: Arc::clone(&models),
+        // The original asks nobody.
+        permission_mode: PermissionMode::All,
+        subagents: true,
+        clock: setup::system_clock(),
+    };
+    let environment = defaults.environment(&config);
+    let remembering = Remembering {
+        defaults,
+        memory: memory.clone().filter(|_| with_memory),
+    };
+    let agent = Agent::new(environment, Arc::new(remembering), files);
+    let mut options = PsiOptions::new(&cwd);
+    options.resume = match &words.resume {
+        Some(wanted) => Some(agent.find(wanted).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    options.home.clone_from(&config.places.home);
+    options.config_dir.clone_from(&config.places.config_dir);
+    options.memory = memory;
+    options.login = Some(Arc::new(ModelLogins(models)));
+    options.trace_file = words.trace_file;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let status = runtime.block_on(psi::serve(agent, pipes, options));
+    // Nothing that still blocks may hold up the end: everything that counts is on disk.
+    runtime.shutdown_background();
+    Ok(status)
+}
+
+/// What the flags and the original's variables say about the configuration.
+fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
+    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let mut layer = Layer::default();
+    let mut errors = Vec::new();
+    let mut set = |key: &str, text: &str, source: Source| {
+        let input = Input {
+            raw: Raw::Text(text),
+            source,
+            base: cwd,
+            home: home.as_deref(),
+        };
+        if let Some(Err(problem)) = layer.set(key, &input) {
+            errors.push(ConfigError::BadValue {
+                at: input.source,
+                key: key.to_owned(),
+                problem,
+            });
+        }
+    };
+    for (name, key) in VARIABLES {
+        if let Some(value) = setup::variable(name).filter(|value| !value.is_empty()) {
+            let source = Source::Environment(name.to_owned());
+            set(key, &value.to_string_lossy(), source);
+        }
+    }
+    for (flag, key, value) in &words.settings {
+        set(key, value, Source::Flag(flag.clone()));
+    }
+    if errors.is_empty() {
+        Ok(layer)
+    } else {
+        Err(ConfigErrors(errors))
+    }
+}
+
+fn memory(config: &Config) -> Option<Arc<MemoryStore>> {
+    let data = config.settings.data_dir.as_ref()?;
+    let path = data.value.join("memory").join("notes.jsonl");
+    Some(MemoryStore::new(path, setup::system_clock()))
+}
+
+/// The usual sessions, with a tool for notes.
+struct Remembering {
+    defaults: Defaults,
+    memory: Option<Arc<MemoryStore>>,
+}
+
+impl SessionDefaults for Remembering {
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
+        let mut options = self.defaults.for_folder(cwd)?;
+        if let Some(memory) = &self.memory {
+            options
+                .tools
+                .push(Arc::new(Memory::new(Arc::clone(memory))));
+        }
+        Ok(options)
+    }
+}
+
+/// The logins of the model providers.
+struct ModelLogins(Arc<Models>);
+
+impl ModelLogins {
+    fn logins(&self) -> &Logins {
+        self.0.registry().logins()
+    }
+}
+
+impl Login for ModelLogins {
+    fn providers(&self) -> Vec<LoginProvider> {
+        let status = self.logins().status().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the logins cannot be read");
+            Vec::new()
+        });
+        status
+            .into_iter()
+            .map(|one| LoginProvider {
+                id: one.id,
+                name: one.name,
+                logged_in: one.logged_in,
+            })
+            .collect()
+    }
+
+    fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
+        Box::pin(async move {
+            let step = self.logins().begin(provider).await;
+            let step = step.map_err(|error| error.to_string())?;
+            Ok(LoginBegun {
+                url: step.url,
+                // A device's approval is waited for as well.
+                uses_callback_server: step.uses_callback_server || step.user_code.is_some(),
+                instructions: step.instructions,
+            })
+        })
+    }
+
+    fn complete<'a>(&'a self, provider: &'a str, input: Option<String>) -> LoginFuture<'a, ()> {
+        Box::pin(async move {
+            let input = input.map_or(LoginInput::Wait, LoginInput::Pasted);
+            let completed = self.logins().complete(provider, input).await;
+            completed.map_err(|error| error.to_string())
+        })
+    }
+
+    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
+        Box::pin(async move {
+            let out = self.logins().logout(provider).await;
+            out.map_err(|error| error.to_string())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_originals_flags_are_taken_and_unknown_ones_noted() {
+        let read = read_words(&[
+            "--rpc-edn",
+            "--model",
+            "script/a.toml",
+            "--thinking-level=high",
+            "--nrepl",
+            "7888",
+            "--rpc-trace-file",
+            "t.edn",
+            "--memory-store",
+            "x",
+            "--what",
+        ]);
+        let expected = Words {
+            settings: vec![
+                ("--model".into(), "model", "script/a.toml".into()),
+                ("--thinking-level".into(), "thinking", "high".into()),
+            ],
+            trace_file: Some("t.edn".into()),
+            notes: vec![
+                "--nrepl is not available; ignored".into(),
+                "--memory-store means nothing here; ignored".into(),
+                "unknown flag --what; ignored".into(),
+            ],
+            ..Words::default()
+        };
+        assert_eq!(read, expected);
+    }
+}

@@ -1,0 +1,253 @@
+//! A child process, and the frames it writes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child as Process, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A test that waits this long for a frame will never get it.
+const NEVER: Duration = Duration::from_secs(60);
+
+/// A home, a working folder and a scenario of their own.
+pub struct Folder {
+    dir: tempfile::TempDir,
+}
+
+impl Folder {
+    /// A folder whose model plays `scenario`.
+    pub fn with(scenario: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("home")).unwrap();
+        std::fs::create_dir_all(dir.path().join("work")).unwrap();
+        let folder = Self { dir };
+        std::fs::write(folder.root().join("scenario.toml"), scenario).unwrap();
+        folder
+    }
+
+    /// A path in the working folder.
+    pub fn work(&self, name: &str) -> PathBuf {
+        self.root().join("work").join(name)
+    }
+
+    /// A path in the home.
+    pub fn home(&self, name: &str) -> PathBuf {
+        self.root().join("home").join(name)
+    }
+
+    /// Writes a file in the working folder.
+    pub fn file(&self, name: &str, text: &str) -> &Self {
+        let path = self.work(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
+    /// The program with these words more than the usual ones.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        command
+            .args(["--mode", "rpc"])
+            .args(words)
+            .current_dir(self.work(""))
+            .env_clear()
+            .env("HOME", self.home(""))
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// A child that has said it is ready.
+    pub fn child(&self, words: &[&str]) -> Child {
+        let mut all = vec!["--model", "script/../scenario.toml"];
+        all.extend_from_slice(words);
+        let mut child = Child::of(self.command(&all).spawn().unwrap());
+        assert_eq!(child.next()["type"], "ready");
+        child
+    }
+}
+
+/// A child process.
+pub struct Child {
+    pub process: Process,
+    stdin: Option<ChildStdin>,
+    frames: Receiver<String>,
+}
+
+impl Child {
+    pub fn of(mut process: Process) -> Self {
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let (sender, frames) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines() {
+                if sender.send(line.unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        let stdin = process.stdin.take();
+        Self {
+            process,
+            stdin,
+            frames,
+        }
+    }
+
+    /// Writes one line.
+    pub fn line(&mut self, line: &str) -> &mut Self {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(line.as_bytes()).unwrap();
+        stdin.write_all(b"\n").unwrap();
+        stdin.flush().unwrap();
+        self
+    }
+
+    /// Writes one frame.
+    pub fn send(&mut self, frame: Value) -> &mut Self {
+        self.line(&frame.to_string())
+    }
+
+    /// The next frame.
+    pub fn next(&mut self) -> Value {
+        self.try_next().expect("a further frame")
+    }
+
+    /// The next frame; `None` when there is no further one.
+    pub fn try_next(&mut self) -> Option<Value> {
+        match self.frames.recv_timeout(NEVER) {
+            Ok(line) => Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing came"),
+        }
+    }
+
+    /// All frames up to and with the first that fits.
+    pub fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut frames = Vec::new();
+        loop {
+            let frame = self.next();
+            let last = fits(&frame);
+            frames.push(frame);
+            if last {
+                return frames;
+            }
+        }
+    }
+
+    /// All frames up to and with the first of that type.
+    pub fn until_type(&mut self, name: &str) -> Vec<Value> {
+        self.until(|frame| frame["type"] == name)
+    }
+
+    /// The answer to a command, whatever comes before it aside.
+    pub fn ask(&mut self, command: Value) -> Value {
+        let mut command = command;
+        command["id"] = json!("asked");
+        self.send(command);
+        let frames = self.until(|frame| frame["id"] == "asked" && frame["type"] == "response");
+        frames.into_iter().next_back().unwrap()
+    }
+
+    /// The data of a successful answer.
+    pub fn data(&mut self, command: Value) -> Value {
+        let mut answer = self.ask(command);
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["data"].take()
+    }
+
+    /// Says something and waits until nothing follows.
+    pub fn prompt(&mut self, text: &str) -> Vec<Value> {
+        self.send(json!({"id": "prompt", "type": "prompt", "message": text}));
+        self.until_type("agent_settled")
+    }
+
+    /// Closes stdin. Returns the frames that still came and the exit code.
+    pub fn close(mut self) -> (Vec<Value>, Option<i32>) {
+        drop(self.stdin.take());
+        let mut frames = Vec::new();
+        while let Some(frame) = self.try_next() {
+            frames.push(frame);
+        }
+        (frames, self.process.wait().unwrap().code())
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It may have ended already.
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Frames as text, one a line, without what differs from run to run: times, ids that are made up,
+/// durations and paths of the test's own folder.
+pub fn shown(frames: &[Value], folder: &Folder) -> String {
+    let mut lines = String::new();
+    let root = folder
+        .work("")
+        .parent()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    for frame in frames {
+        let mut frame = frame.clone();
+        normalise(&mut frame, None, &root);
+        lines.push_str(&frame.to_string());
+        lines.push('\n');
+    }
+    lines
+}
+
+fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
+    match value {
+        Value::Object(fields) => {
+            let entry = fields.contains_key("parentId");
+            for (key, value) in fields.iter_mut() {
+                match key.as_str() {
+                    "timestamp" | "labelTimestamp" | "lastUpdate" => *value = json!("TIME"),
+                    "durationMs" | "duration" | "ttft" if value.is_number() => *value = json!("MS"),
+                    "entryId" | "leafId" | "parentId" | "firstKeptEntryId" | "sessionId"
+                        if value.is_string() =>
+                    {
+                        *value = json!("ID");
+                    }
+                    "id" if entry => *value = json!("ID"),
+                    _ => normalise(value, Some(key), root),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                normalise(item, key, root);
+            }
+        }
+        Value::String(text) => {
+            if text.contains(root) {
+                *text = text.replace(root, "ROOT");
+            }
+            if key == Some("sessionFile") || key == Some("parentSession") {
+                *text = session_file(text);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The name of a session file holds a time and an id.
+fn session_file(path: &str) -> String {
+    let folder = Path::new(path).parent().unwrap();
+    if path.contains('_') {
+        format!("{}/TIME_ID.jsonl", folder.display())
+    } else {
+        path.to_owned()
+    }
+}

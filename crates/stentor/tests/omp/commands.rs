@@ -1,0 +1,186 @@
+//! The answer to every command (sections 6 and 19), as a whole frame.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::child::{Folder, shown};
+
+#[test]
+fn every_command_is_answered_with_its_id_and_its_data() {
+    let folder = Folder::with(
+        r#"
+        usage = { input = 100, output = 25 }
+        [model]
+        id = "mock"
+        prices = { input = 3, output = 15 }
+        [[turn]]
+        text = "One."
+        [[turn]]
+        text = "Two."
+        [compaction]
+        summary = "Said."
+        "#,
+    );
+    let mut child = folder.child(&["--session-dir", "../sessions", "--tools", "read"]);
+    child.prompt("first");
+    let commands = [
+        json!({"type": "get_state"}),
+        json!({"type": "get_messages"}),
+        json!({"type": "get_last_assistant_text"}),
+        json!({"type": "get_session_stats"}),
+        json!({"type": "get_available_thinking_levels"}),
+        json!({"type": "set_thinking_level", "level": "max"}),
+        json!({"type": "cycle_thinking_level"}),
+        json!({"type": "set_steering_mode", "mode": "all"}),
+        json!({"type": "set_follow_up_mode", "mode": "all"}),
+        json!({"type": "set_interrupt_mode", "mode": "wait"}),
+        json!({"type": "set_auto_compaction", "enabled": false}),
+        json!({"type": "set_auto_retry", "enabled": false}),
+        json!({"type": "abort"}),
+        json!({"type": "abort_retry"}),
+        json!({"type": "abort_bash"}),
+        json!({"type": "steer", "message": "a"}),
+        json!({"type": "follow_up", "message": "b", "images": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}),
+        json!({"type": "follow_up", "message": "c"}),
+        json!({"type": "promote_queued_message", "message": "c"}),
+        json!({"type": "promote_queued_message", "message": "nowhere"}),
+        json!({"type": "remove_queued_message", "message": "a", "queue": "steering"}),
+        json!({"type": "remove_queued_message", "message": "a", "queue": "followUp"}),
+        json!({"type": "clear_queue"}),
+        json!({"type": "bash", "command": "echo out; echo err 1>&2; exit 3"}),
+        json!({"type": "bash", "command": "echo secret", "excludeFromContext": true}),
+        json!({"type": "get_commands"}),
+        json!({"type": "get_available_commands"}),
+        json!({"type": "set_subagent_subscription", "level": "events"}),
+        json!({"type": "get_subagents"}),
+        json!({"type": "set_event_filter", "events": ["agent_end"], "messageUpdates": "full"}),
+        json!({"type": "set_event_filter", "events": null}),
+        json!({"type": "set_session_name", "name": "n"}),
+        json!({"type": "export_html", "outputPath": "out.html"}),
+        json!({"type": "set_model", "provider": "offline", "modelId": "guide"}),
+        json!({"type": "compact", "customInstructions": "Be brief"}),
+        json!({"type": "get_branch_messages"}),
+        json!({"type": "negotiate_protocol", "protocolVersion": 2}),
+    ];
+    let mut answers: Vec<Value> = Vec::new();
+    for command in commands {
+        let mut answer = child.ask(command);
+        // Both are long and none of this dialect's business.
+        if let Some(data) = answer.get_mut("data").and_then(Value::as_object_mut) {
+            for key in ["systemPrompt", "dumpTools"] {
+                if data.contains_key(key) {
+                    data.insert(key.to_owned(), json!("…"));
+                }
+            }
+        }
+        answers.push(answer);
+    }
+    expect![[r#"
+        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":3,"output":15,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"systemPrompt":"…","dumpTools":"…"}}
+        {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        {"id":"asked","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
+        {"id":"asked","type":"response","command":"get_session_stats","success":true,"data":{"sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID","userMessages":1,"assistantMessages":1,"toolCalls":0,"toolResults":0,"totalMessages":2,"tokens":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"total":125},"cost":0.000675,"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"premiumRequests":0}}
+        {"id":"asked","type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
+        {"id":"asked","type":"response","command":"set_thinking_level","success":true}
+        {"id":"asked","type":"response","command":"cycle_thinking_level","success":true,"data":{"level":"off"}}
+        {"id":"asked","type":"response","command":"set_steering_mode","success":true}
+        {"id":"asked","type":"response","command":"set_follow_up_mode","success":true}
+        {"id":"asked","type":"response","command":"set_interrupt_mode","success":true}
+        {"id":"asked","type":"response","command":"set_auto_compaction","success":true}
+        {"id":"asked","type":"response","command":"set_auto_retry","success":true}
+        {"id":"asked","type":"response","command":"abort","success":true}
+        {"id":"asked","type":"response","command":"abort_retry","success":true}
+        {"id":"asked","type":"response","command":"abort_bash","success":true}
+        {"id":"asked","type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}
+        {"id":"asked","type":"response","command":"follow_up","success":true,"data":{"disposition":"queued"}}
+        {"id":"asked","type":"response","command":"follow_up","success":true,"data":{"disposition":"queued"}}
+        {"id":"asked","type":"response","command":"promote_queued_message","success":true,"data":{"promoted":true}}
+        {"id":"asked","type":"response","command":"promote_queued_message","success":true,"data":{"promoted":false}}
+        {"id":"asked","type":"response","command":"remove_queued_message","success":true,"data":{"removed":true}}
+        {"id":"asked","type":"response","command":"remove_queued_message","success":true,"data":{"removed":false}}
+        {"id":"asked","type":"response","command":"clear_queue","success":true,"data":{"steering":["c"],"followUp":["b"]}}
+        {"id":"asked","type":"response","command":"bash","success":true,"data":{"output":"out\nerr\n","exitCode":3,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":8,"outputLines":2,"outputBytes":8}}
+        {"id":"asked","type":"response","command":"bash","success":true,"data":{"output":"secret\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":1,"totalBytes":7,"outputLines":1,"outputBytes":7}}
+        {"id":"asked","type":"response","command":"get_commands","success":true,"data":{"commands":[]}}
+        {"id":"asked","type":"response","command":"get_available_commands","success":true,"data":{"commands":[]}}
+        {"id":"asked","type":"response","command":"set_subagent_subscription","success":true,"data":{"level":"events"}}
+        {"id":"asked","type":"response","command":"get_subagents","success":true,"data":{"subagents":[]}}
+        {"id":"asked","type":"response","command":"set_event_filter","success":true,"data":{"events":["agent_end"],"messageUpdates":"full"}}
+        {"id":"asked","type":"response","command":"set_event_filter","success":true,"data":{"events":null,"messageUpdates":"full"}}
+        {"id":"asked","type":"response","command":"set_session_name","success":true}
+        {"id":"asked","type":"response","command":"export_html","success":true,"data":{"path":"out.html"}}
+        {"id":"asked","type":"response","command":"set_model","success":true,"data":{"id":"guide","name":"Offline guide","api":"offline","provider":"offline","baseUrl":"","reasoning":true,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}}}
+        {"id":"asked","type":"response","command":"compact","success":true,"data":{"summary":"Summary of 1 earlier messages.\n\n## What the user asked for\n- <conversation>","shortSummary":"Summary of 1 earlier messages.","firstKeptEntryId":"ID","tokensBefore":140,"estimatedTokensAfter":24,"details":{"readFiles":[],"modifiedFiles":[]}}}
+        {"id":"asked","type":"response","command":"get_branch_messages","success":true,"data":{"messages":[{"entryId":"ID","text":"first"}]}}
+        {"id":"asked","type":"response","command":"negotiate_protocol","success":true,"data":{"protocolVersion":2}}
+    "#]].assert_eq(&shown(&answers, &folder));
+    assert!(folder.work("out.html").exists());
+}
+
+#[test]
+fn commands_sent_at_once_are_done_in_their_order() {
+    let folder = Folder::with(
+        "[model]\nid = \"mock\"\n[[turn]]\nsteps = [{ text = \"Well\" }, { hang = true }]",
+    );
+    let mut child = folder.child(&["--no-session"]);
+    for (id, command) in [
+        json!({"type": "set_thinking_level", "level": "low"}),
+        json!({"type": "get_state"}),
+        json!({"type": "bash", "command": "sleep 300"}),
+        json!({"type": "prompt", "message": "never ends"}),
+        json!({"type": "abort_bash"}),
+        json!({"type": "abort"}),
+        json!({"type": "get_state"}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut command = command;
+        command["id"] = json!(id);
+        child.send(command);
+    }
+    let mut answers = vec![Value::Null; 7];
+    while answers.iter().any(Value::is_null) {
+        let frame = child.until_type("response").pop().unwrap();
+        let id = usize::try_from(frame["id"].as_u64().unwrap()).unwrap();
+        answers[id] = frame;
+    }
+    assert_eq!(answers[1]["data"]["thinkingLevel"], "low");
+    assert_eq!(answers[2]["data"]["cancelled"], true);
+    assert!(answers.iter().all(|answer| answer["success"] == true));
+}
+
+#[test]
+fn the_answer_to_a_prompt_precedes_its_run_and_abort_and_prompt_follows_the_abort() {
+    let folder = Folder::with(
+        "[model]\nid = \"mock\"\n[[turn]]\nsteps = [{ text = \"Well\" }, { hang = true }]\n[[turn]]\ntext = \"New.\"",
+    );
+    let mut child = folder.child(&["--no-session"]);
+    child.send(json!({"id": "1", "type": "prompt", "message": "a"}));
+    let frames = child.until(|frame| frame["assistantMessageEvent"]["type"] == "text_delta");
+    assert_eq!(
+        (&frames[0]["id"], &frames[1]["type"]),
+        (&json!("1"), &json!("agent_start"))
+    );
+    child.send(json!({"id": "2", "type": "abort_and_prompt", "message": "b"}));
+    let kinds: Vec<String> = child
+        .until_type("agent_start")
+        .iter()
+        .map(|frame| frame["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "message_update",
+            "message_end",
+            "turn_end",
+            "agent_end",
+            "prompt_result",
+            "session_settled",
+            "agent_settled",
+            "response",
+            "agent_start"
+        ]
+    );
+    child.until_type("agent_settled");
+}

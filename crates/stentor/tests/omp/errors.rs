@@ -1,0 +1,132 @@
+//! Lines that are no command, and commands that cannot be done (section 4).
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::child::{Folder, shown};
+
+#[test]
+fn every_bad_line_is_answered_and_the_child_lives() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&["--no-session"]);
+    let lines = [
+        "this is not json",
+        "{\"type\":\"prompt\"",
+        "null",
+        "[1,2,3]",
+        "\"str\"",
+        "42",
+        r#"{"id":"e4"}"#,
+        r#"{"id":"e4","type":{}}"#,
+        r#"{"id":"e3","type":"definitely_not_a_command"}"#,
+        r#"{"id":"e6","type":"set_session_name"}"#,
+        r#"{"id":"e5","type":"set_session_name","name":"   "}"#,
+        r#"{"id":"e7","type":"prompt"}"#,
+        r#"{"id":"e7","type":"prompt","message":7}"#,
+        r#"{"id":"e7","type":"prompt","message":""}"#,
+        r#"{"id":"e7","type":"prompt","message":"m","streamingBehavior":"later"}"#,
+        r#"{"id":"e7","type":"prompt","message":"m","images":[{"type":"image"}]}"#,
+        r#"{"id":"e1","type":"set_model","provider":"nope","modelId":"missing"}"#,
+        r#"{"id":"e1","type":"set_model"}"#,
+        r#"{"id":"e9","type":"branch","entryId":"deadbeef"}"#,
+        r#"{"id":"e9","type":"fork","entryId":"deadbeef"}"#,
+        r#"{"id":"e8","type":"switch_session","sessionPath":""}"#,
+        r#"{"id":"e8","type":"switch_session","sessionPath":"."}"#,
+        r#"{"id":"e0","type":"compact"}"#,
+        r#"{"id":"ea","type":"set_thinking_level","level":"bogus"}"#,
+        r#"{"id":"eb","type":"set_steering_mode","mode":"bogus"}"#,
+        r#"{"id":"eb","type":"set_interrupt_mode","mode":"bogus"}"#,
+        r#"{"id":"ec","type":"set_auto_retry","enabled":"yes"}"#,
+        r#"{"id":"ed","type":"get_entries","since":"deadbeef"}"#,
+        r#"{"id":"ee","type":"get_messages_page","limit":0}"#,
+        r#"{"id":"ee","type":"get_messages_page","cursor":"1-2-3"}"#,
+        r#"{"id":"ef","type":"negotiate_protocol","protocolVersion":3}"#,
+        r#"{"id":"eg","type":"login","providerId":"nowhere"}"#,
+        r#"{"id":"eh","type":"set_host_tools","tools":[{"name":"x","description":"","parameters":{}}]}"#,
+        r#"{"id":"ei","type":"set_host_uri_schemes","schemes":[{"scheme":"file"}]}"#,
+        r#"{"id":"ej","type":"get_subagent_messages"}"#,
+        r#"{"id":"ej","type":"cancel_subagent","subagentId":"x"}"#,
+        r#"{"id":"ej","type":"steer_subagent","subagentId":"x","message":"m"}"#,
+        r#"{"id":"ek","type":"remove_queued_message","message":"m","queue":"other"}"#,
+        r#"{"id":"el","type":"export_html","outputPath":"/nowhere/at/all.html"}"#,
+    ];
+    let mut answers = Vec::new();
+    for line in lines {
+        child.line(line);
+        answers.extend(child.until_type("response").pop());
+    }
+    expect![[r#"
+        {"type":"response","command":"parse","success":false,"error":"Failed to parse command: expected ident at line 1 column 2"}
+        {"type":"response","command":"parse","success":false,"error":"Failed to parse command: EOF while parsing an object at line 1 column 16"}
+        {"type":"response","command":"parse","success":false,"error":"Failed to parse command: null is not an object"}
+        {"type":"response","success":false,"error":"Unknown command: undefined"}
+        {"type":"response","success":false,"error":"Unknown command: undefined"}
+        {"type":"response","success":false,"error":"Unknown command: undefined"}
+        {"type":"response","success":false,"error":"Unknown command: undefined"}
+        {"type":"response","success":false,"error":"Unknown command: undefined"}
+        {"type":"response","command":"definitely_not_a_command","success":false,"error":"Unknown command: definitely_not_a_command"}
+        {"id":"e6","type":"response","command":"set_session_name","success":false,"error":"Invalid set_session_name command: missing field `name`"}
+        {"id":"e5","type":"response","command":"set_session_name","success":false,"error":"Session name cannot be empty"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: missing field `message`"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: invalid type: integer `7`, expected a string"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"the message is empty"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: unknown variant `later`, expected `steer` or `followUp`"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: missing field `data`"}
+        {"id":"e1","type":"response","command":"set_model","success":false,"error":"Model not found: nope/missing"}
+        {"id":"e1","type":"response","command":"set_model","success":false,"error":"Invalid set_model command: missing field `provider`"}
+        {"id":"e9","type":"response","command":"branch","success":false,"error":"Invalid entry ID for branching"}
+        {"id":"e9","type":"response","command":"fork","success":false,"error":"Invalid entry ID for forking"}
+        {"id":"e8","type":"response","command":"switch_session","success":false,"error":"sessionPath is empty"}
+        {"id":"e8","type":"response","command":"switch_session","success":false,"error":"ROOT/work is not a session file: it is not a regular file; it was left as it is"}
+        {"id":"e0","type":"response","command":"compact","success":false,"error":"Nothing to compact (session too small)"}
+        {"id":"ea","type":"response","command":"set_thinking_level","success":false,"error":"unknown thinking level `bogus`: use off, minimal, low, medium, high or xhigh"}
+        {"id":"eb","type":"response","command":"set_steering_mode","success":false,"error":"unknown mode `bogus`: use all or one-at-a-time"}
+        {"id":"eb","type":"response","command":"set_interrupt_mode","success":false,"error":"unknown mode `bogus`: use immediate or wait"}
+        {"id":"ec","type":"response","command":"set_auto_retry","success":false,"error":"Invalid set_auto_retry command: invalid type: string \"yes\", expected a boolean"}
+        {"id":"ed","type":"response","command":"get_entries","success":false,"error":"Entry not found: deadbeef","code":"unknown_since"}
+        {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"limit is 0: use 1 to 256"}
+        {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"The conversation has changed since the cursor was made; start again without one","code":"stale_cursor"}
+        {"id":"ef","type":"response","command":"negotiate_protocol","success":false,"error":"Unsupported protocol version: 3. Supported: 2"}
+        {"id":"eg","type":"response","command":"login","success":false,"error":"there is no login for `nowhere`; there is one for: anthropic, openai-codex, github-copilot"}
+        {"id":"eh","type":"response","command":"set_host_tools","success":false,"error":"Host tool \"x\" must have a description"}
+        {"id":"ei","type":"response","command":"set_host_uri_schemes","success":false,"error":"Host URI scheme \"file\" is reserved"}
+        {"id":"ej","type":"response","command":"get_subagent_messages","success":false,"error":"get_subagent_messages requires subagentId or sessionFile"}
+        {"id":"ej","type":"response","command":"cancel_subagent","success":false,"error":"Unknown or finished subagent: x"}
+        {"id":"ej","type":"response","command":"steer_subagent","success":false,"error":"Unknown or finished subagent: x"}
+        {"id":"ek","type":"response","command":"remove_queued_message","success":false,"error":"Invalid remove_queued_message command: unknown variant `other`, expected `steering` or `followUp`"}
+        {"id":"el","type":"response","command":"export_html","success":false,"error":"cannot write /nowhere/at/all.html: No such file or directory (os error 2)"}
+    "#]].assert_eq(&shown(&answers, &folder));
+}
+
+#[test]
+fn blank_lines_and_answers_nobody_waits_for_are_passed_over() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&["--no-session"]);
+    for line in [
+        "",
+        "   ",
+        "\r",
+        r#"{"type":"extension_ui_response","id":"unknown","value":"x"}"#,
+        r#"{"type":"extension_ui_response"}"#,
+        r#"{"type":"host_tool_result","id":"unknown","result":{"content":[]}}"#,
+        r#"{"type":"host_tool_update","id":1}"#,
+        r#"{"type":"host_uri_result","id":"unknown"}"#,
+    ] {
+        child.line(line);
+    }
+    child.send(json!({"id": 7, "type": "get_last_assistant_text"}));
+    expect![[r#"
+        {"id":7,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+    "#]]
+    .assert_eq(&shown(&[child.next()], &folder));
+}
+
+#[test]
+fn a_prompt_without_a_usable_model_fails_with_its_id() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&["--no-session"]);
+    folder.file("../scenario.toml", "no scenario any more");
+    let answer = child.ask(json!({"type": "prompt", "message": "hi"}));
+    // A scenario that was read stays read.
+    assert_eq!(answer["data"], json!({"disposition": "started"}));
+}

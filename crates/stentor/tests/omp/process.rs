@@ -1,0 +1,176 @@
+//! How the process begins and ends (section 2).
+
+use std::io::{Read, Write};
+
+use expect_test::expect;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::child::{Child, Folder};
+
+const HANGS: &str = r#"
+[[turn]]
+steps = [{ text = "Well" }, { hang = true }]
+"#;
+
+#[test]
+fn what_waits_on_stdin_is_answered_before_the_end_also_without_a_line_end() {
+    let folder = Folder::with(HANGS);
+    let mut process = folder.command(&["--no-session"]).spawn().unwrap();
+    let lines = concat!(
+        r#"{"id":1,"type":"get_last_assistant_text"}"#,
+        "\r\n\n",
+        r#"{"id":2,"type":"get_last_assistant_text"}"#
+    );
+    process
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(lines.as_bytes())
+        .unwrap();
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    expect![[r#"
+        {"type":"ready","protocolVersion":1,"supportedProtocolVersions":[1,2],"maxFrameBytes":1048576,"maxReassembledFrameBytes":67108864}
+        {"id":1,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+        {"id":2,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+    "#]].assert_eq(&String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn stdin_closing_ends_a_run_at_once_with_the_session_on_disk() {
+    let folder = Folder::with(HANGS);
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.send(json!({"id": "p", "type": "prompt", "message": "hi"}));
+    child.until(|frame| frame["assistantMessageEvent"]["type"] == "text_delta");
+    let file = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
+    let (_, code) = child.close();
+    assert_eq!(code, Some(0));
+    let kept = std::fs::read_to_string(file.as_str().unwrap()).unwrap();
+    assert!(kept.contains(r#""text":"Well""#), "{kept}");
+}
+
+#[test]
+fn signals_end_it_with_their_codes_and_its_tools_with_it() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let folder = Folder::with(
+            "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo $$ > pid; exec sleep 300\" }",
+        );
+        let mut child = folder.child(&["--no-session"]);
+        child.send(json!({"type": "prompt", "message": "hi"}));
+        child.until_type("tool_execution_start");
+        while !folder.work("pid").exists() {
+            std::thread::yield_now();
+        }
+        let pid = Pid::from_raw(i32::try_from(child.process.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        assert_eq!(child.process.wait().unwrap().code(), Some(code));
+        let tool = std::fs::read_to_string(folder.work("pid")).unwrap();
+        let alive = std::path::Path::new("/proc")
+            .join(tool.trim())
+            .join("cmdline");
+        let alive = std::fs::read_to_string(alive).unwrap_or_default();
+        assert!(!alive.starts_with("sleep"), "the tool outlived the child");
+    }
+}
+
+#[test]
+fn file_arguments_are_refused_and_unknown_flags_noted() {
+    let folder = Folder::with(HANGS);
+    for (words, code, said) in [
+        (
+            &["@notes.md"][..],
+            1,
+            "Error: @file arguments are not supported in RPC mode\n",
+        ),
+        (&["--model"], 1, "Error: --model needs a value\n"),
+        (
+            &["--no-session", "--no-rules", "--new-flag", "v", "--other=1"],
+            0,
+            "stentor: ignored: --new-flag --other\n",
+        ),
+    ] {
+        let mut process = folder.command(words).spawn().unwrap();
+        drop(process.stdin.take());
+        let mut err = String::new();
+        process
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
+        assert_eq!(
+            (process.wait().unwrap().code(), err.as_str()),
+            (Some(code), said)
+        );
+    }
+}
+
+#[test]
+fn a_model_there_is_not_ends_it_before_the_first_frame() {
+    let folder = Folder::with(HANGS);
+    let process = folder
+        .command(&["--model", "nope/missing"])
+        .spawn()
+        .unwrap();
+    let mut child = Child::of(process);
+    assert_eq!(child.try_next(), None);
+    assert_eq!(child.process.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn flags_choose_the_model_the_thinking_the_tools_and_the_name() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&[
+        "--session-dir=../elsewhere",
+        "--thinking=low",
+        "--tools",
+        "read,web_search",
+        "--models",
+        "offline/*",
+        "-n",
+        "my name",
+    ]);
+    let state = child.data(json!({"type": "get_state"}));
+    let tools: Vec<&str> = state["dumpTools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(tools, ["read"]);
+    assert_eq!(
+        (&state["thinkingLevel"], &state["sessionName"]),
+        (&json!("low"), &json!("my name"))
+    );
+    assert!(
+        state["sessionFile"]
+            .as_str()
+            .unwrap()
+            .contains("/elsewhere/")
+    );
+    let cycled = child.data(json!({"type": "cycle_model"}));
+    assert_eq!(
+        (&cycled["model"]["id"], &cycled["isScoped"]),
+        (&json!("guide"), &json!(true))
+    );
+}
+
+#[test]
+fn a_conversation_goes_on_where_it_was_left() {
+    let folder = Folder::with("[[turn]]\ntext = \"First.\"\n[[turn]]\ntext = \"Second.\"");
+    let sessions = ["--session-dir", "../sessions"];
+    let mut child = folder.child(&sessions);
+    child.prompt("hi");
+    let file = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
+    assert_eq!(child.close().1, Some(0));
+    for words in [&["--continue"][..], &["--session", file.as_str().unwrap()]] {
+        let mut child = folder.child(&[&sessions[..], words].concat());
+        let state = child.data(json!({"type": "get_state"}));
+        assert_eq!(
+            (&state["messageCount"], &state["sessionFile"]),
+            (&json!(2), &file)
+        );
+        child.close();
+    }
+}

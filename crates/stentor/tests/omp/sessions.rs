@@ -1,0 +1,212 @@
+//! Conversations: new ones, stored ones, copies (sections 6.4 and 16).
+
+use serde_json::{Value, json};
+
+use crate::child::{Child, Folder};
+
+const TALK: &str = r#"
+on_exhausted = "repeat-last"
+[model]
+id = "mock"
+[[turn]]
+text = "One."
+[[turn]]
+text = "Two."
+"#;
+
+fn two_prompts(folder: &Folder) -> Child {
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.prompt("first");
+    child.prompt("second");
+    child
+}
+
+fn texts(child: &mut Child) -> Vec<String> {
+    let messages = child.data(json!({"type": "get_messages"}))["messages"].take();
+    let text = |message: &Value| message["content"][0]["text"].as_str().unwrap().to_owned();
+    messages.as_array().unwrap().iter().map(text).collect()
+}
+
+fn file(child: &mut Child) -> String {
+    child.data(json!({"type": "get_state"}))["sessionFile"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn branch_and_fork_stop_before_the_message_and_name_where_they_come_from() {
+    for (list, copy) in [
+        ("get_branch_messages", "branch"),
+        ("get_fork_messages", "fork"),
+    ] {
+        let folder = Folder::with(TALK);
+        let mut child = two_prompts(&folder);
+        let first = file(&mut child);
+        let points = child.data(json!({"type": list}))["messages"].take();
+        let said: Vec<&str> = points
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|point| point["text"].as_str().unwrap())
+            .collect();
+        assert_eq!(said, ["first", "second"]);
+        let copied = child.data(json!({"type": copy, "entryId": points[1]["entryId"]}));
+        assert_eq!(copied, json!({"text": "second", "cancelled": false}));
+        assert_eq!(texts(&mut child), ["first", "One."]);
+        child.prompt("third");
+        let header = std::fs::read_to_string(file(&mut child)).unwrap();
+        let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+        assert_eq!(header["parentSession"], first);
+    }
+}
+
+#[test]
+fn a_clone_has_everything_and_is_another_file() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    let first = file(&mut child);
+    assert_eq!(
+        child.data(json!({"type": "clone"})),
+        json!({"cancelled": false})
+    );
+    assert_ne!(file(&mut child), first);
+    assert_eq!(texts(&mut child), ["first", "One.", "second", "Two."]);
+    let fresh = folder
+        .child(&["--session-dir", "../sessions"])
+        .ask(json!({"type": "clone"}));
+    assert_eq!(
+        fresh["error"],
+        "Cannot clone session: no current entry selected"
+    );
+}
+
+#[test]
+fn a_new_session_keeps_the_settings_and_nothing_of_the_conversation() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    let first = file(&mut child);
+    child.data(json!({"type": "set_steering_mode", "mode": "all"}));
+    child.data(json!({"type": "set_thinking_level", "level": "low"}));
+    child.send(json!({"id": "s", "type": "steer", "message": "waits"}));
+    child.until(|frame| frame["id"] == "s");
+    assert_eq!(
+        child.data(json!({"type": "new_session", "parentSession": first})),
+        json!({"cancelled": false})
+    );
+    let state = child.data(json!({"type": "get_state"}));
+    assert_eq!(
+        (
+            &state["steeringMode"],
+            &state["thinkingLevel"],
+            &state["messageCount"],
+            &state["queuedMessageCount"]
+        ),
+        (&json!("all"), &json!("low"), &json!(0), &json!(0))
+    );
+    assert!(!std::path::Path::new(state["sessionFile"].as_str().unwrap()).exists());
+    assert_eq!(
+        child.data(json!({"type": "switch_session", "sessionPath": first})),
+        json!({"cancelled": false})
+    );
+    assert_eq!(texts(&mut child), ["first", "One.", "second", "Two."]);
+    assert_eq!(
+        child.data(json!({"type": "switch_session", "sessionPath": first})),
+        json!({"cancelled": false})
+    );
+}
+
+#[test]
+fn a_session_file_that_is_not_there_becomes_a_new_one_at_that_path() {
+    let folder = Folder::with(TALK);
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    let path = folder.work("mine/x.jsonl");
+    child.data(json!({"type": "switch_session", "sessionPath": "mine/x.jsonl"}));
+    assert_eq!(file(&mut child), path.to_str().unwrap());
+    assert!(!path.exists());
+    child.prompt("first");
+    assert!(std::fs::read_to_string(&path).unwrap().contains("One."));
+}
+
+#[test]
+fn sessions_of_pi_and_omp_open_here() {
+    let folder = Folder::with(TALK);
+    let header = r#"{"type":"session","version":3,"id":"15ced89aec453df0","timestamp":"2026-11-15T07:47:40.593Z","cwd":"/x"}"#;
+    let entries = [
+        r#"{"type":"model_change","id":"aaaaaaa1","parentId":null,"timestamp":"2026-11-15T07:47:41.000Z","model":"mock/mock-1"}"#,
+        r#"{"type":"message","id":"aaaaaaa2","parentId":"aaaaaaa1","timestamp":"2026-11-15T07:47:41.000Z","message":{"role":"user","content":[{"type":"text","text":"from omp"}],"attribution":"user","timestamp":1}}"#,
+        r#"{"type":"message","id":"aaaaaaa3","parentId":"aaaaaaa2","timestamp":"2026-11-15T07:47:42.000Z","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}],"api":"anthropic-messages","provider":"mock","model":"mock-1","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":2}}"#,
+    ];
+    folder.file("old.jsonl", &format!("{header}\n{}\n", entries.join("\n")));
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.data(json!({"type": "switch_session", "sessionPath": "old.jsonl"}));
+    assert_eq!(texts(&mut child), ["from omp", "Hello."]);
+}
+
+#[test]
+fn pages_tell_the_whole_conversation_and_a_cursor_of_another_one_is_stale() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    let all = child.data(json!({"type": "get_messages"}))["messages"].take();
+    let mut seen = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let page = child.data(json!({"type": "get_messages_page", "limit": 3, "cursor": cursor}));
+        assert_eq!(page["totalMessages"], 4);
+        seen.extend(page["messages"].as_array().unwrap().clone());
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+        child.data(json!({"type": "get_state"}));
+    }
+    assert_eq!(Value::from(seen), all);
+    let page = child.data(json!({"type": "get_messages_page", "limit": 1}));
+    child.data(json!({"type": "new_session"}));
+    let stale = child.ask(json!({"type": "get_messages_page", "cursor": page["nextCursor"]}));
+    assert_eq!(
+        (&stale["success"], &stale["code"]),
+        (&json!(false), &json!("stale_cursor"))
+    );
+}
+
+#[test]
+fn entries_and_tree_are_those_of_the_file() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    let all = child.data(json!({"type": "get_entries"}));
+    let entries = all["entries"].as_array().unwrap();
+    assert_eq!(all["leafId"], entries.last().unwrap()["id"]);
+    let kept = std::fs::read_to_string(file(&mut child)).unwrap();
+    let kept: Vec<Value> = kept
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(*entries, kept);
+    let since = child.data(json!({"type": "get_entries", "since": entries[1]["id"]}));
+    assert_eq!(since["entries"].as_array().unwrap()[..], entries[2..]);
+    let tree = child.data(json!({"type": "get_tree"}));
+    let mut node = &tree["tree"][0];
+    for entry in entries {
+        assert_eq!(node["entry"], *entry);
+        node = &node["children"][0];
+    }
+}
+
+#[test]
+fn a_name_is_trimmed_kept_and_told() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    child.send(json!({"id": "n", "type": "set_session_name", "name": "  my work  "}));
+    let frames = child.until(|frame| frame["id"] == "n");
+    assert_eq!(
+        frames[0],
+        json!({"type": "session_info_changed", "name": "my work"})
+    );
+    assert_eq!(frames[1]["title"], "my work");
+    assert_eq!(
+        child.data(json!({"type": "get_state"}))["sessionName"],
+        "my work"
+    );
+}
