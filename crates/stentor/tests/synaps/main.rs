@@ -10,6 +10,8 @@ mod bridge;
 #[cfg(test)]
 mod child;
 #[cfg(test)]
+mod client;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod conversations;
