@@ -27,7 +27,7 @@ use crate::config::error::ConfigError;
 use crate::config::locate;
 use crate::config::suggest::nearest;
 use crate::config::{
-    self, Config, ConfigErrors, Layer, Platform, RawTable, Settings, Source, Surroundings,
+    self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Surroundings,
 };
 use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
@@ -261,6 +261,37 @@ pub fn models_with(
     Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
 }
 
+/// What is wrong with a table: an unknown key with its line and the nearest right one, else the
+/// words of the reader with the line of the table.
+fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = message.starts_with("unknown field").then(|| quoted.next());
+    match unknown.flatten() {
+        Some(key) => ConfigError::UnknownKey {
+            at: line_of(key, table),
+            suggestion: nearest(key, quoted).map(str::to_owned),
+            key: format!("{kind}.{}.{key}", table.name),
+        },
+        None => ConfigError::Syntax {
+            at: table.at.clone(),
+            message: format!("[{kind}.{}] {message}", table.name),
+        },
+    }
+}
+
+/// Where `key` stands in its table, or where the table begins if that cannot be told.
+fn line_of(key: &str, table: &RawTable) -> Location {
+    let mut at = table.at.clone();
+    let text = std::fs::read_to_string(&at.file).unwrap_or_default();
+    let below = text.lines().enumerate().skip(at.line);
+    let mut inside = below.take_while(|(_, line)| !line.trim_start().starts_with('['));
+    if let Some((index, line)) = inside.find(|(_, line)| line.trim_start().starts_with(key)) {
+        at.line = index + 1;
+        at.column = line.len() - line.trim_start().len() + 1;
+    }
+    at
+}
+
 /// Tables that were read as they are, as what they must be.
 fn tables<T: DeserializeOwned>(
     kind: &str,
@@ -273,10 +304,7 @@ fn tables<T: DeserializeOwned>(
             Ok(value) => {
                 read.insert(table.name.clone(), value);
             }
-            Err(error) => errors.push(ConfigError::Syntax {
-                at: table.at.clone(),
-                message: format!("[{kind}.{}] {}", table.name, error.message()),
-            }),
+            Err(error) => errors.push(table_error(kind, table, error.message())),
         }
     }
     if errors.is_empty() {

@@ -160,3 +160,18 @@ fn models_marks_the_one_that_would_be_used() {
         serde_json::from_str(&world.run(&["models", "--json"]).ok()).unwrap();
     assert_eq!(json["wouldUse"]["model"]["provider"], "offline");
 }
+
+#[test]
+fn a_wrong_key_of_a_provider_is_told_with_its_line_and_the_nearest_one() {
+    let world = World::new();
+    world.file(
+        "home/.config/stentor/config.toml",
+        "[providers.mine]\nbase_url = \"http://127.0.0.1:1\"\napi_key_comand = \"x\"\n",
+    );
+    let Ran { status, err, .. } = world.run(&["models"]);
+    assert_eq!(status, Some(2));
+    expect![[r#"
+        stentor: ~~/home/.config/stentor/config.toml:3:1: unknown key `providers.mine.api_key_comand`; did you mean `api_key_command`?
+    "#]]
+    .assert_eq(&err);
+}
