@@ -5,7 +5,8 @@
 //! frames before it; `…` stands behind a delta that had not ended yet. Deltas that follow each
 //! other are one; updates of running tools, which depend on time, are left out. Where this program
 //! does something else on purpose, the line begins with `~` in place of `<`, and the original's
-//! line stands above it behind `#`.
+//! line stands above it behind `#`. `until TYPE` says how far a run had come, by a frame that is
+//! left out, before the next line was written to it.
 //!
 //! Answers and events are compared each in their order: an answer may fall between any two events.
 
@@ -116,6 +117,11 @@ fn play(recorded: &str, more_turns: &str) {
                 child.line(&line.replace("15cedc74273cd4a6", &seen.host_call));
             }
             "<" | "~" => expected.add_line(text),
+            // Not a line of the recording: how far it had come when the next command was given.
+            "until" => {
+                seen.catch_up(&mut child, &expected);
+                seen.read_until(&mut child, text);
+            }
             _ => {}
         }
     }
@@ -159,6 +165,17 @@ impl Seen {
         };
         while !enough(self) {
             self.add(&child.next());
+        }
+    }
+
+    /// Reads frames up to the first of this type.
+    fn read_until(&mut self, child: &mut Child, kind: &str) {
+        loop {
+            let frame = child.next();
+            self.add(&frame);
+            if frame["type"] == kind {
+                return;
+            }
         }
     }
 
