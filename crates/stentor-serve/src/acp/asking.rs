@@ -124,8 +124,22 @@ impl Asking {
     }
 
     /// Asks a person something, if the client has forms; else the asker gets its default.
-    pub fn dialog(&mut self, id: u64, dialog: &Arc<Dialog>, has_forms: bool, out: &mut Vec<u8>) {
-        let params = has_forms.then(|| form(self.session.id(), dialog));
+    pub fn dialog(
+        &mut self,
+        id: u64,
+        dialog: &Arc<Dialog>,
+        has_forms: bool,
+        turns: &Turns,
+        out: &mut Vec<u8>,
+    ) {
+        let params = has_forms.then(|| {
+            let trace = turns.running().and_then(|turn| turn.trace.clone());
+            let mut params = form(self.session.id(), dialog);
+            if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {
+                params.insert("_meta".into(), trace.into());
+            }
+            params
+        });
         let waiting =
             params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
         let session = self.session.clone();

@@ -62,8 +62,11 @@ pub(super) struct OpenMessage {
 
 impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        if self.is_quiet && self.turns.have_begun() {
+            self.wake(frames);
+        }
         match &event.kind {
-            EventKind::RunStarted => self.wake(frames),
+            EventKind::RunStarted => self.has_shown_text = false,
             EventKind::RunEnded(end) => self.run_ended(end, event.seq, frames),
             EventKind::AnswerStarted(live) => {
                 self.open_message(live.number());
@@ -123,7 +126,9 @@ impl EventEncoder for Encoder {
             EventKind::Settled { .. } => {
                 self.message = None;
                 self.knows_prompt = false;
-                if let Some(turn) = self.turns.settled(event.seq) {
+                if let Some(turn) = self.turns.settled(event.seq)
+                    && turn.claim_answer()
+                {
                     ending::answer(frames, &turn);
                 }
             }
@@ -152,7 +157,7 @@ impl EventEncoder for Encoder {
             }
             EventKind::DialogAsked { id, dialog } => {
                 self.asking
-                    .dialog(*id, dialog, self.client.has_forms, frames);
+                    .dialog(*id, dialog, self.client.has_forms, &self.turns, frames);
             }
             EventKind::DialogClosed { id, .. } => self.asking.dialog_closed(*id, frames),
             EventKind::CommandsChanged(list) => {
@@ -206,7 +211,6 @@ impl Encoder {
     /// The first thing happens in a session that was loaded: what was held back is said.
     fn wake(&mut self, frames: &mut Vec<u8>) {
         self.is_quiet = false;
-        self.has_shown_text = false;
         for event in std::mem::take(&mut self.held) {
             self.encode(&event, frames);
         }

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Requests of the client that may be worked on at once, prompts aside. One more waits unread.
 pub const REQUESTS_AT_ONCE: usize = 64;
 
+/// Steering messages that may be made ready at once. One more is refused.
+pub const STEERING_AT_ONCE: usize = 64;
+
 /// Requests of ours that may wait for the client. One more fails at once.
 pub const MAX_OUTBOUND: usize = 4096;
 

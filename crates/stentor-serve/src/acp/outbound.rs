@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -11,6 +12,7 @@ use stentor_wire::jsonrpc::{ErrorObject, Id, Pending, RawJson, encode};
 use tokio::sync::oneshot;
 
 use super::limits;
+use super::turns::Turns;
 use crate::pump::Answers;
 
 /// The requests that wait for the client. Clones are the same table.
@@ -122,6 +124,7 @@ pub(super) struct Lane {
     pub outbound: Outbound,
     pub session: Session,
     pub answers: Answers,
+    pub turns: Turns,
 }
 
 impl Lane {
@@ -144,6 +147,11 @@ impl Lane {
                 .await
                 .unwrap_or(Err(NoAnswer::TimedOut)),
         }
+    }
+
+    /// The trace context of the turn that runs, which goes with every request of ours.
+    pub fn trace(&self) -> Option<acp::Meta> {
+        self.turns.running()?.trace.clone()
     }
 
     /// Writes frames behind everything that happened in the session so far.

@@ -101,7 +101,7 @@ impl Place for ClientPlace {
             let Some(lane) = self.lane(self.client.reads_files) else {
                 return Ok(None);
             };
-            let params = acp::ReadTextFileRequest::new(session_id(lane), path);
+            let params = acp::ReadTextFileRequest::new(session_id(lane), path).meta(lane.trace());
             let asked = lane
                 .ask::<acp::ReadTextFileResponse>(
                     method::READ_TEXT_FILE,
@@ -126,7 +126,8 @@ impl Place for ClientPlace {
             let Some(lane) = self.lane(self.client.writes_files) else {
                 return Ok(false);
             };
-            let params = acp::WriteTextFileRequest::new(session_id(lane), path, text);
+            let params = acp::WriteTextFileRequest::new(session_id(lane), path, text)
+                .meta(lane.trace());
             lane.ask::<Box<RawValue>>(method::WRITE_TEXT_FILE, &params, Some(limits::FILE_WAIT))
                 .await
                 .map_err(|error| format!("{} was not written: {error}", path.display()))?;
@@ -176,7 +177,8 @@ impl<'a> Terminal<'a> {
         let params = acp::CreateTerminalRequest::new(session_id(lane), shell())
             .args(vec!["-c".to_owned(), command.command.clone()])
             .cwd(command.cwd.clone())
-            .output_byte_limit(command.output_limit_bytes);
+            .output_byte_limit(command.output_limit_bytes)
+            .meta(lane.trace());
         let lane_of_task = lane.clone();
         // Also when nobody waits any more, a terminal that opens late must be released.
         let mut opening = tokio::spawn(async move {
@@ -217,7 +219,8 @@ impl<'a> Terminal<'a> {
 
     /// Waits for the command, or stops it, and takes what it put out.
     async fn watch(&self, command: &PlaceCommand, cancel: &CancellationToken) -> PlaceOutput {
-        let params = acp::WaitForTerminalExitRequest::new(session_id(self.lane), self.id.clone());
+        let params = acp::WaitForTerminalExitRequest::new(session_id(self.lane), self.id.clone())
+            .meta(self.lane.trace());
         let exits =
             self.ask::<acp::TerminalExitStatus>(method::TERMINAL_WAIT_FOR_EXIT, &params, None);
         let limit = async {
@@ -238,7 +241,8 @@ impl<'a> Terminal<'a> {
                 limits::LAST_OUTPUT_WAIT
             }
         };
-        let params = acp::TerminalOutputRequest::new(session_id(self.lane), self.id.clone());
+        let params = acp::TerminalOutputRequest::new(session_id(self.lane), self.id.clone())
+            .meta(self.lane.trace());
         let output = self
             .ask::<acp::TerminalOutputResponse>(method::TERMINAL_OUTPUT, &params, Some(wait))
             .await;
@@ -254,7 +258,8 @@ impl<'a> Terminal<'a> {
 
     /// Nobody waits for the answer: the command ends, or the release ends it.
     async fn kill(&self) {
-        let params = acp::KillTerminalRequest::new(session_id(self.lane), self.id.clone());
+        let params = acp::KillTerminalRequest::new(session_id(self.lane), self.id.clone())
+            .meta(self.lane.trace());
         let (lane, params) = (self.lane.clone(), params);
         tokio::spawn(async move {
             lane.ask::<Box<RawValue>>(method::TERMINAL_KILL, &params, Some(limits::TERMINAL_WAIT))

@@ -8,16 +8,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ModelErrorKind;
-use stentor_agent::session::SessionError;
+use stentor_agent::session::{RunOptions, SessionError};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use stentor_wire::jsonrpc::{Id, code};
+use tokio_util::sync::CancellationToken;
 
 use super::commands::{self, Builtin};
 use super::content;
 use super::ending;
 use super::error::{Handled, Refusal};
 use super::open::OpenSession;
-use super::turns::{Cancelled, Turn, trace_of};
+use super::run_options;
+use super::turns::{Cancelled, NotBegun, Turn, trace_of};
 
 /// What `session/prompt` and steering say.
 #[derive(Deserialize)]
@@ -28,21 +30,36 @@ pub(super) struct Prompt {
     meta: Option<Map<String, Value>>,
 }
 
+impl Prompt {
+    /// The answer to one that was cancelled before it began.
+    pub fn cancelled(&self) -> acp::PromptResponse {
+        acp::PromptResponse::new(acp::StopReason::Cancelled).meta(trace_of(self.meta.as_ref()))
+    }
+}
+
 impl OpenSession {
     /// Begins a turn. It is answered when it is over; only a refusal is given back.
     ///
     /// The turn is known when this returns, so that a cancel right behind it finds it.
-    pub fn prompt(self: &Arc<Self>, id: Id, prompt: Prompt, wants_login: bool) -> Handled<()> {
+    pub fn prompt(
+        self: &Arc<Self>,
+        id: Id,
+        prompt: Prompt,
+        cancel: CancellationToken,
+        wants_login: bool,
+    ) -> Handled<()> {
         let trace = trace_of(prompt.meta.as_ref());
-        let Some((turn, before)) = self.turns.begin(id, trace) else {
-            return Err(SessionError::Busy.into());
-        };
+        let begun = self.turns.begin(id, cancel, trace);
+        let (turn, before) = begun.map_err(|why| match why {
+            NotBegun::Busy => SessionError::Busy.into(),
+            NotBegun::Closed => Refusal::unknown_session(self.lane.session.id()),
+        })?;
         let open = Arc::clone(self);
         let changes = self.order.last();
         tokio::spawn(async move {
             let preparing = async {
                 changes.cancelled().await;
-                open.prepare(before, prompt.prompt).await
+                open.prepare(before, prompt).await
             };
             let prepared = tokio::select! {
                 biased;
@@ -51,7 +68,9 @@ impl OpenSession {
             };
             match prepared {
                 Ok(Prepared::Builtin(command)) => open.run_builtin(&turn, command).await,
-                Ok(Prepared::Content(content)) => open.ask(&turn, content, wants_login).await,
+                Ok(Prepared::Run(content, options)) => {
+                    open.ask(&turn, content, options, wants_login).await;
+                }
                 Err(refusal) => open.answer_refused(&turn, &refusal).await,
             }
         });
@@ -89,8 +108,9 @@ impl OpenSession {
     async fn prepare(
         &self,
         before: Option<Arc<Turn>>,
-        mut blocks: Vec<acp::ContentBlock>,
+        prompt: Prompt,
     ) -> Handled<Prepared> {
+        let mut blocks = prompt.prompt;
         if let Some(before) = before {
             before.done.cancelled().await;
         }
@@ -105,13 +125,23 @@ impl OpenSession {
             first.text = expanded.text;
         }
         self.servers_settled().await;
-        let model = self.lane.session.state().await?.model;
+        let options = run_options::of_meta(prompt.meta.as_ref(), &*self.models)?;
+        let model = match &options.model {
+            Some(model) => Some(Arc::clone(model)),
+            None => self.lane.session.state().await?.model,
+        };
         let content = content::of_prompt(blocks, model.as_deref(), &*self.place).await?;
-        Ok(Prepared::Content(content))
+        Ok(Prepared::Run(content, options))
     }
 
-    async fn ask(&self, turn: &Arc<Turn>, content: Vec<ContentBlock>, wants_login: bool) {
-        match self.lane.session.prompt(content).await {
+    async fn ask(
+        &self,
+        turn: &Arc<Turn>,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+        wants_login: bool,
+    ) {
+        match self.lane.session.prompt_with(content, options).await {
             Ok(accepted) => {
                 if turn.accepted(self.lane.session.seq()) {
                     let session = self.lane.session.clone();
@@ -119,7 +149,13 @@ impl OpenSession {
                 }
                 // The run begins here, when everybody knows whose it is.
                 drop(accepted);
+                if self.turns.is_closed() {
+                    // The session may have told the end before it was known whose it is.
+                    self.answer_cancelled(turn).await;
+                }
             }
+            // Whatever became of it meanwhile: the client wanted it to end.
+            Err(_) if turn.cancel.is_cancelled() => self.answer_cancelled(turn).await,
             Err(SessionError::Model(error))
                 if wants_login && error.kind == ModelErrorKind::Auth =>
             {
@@ -175,7 +211,8 @@ impl OpenSession {
         self.answer(turn, frames).await;
     }
 
-    async fn answer_cancelled(&self, turn: &Arc<Turn>) {
+    /// Answers that the turn was cancelled, if nobody has answered it.
+    pub async fn answer_cancelled(&self, turn: &Arc<Turn>) {
         let mut frames = Vec::new();
         ending::answer_with(&mut frames, turn, acp::StopReason::Cancelled);
         self.answer(turn, frames).await;
@@ -189,12 +226,14 @@ impl OpenSession {
 
     async fn answer(&self, turn: &Arc<Turn>, frames: Vec<u8>) {
         // After everything that happened, and before a later turn can begin.
-        self.lane.write(frames).await.ok();
+        if turn.claim_answer() {
+            self.lane.write(frames).await.ok();
+        }
         self.turns.give_up(turn);
     }
 }
 
 enum Prepared {
     Builtin(Builtin),
-    Content(Vec<ContentBlock>),
+    Run(Vec<ContentBlock>, RunOptions),
 }

@@ -1,12 +1,13 @@
 //! A client of the program, and the fixed rule by which what it reads is made comparable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::schema;
 use crate::world::World;
 
 /// A program that runs, and what a client knows about it.
@@ -16,8 +17,10 @@ pub struct Client {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next_id: i64,
-    /// The methods of our open requests, so that their answers can be checked.
+    /// The methods of our requests, so that their answers can be checked.
     asked: HashMap<i64, String>,
+    /// The requests of the program that wait for our answer.
+    open: HashMap<i64, String>,
     sessions: Vec<String>,
 }
 
@@ -59,6 +62,7 @@ impl Client {
             world,
             next_id: 0,
             asked: HashMap::new(),
+            open: HashMap::new(),
             sessions: Vec::new(),
         }
     }
@@ -120,6 +124,12 @@ impl Client {
 
     /// Writes a request and gives its id.
     pub fn send(&mut self, method: &str, params: Value) -> i64 {
+        schema::check_request(method, &params);
+        self.send_wrong(method, params)
+    }
+
+    /// Writes a request that the schema may not allow.
+    pub fn send_wrong(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
         self.asked.insert(id, method.to_owned());
@@ -137,6 +147,7 @@ impl Client {
     }
 
     pub fn notify(&mut self, method: &str, params: Value) {
+        schema::check_notification(method, &params);
         let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.write(&line.to_string());
     }
@@ -147,8 +158,24 @@ impl Client {
 
     /// Answers a request of the program.
     pub fn reply(&mut self, request: &Value, result: Value) {
-        let line = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
-        self.write(&line.to_string());
+        let id = request["id"].as_i64().unwrap();
+        let method = self.open.remove(&id);
+        schema::check_response(&method.expect("it has asked this"), &result);
+        self.reply_wrong(request, json!({ "result": result }));
+    }
+
+    /// Answers a request of the program with an error.
+    pub fn refuse(&mut self, request: &Value, code: i64, message: &str) {
+        let error = json!({ "code": code, "message": message });
+        schema::check_error(&error);
+        self.reply_wrong(request, json!({ "error": error }));
+    }
+
+    /// Answers with whatever it may be.
+    pub fn reply_wrong(&mut self, request: &Value, mut answer: Value) {
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = request["id"].clone();
+        self.write(&answer.to_string());
     }
 
     /// Answers the next permission question with an option. Gives the question.
@@ -165,6 +192,14 @@ impl Client {
     /// Asks and gives the answer. Nothing else may come before it.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
+        let answer = self.read();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// The same with what the schema may not allow.
+    pub fn ask_wrong(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send_wrong(method, params);
         let answer = self.read();
         assert_eq!(answer["id"], id, "{answer}");
         answer
@@ -212,9 +247,13 @@ impl Client {
         self.shown(&messages)
     }
 
-    /// The messages as lines, made comparable.
+    /// The messages as lines, made comparable. What a slow reader gets in fewer messages is put
+    /// together: adjacent chunks of one message, and reports of one running call.
     pub fn shown(&self, messages: &[Value]) -> String {
-        let lines: Vec<String> = messages.iter().map(|one| self.plain(one)).collect();
+        let lines: Vec<String> = put_together(messages)
+            .iter()
+            .map(|one| self.plain(one))
+            .collect();
         lines.join("\n")
     }
 
@@ -231,33 +270,22 @@ impl Client {
     }
 
     fn check(&mut self, message: &Value) {
-        assert_eq!(message["jsonrpc"], "2.0", "{message}");
-        let method = message["method"].as_str();
-        let (definition, body) = match (method, message.get("error")) {
-            (Some("session/update"), _) => ("SessionNotification", &message["params"]),
-            (Some("session/request_permission"), _) => {
-                ("RequestPermissionRequest", &message["params"])
+        schema::check_message(message);
+        let id = message["id"].as_i64();
+        match (message["method"].as_str(), id) {
+            (Some(method), Some(id)) => {
+                schema::check_request(method, &message["params"]);
+                self.open.insert(id, method.to_owned());
             }
-            (Some("fs/read_text_file"), _) => ("ReadTextFileRequest", &message["params"]),
-            (Some("fs/write_text_file"), _) => ("WriteTextFileRequest", &message["params"]),
-            (Some("terminal/create"), _) => ("CreateTerminalRequest", &message["params"]),
-            (Some("terminal/output"), _) => ("TerminalOutputRequest", &message["params"]),
-            (Some("terminal/kill"), _) => ("KillTerminalRequest", &message["params"]),
-            (Some("terminal/release"), _) => ("ReleaseTerminalRequest", &message["params"]),
-            (Some("terminal/wait_for_exit"), _) => {
-                ("WaitForTerminalExitRequest", &message["params"])
-            }
-            (Some("$/cancel_request"), _) => ("CancelRequestNotification", &message["params"]),
-            (Some(method), _) => panic!("nothing is known of {method}"),
-            (None, Some(error)) => ("Error", error),
-            (None, None) => {
-                let id = message["id"].as_i64().unwrap();
-                let method = self.asked.get(&id).unwrap_or_else(|| panic!("{message}"));
-                (response_of(method), &message["result"])
-            }
-        };
-        if let Err(error) = validator(definition).validate(body) {
-            panic!("{definition}: {error}\n{message}");
+            (Some(method), None) => schema::check_notification(method, &message["params"]),
+            (None, id) => match message.get("error") {
+                Some(error) => schema::check_error(error),
+                None => {
+                    let method = id.and_then(|id| self.asked.get(&id));
+                    let method = method.unwrap_or_else(|| panic!("nobody asked: {message}"));
+                    schema::check_response(method, &message["result"]);
+                }
+            },
         }
     }
 }
@@ -270,40 +298,38 @@ impl Drop for Client {
     }
 }
 
-fn response_of(method: &str) -> &'static str {
-    match method {
-        "initialize" => "InitializeResponse",
-        "authenticate" => "AuthenticateResponse",
-        "logout" => "LogoutResponse",
-        "session/new" => "NewSessionResponse",
-        "session/load" => "LoadSessionResponse",
-        "session/resume" => "ResumeSessionResponse",
-        "session/list" => "ListSessionsResponse",
-        "session/close" => "CloseSessionResponse",
-        "session/delete" => "DeleteSessionResponse",
-        "session/prompt" => "PromptResponse",
-        "session/set_mode" => "SetSessionModeResponse",
-        "session/set_config_option" => "SetSessionConfigOptionResponse",
-        _ => "ExtResponse",
+fn put_together(messages: &[Value]) -> Vec<Value> {
+    let mut together: Vec<Value> = Vec::new();
+    for message in messages {
+        let update = &message["params"]["update"];
+        let same = |name: &str, last: &Value| {
+            let before = &last["params"]["update"];
+            message["params"]["sessionId"] == last["params"]["sessionId"]
+                && update["sessionUpdate"] == before["sessionUpdate"]
+                && update[name].is_string()
+                && update[name] == before[name]
+        };
+        match together.last_mut() {
+            Some(last) if same("messageId", last) && update["content"]["type"] == "text" => {
+                let text = &mut last["params"]["update"]["content"]["text"];
+                let both = format!(
+                    "{}{}",
+                    text.as_str().unwrap(),
+                    update["content"]["text"].as_str().unwrap()
+                );
+                *text = json!(both);
+            }
+            Some(last)
+                if same("toolCallId", last)
+                    && update["status"] == "in_progress"
+                    && last["params"]["update"]["status"] == "in_progress" =>
+            {
+                *last = message.clone();
+            }
+            _ => together.push(message.clone()),
+        }
     }
-}
-
-/// The official schema of one type, made when it is first needed.
-fn validator(definition: &str) -> Arc<jsonschema::Validator> {
-    static MADE: Mutex<BTreeMap<String, Arc<jsonschema::Validator>>> = Mutex::new(BTreeMap::new());
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let make = || {
-        let schema: Value = serde_json::from_str(include_str!("schema.json")).unwrap();
-        let known = schema["$defs"].get(definition).is_some();
-        assert!(known, "the schema has no {definition}");
-        let one = json!({
-            "$schema": schema["$schema"],
-            "$ref": format!("#/$defs/{definition}"),
-            "$defs": schema["$defs"],
-        });
-        Arc::new(jsonschema::validator_for(&one).unwrap())
-    };
-    Arc::clone(made.entry(definition.to_owned()).or_insert_with(make))
+    together
 }
 
 /// Replaces what differs from run to run.

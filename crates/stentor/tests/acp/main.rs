@@ -14,6 +14,8 @@ mod handshake;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

@@ -41,10 +41,11 @@ impl Actor {
             // Nobody would answer a question now, and it would stay open for ever.
             return answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
         }
-        match self
-            .policy
-            .decide(&spec.name, spec.effect, touches, &self.cwd)
-        {
+        let mode = self.mode_of_now();
+        let decision =
+            self.policy
+                .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);
+        match decision {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
