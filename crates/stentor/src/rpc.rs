@@ -45,7 +45,6 @@ const USAGE: u8 = 2;
 struct RpcArgs {
     /// The protocol
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Dialect::Synaps)]
-    #[expect(dead_code, reason = "taken out before, but named in the help and in errors")]
     dialect: Dialect,
     /// Go on with a stored session: its id, a unique beginning of it, or its name
     #[arg(long = "continue", value_name = "SESSION")]

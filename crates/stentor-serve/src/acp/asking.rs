@@ -49,8 +49,8 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
 pub(super) struct Asking {
     session: Session,
     outbound: Outbound,
-    /// Request and call of each permission that was asked for.
-    permissions: HashMap<u64, (Id, String)>,
+    /// The requests, by question.
+    permissions: HashMap<u64, Id>,
     dialogs: HashMap<u64, Id>,
 }
 
@@ -88,8 +88,7 @@ impl Asking {
         let Some(mut waiting) = self.request(method::REQUEST_PERMISSION, &params, frames) else {
             return self.give(id, PermissionAnswer::RejectOnce);
         };
-        let call_id = request.call.id.clone();
-        self.permissions.insert(id, (waiting.id.clone(), call_id));
+        self.permissions.insert(id, waiting.id.clone());
         let session = self.session.clone();
         tokio::spawn(async move {
             let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
@@ -105,21 +104,11 @@ impl Asking {
     }
 
     /// A question is closed. If we closed it ourselves, the client need not answer any more.
-    /// Gives the call that may run now.
-    pub fn permission_answered(
-        &mut self,
-        id: u64,
-        answer: PermissionAnswer,
-        frames: &mut Vec<u8>,
-    ) -> Option<String> {
-        let (request, call_id) = self.permissions.remove(&id)?;
-        match answer {
-            PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Some(call_id),
-            PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => None,
-            PermissionAnswer::Cancelled => {
-                self.withdraw(&request, frames);
-                None
-            }
+    pub fn permission_answered(&mut self, id: u64, answer: PermissionAnswer, out: &mut Vec<u8>) {
+        if let Some(request) = self.permissions.remove(&id)
+            && answer == PermissionAnswer::Cancelled
+        {
+            self.withdraw(&request, out);
         }
     }
 

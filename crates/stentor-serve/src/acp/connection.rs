@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use serde_json::json;
 use stentor_agent::agent::Agent;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Fault, Id, Incoming, RawJson, code, decode, encode};
@@ -55,8 +56,13 @@ impl Connection {
     pub async fn line(self: &Arc<Self>, line: Input) {
         let line = match line {
             Input::Line(line) => line,
-            Input::TooLong => return self.fault(&Fault::invalid_request(None)).await,
-            Input::InvalidUtf8 => return self.fault(&Fault::parse()).await,
+            Input::TooLong => {
+                let reason = "The line is longer than 64 MiB and was skipped.";
+                return self.fault(&Fault::invalid_request(None, reason)).await;
+            }
+            Input::InvalidUtf8 => {
+                return self.fault(&Fault::parse("The line is not UTF-8.")).await;
+            }
         };
         if line.trim_matches(['\u{feff}', ' ', '\t', '\r']).is_empty() {
             return;
@@ -361,7 +367,8 @@ impl Connection {
     async fn fault(&self, fault: &Fault) {
         let mut frames = Vec::new();
         let (code, message) = (fault.code, fault.message);
-        if encode::error(&mut frames, fault.id.as_ref(), code, message, None).is_ok() {
+        let data = json!({ "reason": fault.reason });
+        if encode::error(&mut frames, fault.id.as_ref(), code, message, Some(&data)).is_ok() {
             frames.push(b'\n');
             self.output.send(&frames).await.ok();
         }

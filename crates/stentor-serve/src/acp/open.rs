@@ -1,6 +1,6 @@
 //! A session that is open on this connection: how it is opened, and how it is closed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -154,7 +154,7 @@ impl Opener {
             is_quiet: resumed.is_some(),
             held: Vec::new(),
             message: None,
-            calls: HashMap::new(),
+            calls: HashSet::new(),
             has_shown_text: false,
             compactions: 0,
             knows_prompt: false,

@@ -94,6 +94,18 @@ impl ClientPlace {
 }
 
 impl Place for ClientPlace {
+    fn call_begins<'a>(&'a self, call_id: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(lane) = self.lane.get() else {
+                return Ok(());
+            };
+            let update = acp::SessionUpdate::ToolCallUpdate(calls::in_progress(call_id));
+            let mut frames = Vec::new();
+            events::update(&mut frames, lane.session.id(), update);
+            lane.write(frames).await.map_err(|error| error.to_string())
+        })
+    }
+
     /// A client that cannot give the file (most refuse what lies outside the project) leaves it to
     /// the disk; whether it may be read at all was decided before.
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {

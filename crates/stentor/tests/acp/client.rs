@@ -37,6 +37,16 @@ impl Client {
         client
     }
 
+    /// The same in which nothing is asked.
+    pub fn unasked(scenario: &str, capabilities: Value) -> (Self, String) {
+        let world = World::new();
+        world.file("scenario.toml", scenario);
+        let mut client = Self::started(world, &["--permission-mode", "all"]);
+        client.greet(capabilities);
+        let session = client.session();
+        (client, session)
+    }
+
     /// The program without a word said.
     pub fn silent(world: World, scenario: &str) -> Self {
         world.file("scenario.toml", scenario);
@@ -49,8 +59,19 @@ impl Client {
         let model = format!("script/{}", world.work("../scenario.toml").display());
         let mut all = vec!["acp", "--model", &model];
         all.extend_from_slice(words);
+        Self::with_words(world, &all)
+    }
+
+    /// The program with a model of this name.
+    pub fn with_model(world: impl Into<Arc<World>>, model: &str) -> Self {
+        Self::with_words(world, &["acp", "--model", model])
+    }
+
+    /// The program with these words.
+    pub fn with_words(world: impl Into<Arc<World>>, all: &[&str]) -> Self {
+        let world = world.into();
         let mut child = world
-            .command(&all)
+            .command(all)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -91,6 +112,12 @@ impl Client {
         self.ask("initialize", params)
     }
 
+    /// The same with capabilities that the schema may not allow.
+    pub fn greet_loosely(&mut self, capabilities: Value) -> Value {
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        self.ask_wrong("initialize", params)
+    }
+
     /// A new session in the working folder.
     pub fn session(&mut self) -> String {
         let cwd = self.world.work("");
@@ -116,10 +143,20 @@ impl Client {
 
     /// Writes a line as it is.
     pub fn write(&mut self, line: &str) {
+        self.write_bytes(line.as_bytes());
+        self.write_bytes(b"\n");
+    }
+
+    /// Writes whatever it may be.
+    pub fn write_bytes(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
-        input.write_all(line.as_bytes()).unwrap();
-        input.write_all(b"\n").unwrap();
+        input.write_all(bytes).unwrap();
         input.flush().unwrap();
+    }
+
+    /// Closes the pipe into the program.
+    pub fn close_input(&mut self) {
+        drop(self.input.take());
     }
 
     /// Writes a request and gives its id.
@@ -182,10 +219,7 @@ impl Client {
     pub fn choose(&mut self, option: &str) -> Value {
         let question = self.read_until(|message| message["method"] == "session/request_permission");
         let question = question.last().unwrap().clone();
-        self.reply(
-            &question,
-            json!({ "outcome": { "outcome": "selected", "optionId": option } }),
-        );
+        self.reply(&question, chosen(option));
         question
     }
 
@@ -207,14 +241,19 @@ impl Client {
 
     /// The next message, checked against the schema.
     pub fn read(&mut self) -> Value {
+        let message: Value = serde_json::from_str(&self.read_line()).unwrap();
+        self.check(&message);
+        message
+    }
+
+    /// The next line as it is.
+    pub fn read_line(&mut self) -> String {
         let mut line = String::new();
         assert!(
             self.output.read_line(&mut line).unwrap() > 0,
             "the program ended"
         );
-        let message: Value = serde_json::from_str(&line).unwrap();
-        self.check(&message);
-        message
+        line
     }
 
     /// Messages up to one that fits.
@@ -233,6 +272,24 @@ impl Client {
     /// Messages up to the answer to request `id`.
     pub fn until(&mut self, id: i64) -> Vec<Value> {
         self.read_until(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    /// Messages up to the answer to request `id`; the program's requests are answered by `service`.
+    pub fn serve(&mut self, id: i64, service: impl Fn(&Value) -> Option<Value>) -> Vec<Value> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.read();
+            let is_last = message["id"] == id && message.get("method").is_none();
+            if is_request(&message)
+                && let Some(result) = service(&message)
+            {
+                self.reply(&message, result);
+            }
+            messages.push(message);
+            if is_last {
+                return messages;
+            }
+        }
     }
 
     /// Messages up to a certain kind of update.
@@ -288,6 +345,16 @@ impl Client {
             },
         }
     }
+}
+
+/// True for a request of the program.
+pub fn is_request(message: &Value) -> bool {
+    message.get("id").is_some() && message.get("method").is_some()
+}
+
+/// The answer that chooses an option of a question.
+pub fn chosen(option: &str) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 
 impl Drop for Client {

@@ -9,7 +9,7 @@ const ECHO: &str =
     "[model]\nid = \"m\"\ninput = [\"text\"]\n[[turn]]\ntext = \"{{last_user}}\"\ntimes = 100\n";
 
 fn said(client: &mut Client, session: &str, prompt: Value) -> String {
-    let id = client.send(
+    let id = client.send_wrong(
         "session/prompt",
         json!({ "sessionId": session, "prompt": prompt }),
     );

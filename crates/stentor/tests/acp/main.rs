@@ -6,9 +6,13 @@
 #[cfg(test)]
 mod client;
 #[cfg(test)]
-mod client_services;
+mod files;
 #[cfg(test)]
 mod content;
+#[cfg(test)]
+mod elicitation;
+#[cfg(test)]
+mod envelopes;
 #[cfg(test)]
 mod handshake;
 #[cfg(test)]
@@ -21,6 +25,8 @@ mod sessions;
 mod settings;
 #[cfg(test)]
 mod stopping;
+#[cfg(test)]
+mod terminals;
 #[cfg(test)]
 mod tool_servers;
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn a_folder_that_cannot_be_worked_in_is_refused() {
     ];
     let answers: Vec<Value> = refused
         .into_iter()
-        .map(|params| client.ask("session/new", params))
+        .map(|params| client.ask_wrong("session/new", params))
         .collect();
     expect![[r#"
         {"id":2,"error":{"code":-32602,"message":"missing field `cwd` at line 1 column 17"}}
@@ -74,7 +74,7 @@ fn missing_or_null_servers_mean_none() {
         json!({ "cwd": cwd }),
         json!({ "cwd": cwd, "mcpServers": null, "additionalDirectories": null }),
     ] {
-        let answer = client.ask("session/new", params);
+        let answer = client.ask_wrong("session/new", params);
         assert!(answer["result"]["sessionId"].is_string(), "{answer}");
         client.until_update("available_commands_update");
     }
@@ -175,7 +175,7 @@ fn an_unknown_session_is_not_found_and_an_impossible_one_refused() {
         ("session/delete", "a/b"),
     ] {
         let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [], "modeId": "ask", "prompt": [] });
-        answers.push(client.ask(method, params));
+        answers.push(client.ask_wrong(method, params));
     }
     expect![[r#"
         {"id":2,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}

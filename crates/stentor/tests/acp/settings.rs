@@ -71,32 +71,32 @@ fn what_is_no_mode_option_or_value_is_refused() {
     let mut client = Client::with(MODEL);
     let session = client.session();
     let answers = [
-        client.ask(
+        client.ask_wrong(
             "session/set_mode",
             json!({ "sessionId": session, "modeId": "wild" }),
         ),
-        client.ask("session/set_mode", json!({ "sessionId": session })),
-        client.ask(
+        client.ask_wrong("session/set_mode", json!({ "sessionId": session })),
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "x", "value": "y" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "mode", "value": "y" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "mode", "type": "boolean", "value": true }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "thinking", "value": "very" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "model", "value": "nobody" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "model", "value": "no/body" }),
         ),
