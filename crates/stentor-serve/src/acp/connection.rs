@@ -268,17 +268,21 @@ impl Connection {
                 () = cancel.cancelled() => Ok(None),
                 opened = opened => opened.map(Some),
             };
+            let cancelled = prompt.cancelled();
             let begun = match opened {
-                Ok(Some(open)) => open.prompt(id.clone(), prompt, cancel, this.wants_login()),
-                Ok(None) => {
-                    this.answer(&id, Ok(prompt.cancelled())).await;
-                    Ok(())
+                Ok(Some(open)) => {
+                    open.prompt(id.clone(), prompt, cancel.clone(), this.wants_login())
                 }
+                Ok(None) => Err(Refusal::unknown_session(&session)),
                 Err(refusal) => Err(refusal),
             };
             // Only now: until it has begun, this is where a cancel finds it.
             order.prompt_begun(&id);
-            begun
+            match begun {
+                Err(_) if cancel.is_cancelled() => this.answer(&id, Ok(cancelled)).await,
+                begun => begun?,
+            }
+            Ok(())
         })
         .await;
     }

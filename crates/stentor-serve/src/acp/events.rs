@@ -270,7 +270,7 @@ impl Encoder {
         }
         if !self.has_title {
             self.has_title = true;
-            let title = super::calls::one_line(&user.content.text());
+            let title = super::content::title_of(&user.content.text());
             if !title.is_empty() {
                 let info = acp::SessionInfoUpdate::new().title(title);
                 self.update(frames, acp::SessionUpdate::SessionInfoUpdate(info));

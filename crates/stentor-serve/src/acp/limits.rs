@@ -30,6 +30,9 @@ pub const LAST_FRAMES: Duration = Duration::from_millis(1500);
 /// Sessions on one page of a list.
 pub const PAGE: usize = 50;
 
+/// The longest id a session can have.
+pub const MAX_SESSION_ID_BYTES: usize = 235;
+
 /// Characters of a title.
 pub const TITLE_CHARS: usize = 80;
 

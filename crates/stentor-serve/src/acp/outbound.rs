@@ -135,18 +135,28 @@ impl Lane {
         params: &impl Serialize,
         limit: Option<Duration>,
     ) -> Result<T, NoAnswer> {
-        let mut waiting = self.outbound.issue()?;
-        let mut frames = Vec::new();
-        encode::request(&mut frames, &waiting.id, method, params)
-            .map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
-        frames.push(b'\n');
-        self.write(frames).await?;
+        let mut waiting = self.request(method, params).await?;
         match limit {
             None => waiting.answer().await,
             Some(limit) => tokio::time::timeout(limit, waiting.answer())
                 .await
                 .unwrap_or(Err(NoAnswer::TimedOut)),
         }
+    }
+
+    /// Asks for something whose answer makes no difference: it finds nobody.
+    pub async fn tell(&self, method: &str, params: &impl Serialize) -> Result<(), NoAnswer> {
+        self.request(method, params).await.map(drop)
+    }
+
+    async fn request(&self, method: &str, params: &impl Serialize) -> Result<Waiting, NoAnswer> {
+        let waiting = self.outbound.issue()?;
+        let mut frames = Vec::new();
+        encode::request(&mut frames, &waiting.id, method, params)
+            .map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
+        frames.push(b'\n');
+        self.write(frames).await?;
+        Ok(waiting)
     }
 
     /// The trace context of the turn that runs, which goes with every request of ours.

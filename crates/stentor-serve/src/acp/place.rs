@@ -246,12 +246,12 @@ impl<'a> Terminal<'a> {
             () = limit => (None, true),
             () = cancel.cancelled() => (None, false),
         };
-        let wait = match exit {
-            Some(_) => limits::TERMINAL_WAIT,
-            None => {
-                self.kill().await;
-                limits::LAST_OUTPUT_WAIT
-            }
+        if exit.is_none() {
+            self.kill().await;
+        }
+        let wait = match exit.is_some() || timed_out {
+            true => limits::TERMINAL_WAIT,
+            false => limits::LAST_OUTPUT_WAIT,
         };
         let params = acp::TerminalOutputRequest::new(session_id(self.lane), self.id.clone())
             .meta(self.lane.trace());
@@ -272,12 +272,9 @@ impl<'a> Terminal<'a> {
     async fn kill(&self) {
         let params = acp::KillTerminalRequest::new(session_id(self.lane), self.id.clone())
             .meta(self.lane.trace());
-        let (lane, params) = (self.lane.clone(), params);
-        tokio::spawn(async move {
-            lane.ask::<Box<RawValue>>(method::TERMINAL_KILL, &params, Some(limits::TERMINAL_WAIT))
-                .await
-                .ok();
-        });
+        if let Err(error) = self.lane.tell(method::TERMINAL_KILL, &params).await {
+            tracing::info!(%error, "a command was not killed");
+        }
     }
 
     async fn ask<T: serde::de::DeserializeOwned>(
@@ -297,16 +294,10 @@ impl Drop for Terminal<'_> {
     }
 }
 
+/// Nobody waits for the answer: there is nothing to be done about it.
 async fn release(lane: &Lane, id: String) {
     let params = acp::ReleaseTerminalRequest::new(session_id(lane), id);
-    let released = lane
-        .ask::<Box<RawValue>>(
-            method::TERMINAL_RELEASE,
-            &params,
-            Some(limits::TERMINAL_WAIT),
-        )
-        .await;
-    if let Err(error) = released {
+    if let Err(error) = lane.tell(method::TERMINAL_RELEASE, &params).await {
         tracing::info!(%error, "a terminal was not released");
     }
 }

@@ -102,8 +102,12 @@ impl Sessions {
         self.lock().insert(id, Slot::Open(open));
     }
 
-    /// Takes a session to open or close it, behind who took it before.
+    /// Takes a session to open or close it, behind who took it before. What goes on in it, or waits
+    /// for it, is cancelled.
     pub fn occupy(self: &Arc<Self>, id: &str) -> Occupied {
+        if let Some(slot) = self.slot(id) {
+            slot.cancel(None);
+        }
         let mut slots = self.lock();
         let id: Arc<str> = Arc::from(id);
         let order = match slots.get(&id) {

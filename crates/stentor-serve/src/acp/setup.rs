@@ -64,7 +64,7 @@ pub(super) struct ModelParams {
 struct SetupParams {
     cwd: PathBuf,
     #[serde(default)]
-    mcp_servers: Option<Vec<acp::McpServer>>,
+    mcp_servers: Option<Vec<Value>>,
     #[serde(default)]
     additional_directories: Option<Vec<PathBuf>>,
 }
@@ -118,13 +118,13 @@ pub(super) fn wanted(raw: RawJson<'_>) -> Handled<Wanted> {
     })
 }
 
-fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
+fn servers(wanted: Vec<Value>) -> Handled<Vec<ToolServer>> {
     let mut names = HashSet::new();
     let headers = |headers: Vec<acp::HttpHeader>| {
         let headers = headers.into_iter().map(|one| (one.name, one.value));
         headers.collect()
     };
-    let server = |server| {
+    let mut server = |server| {
         let (name, transport) = match server {
             acp::McpServer::Stdio(stdio) => {
                 let env = stdio.env.into_iter().map(|one| (one.name, one.value));
@@ -161,7 +161,16 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
             ))),
         }
     };
-    wanted.into_iter().map(server).collect()
+    let read = |(n, value)| {
+        serde_json::from_value(value).map_err(|_| {
+            Refusal::invalid_params(format!(
+                "mcpServers[{n}] cannot be read: give name, command, args and env, or type, name, \
+                 url and headers."
+            ))
+        })
+    };
+    let wanted = wanted.into_iter().enumerate().map(read);
+    wanted.map(|wanted| wanted.and_then(&mut server)).collect()
 }
 
 impl Connection {
@@ -292,8 +301,10 @@ async fn tell(open: &OpenSession, ready: Ready, id: &Id, tells_again: bool) -> H
     Ok(())
 }
 
-/// An error of the parser without the values it quotes: they may be long, or secret.
+/// An error of the parser without the values it quotes, which may be long or secret, and without
+/// where it is in a line that nobody has before them.
 fn without_values(error: &str) -> String {
+    let (error, _) = error.rsplit_once(" at line ").unwrap_or((error, ""));
     let mut parts = error.split('"');
     let mut text = parts.next().unwrap_or_default().to_owned();
     // Every second part stood between quotes.

@@ -136,6 +136,21 @@ impl Client {
         id
     }
 
+    /// The options of a session whose model thinks long.
+    pub fn options(&mut self, session: &str) -> Value {
+        let params = json!({ "sessionId": session, "configId": "thinking", "value": "high" });
+        let id = self.send("session/set_config_option", params);
+        let answer = self.until(id).pop().unwrap();
+        answer["result"]["configOptions"].clone()
+    }
+
+    /// Reads a message, if one must come.
+    pub fn read_if(&mut self, must_come: bool) {
+        if must_come {
+            self.read();
+        }
+    }
+
     /// Remembers a session's id, so that it is replaced in what is compared.
     pub fn know(&mut self, id: &str) {
         self.sessions.push(id.to_owned());
@@ -418,10 +433,12 @@ fn replace(value: &mut Value) {
     }
 }
 
-/// Ids start with eight hex digits that are random; those of ends go on with the number of an event.
+/// Ids start with eight hex digits that are random; those of ends and retries go on with the
+/// number of an event.
 fn plain_id(id: &str) -> String {
     match id.get(8..) {
         Some(rest) if rest.starts_with("-end-") => "MSG-end-N".to_owned(),
+        Some(rest) if rest.starts_with("-retry-") => "MSG-retry-N".to_owned(),
         Some(rest) => format!("MSG{rest}"),
         None => id.to_owned(),
     }

@@ -88,10 +88,10 @@ fn what_the_model_cannot_take_is_refused_clearly() {
     expect![[r#"
         {"id":3,"error":{"code":-32602,"message":"prompt[0] is audio, which this agent cannot take. Send a transcript as text."}}
         {"id":4,"error":{"code":-32602,"message":"prompt[0] is a picture, which script/m cannot see. Choose another model, or leave it out."}}
-        {"id":5,"error":{"code":-32602,"message":"unknown variant `hologram`, expected one of `text`, `image`, `audio`, `resource_link`, `resource` at line 1 column 80"}}
-        {"id":6,"error":{"code":-32602,"message":"missing field `text` at line 1 column 78"}}
+        {"id":5,"error":{"code":-32602,"message":"unknown variant `hologram`, expected one of `text`, `image`, `audio`, `resource_link`, `resource`"}}
+        {"id":6,"error":{"code":-32602,"message":"missing field `text`"}}
         {"id":7,"error":{"code":-32602,"message":"The prompt is empty."}}
-        {"id":8,"error":{"code":-32602,"message":"invalid type: string \"…\", expected a sequence at line 1 column 67"}}"#]].assert_eq(&answers.join("\n"));
+        {"id":8,"error":{"code":-32602,"message":"invalid type: string \"…\", expected a sequence"}}"#]].assert_eq(&answers.join("\n"));
     // A refused prompt leaves nothing behind.
     assert_eq!(
         said(

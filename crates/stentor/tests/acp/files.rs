@@ -64,7 +64,15 @@ text = "Done."
     // `null` is as good as an empty object.
     client.reply_wrong(messages.last().unwrap(), json!({ "result": null }));
     messages.extend(client.until(prompt));
-    expect![[r#""#]].assert_eq(&client.shown(&messages));
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Write a file","name":"write","kind":"edit"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"edit","title":"Write new/b.txt","locations":[{"path":"~~/work/new/b.txt"}],"rawInput":{"content":"fresh\n","path":"new/b.txt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
+        {"id":-1,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/new/b.txt","content":"fresh\n"}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/new/b.txt","newText":"fresh\n"}],"rawOutput":{"output":"Successfully wrote 6 bytes to new/b.txt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     assert!(!client.world.work("new/b.txt").exists());
 }
 
@@ -178,7 +186,7 @@ fn linked_files_go_into_the_prompt_as_they_are_in_the_editor() {
     let messages = client.serve(prompt, |_| Some(json!({ "content": "unsaved" })));
     expect![[r#"
         {"id":-1,"method":"fs/read_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt"}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"<context uri=\"file://~~/work/a.txt\">…"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"a.txt"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"<context uri=\"file://~~/work/a.txt\">\nunsaved\n</context>"},"messageId":"MSG-2"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }

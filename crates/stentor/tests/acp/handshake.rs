@@ -145,7 +145,7 @@ fn ways_to_log_in_are_for_clients_with_a_terminal_and_never_go_through_authentic
     expect![[r#"
         {"id":"N","error":{"code":-32602,"message":"This way to log in runs in a terminal: start it there, then connect again."}}
         {"id":"N","error":{"code":-32602,"message":"There is no such way to log in."}}
-        {"id":"N","error":{"code":-32602,"message":"missing field `methodId` at line 1 column 2"}}
+        {"id":"N","error":{"code":-32602,"message":"missing field `methodId`"}}
         {"id":"N","result":{}}"#]].assert_eq(&client.shown(&answers));
 }
 

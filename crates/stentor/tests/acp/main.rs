@@ -4,6 +4,10 @@
 //! test is about. Whole messages are compared, with ids and times replaced by a fixed rule.
 
 #[cfg(test)]
+mod attack;
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod files;
@@ -16,13 +20,21 @@ mod envelopes;
 #[cfg(test)]
 mod handshake;
 #[cfg(test)]
+mod outbound;
+#[cfg(test)]
 mod permissions;
+#[cfg(test)]
+mod reopening;
+#[cfg(test)]
+mod run_options;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod steering;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]

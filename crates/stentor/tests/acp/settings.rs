@@ -103,7 +103,7 @@ fn what_is_no_mode_option_or_value_is_refused() {
     ];
     expect![[r#"
         {"id":3,"error":{"code":-32602,"message":"unknown permission mode `wild`: use ask, accept-edits, read-only or all"}}
-        {"id":4,"error":{"code":-32602,"message":"missing field `modeId` at line 1 column 52"}}
+        {"id":4,"error":{"code":-32602,"message":"missing field `modeId`"}}
         {"id":5,"error":{"code":-32602,"message":"There is no option \"x\": the options are mode, model and thinking."}}
         {"id":6,"error":{"code":-32602,"message":"unknown permission mode `y`: use ask, accept-edits, read-only or all"}}
         {"id":7,"error":{"code":-32602,"message":"value must be one of the values that the option lists, which are strings"}}

@@ -166,8 +166,8 @@ fn a_command_that_takes_too_long_is_killed_and_its_output_kept() {
         {"id":-1,"method":"terminal/create","params":{"sessionId":"SESSION-1","command":"/bin/bash","args":["-c","x"],"cwd":"~~/work","outputByteLimit":51200}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress","content":[{"type":"terminal","terminalId":"term-1"}]}}}
         {"id":-2,"method":"terminal/wait_for_exit","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
-        {"id":-3,"method":"terminal/output","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
-        {"id":-4,"method":"terminal/kill","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
+        {"id":-3,"method":"terminal/kill","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
+        {"id":-4,"method":"terminal/output","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"terminal","terminalId":"term-1"}],"rawOutput":{"output":"so far\n\n\nCommand timed out after 0.01 seconds","details":{}}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"so far\n\n\nCommand timed out after 0.01 seconds"},"messageId":"MSG-4"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
