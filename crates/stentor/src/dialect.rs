@@ -70,7 +70,10 @@ pub fn in_own_words(words: Vec<OsString>) -> Vec<OsString> {
     };
     let own = dialect.words().iter().map(OsString::from);
     let program = program.cloned().into_iter();
-    program.chain(own).chain(rest.into_iter().cloned()).collect()
+    program
+        .chain(own)
+        .chain(rest.into_iter().cloned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,14 +84,23 @@ mod tests {
     fn a_dialect_that_is_named_is_said_in_its_own_words() {
         for (said, meant) in [
             ("s rpc --dialect acp --model m", "s acp --model m"),
-            ("s rpc --model m --dialect=omp -v", "s --mode rpc --model m -v"),
+            (
+                "s rpc --model m --dialect=omp -v",
+                "s --mode rpc --model m -v",
+            ),
             ("s rpc --dialect psi --cwd /x", "s --rpc-edn --cwd /x"),
             ("s rpc --dialect synaps --system x", "s rpc --system x"),
             // The last counts.
             ("s rpc --dialect omp --dialect acp", "s acp"),
             // What is somebody's value is not a flag.
-            ("s rpc --system --dialect acp", "s rpc --system --dialect acp"),
-            ("s rpc --system --dialect --dialect acp", "s acp --system --dialect"),
+            (
+                "s rpc --system --dialect acp",
+                "s rpc --system --dialect acp",
+            ),
+            (
+                "s rpc --system --dialect --dialect acp",
+                "s acp --system --dialect",
+            ),
             // Left to who knows what to say about it.
             ("s rpc --dialect klingon", "s rpc --dialect klingon"),
             ("s rpc --dialect", "s rpc --dialect"),

@@ -35,6 +35,7 @@ const USAGE: u8 = 2;
 #[derive(Debug, Parser)]
 #[command(
     name = "stentor rpc",
+    bin_name = "stentor rpc",
     about = "Serve a frontend over stdin and stdout.",
     after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` shows what \
                   is understood there. The flags above are those of the synaps dialect.",

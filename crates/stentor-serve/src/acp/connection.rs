@@ -150,8 +150,11 @@ impl Connection {
                 let session = params::<SessionRef>(raw);
                 let occupied =
                     session.and_then(|session| self.sessions.occupy_known(&session.session_id));
-                self.work(id, |this, id| async move { this.close(id, occupied?).await })
-                    .await;
+                self.work(
+                    id,
+                    |this, id| async move { this.close(id, occupied?).await },
+                )
+                .await;
             }
             method::SESSION_DELETE => {
                 let wanted = params::<SessionRef>(raw).map(|session| {

@@ -263,9 +263,18 @@ mod tests {
     fn a_title_is_what_was_said_or_the_name_of_what_was_sent() {
         for (prompt, title) in [
             ("Fix it\nplease", "Fix it…"),
-            ("<context uri=\"file:///a%20b/c.rs#L1\">\nfn x() {}\n</context>", "c.rs"),
-            ("<context uri=\"x:y\">\na\n</context>\n<context uri=\"z\">\nb\n</context>", "x:y"),
-            ("<context uri=\"file:///a\">\na\n</context>\nExplain", "Explain"),
+            (
+                "<context uri=\"file:///a%20b/c.rs#L1\">\nfn x() {}\n</context>",
+                "c.rs",
+            ),
+            (
+                "<context uri=\"x:y\">\na\n</context>\n<context uri=\"z\">\nb\n</context>",
+                "x:y",
+            ),
+            (
+                "<context uri=\"file:///a\">\na\n</context>\nExplain",
+                "Explain",
+            ),
             ("<context uri=\"file:///broken", "broken"),
             ("", ""),
         ] {

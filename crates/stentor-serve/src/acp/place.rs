@@ -138,8 +138,8 @@ impl Place for ClientPlace {
             let Some(lane) = self.lane(self.client.writes_files) else {
                 return Ok(false);
             };
-            let params = acp::WriteTextFileRequest::new(session_id(lane), path, text)
-                .meta(lane.trace());
+            let params =
+                acp::WriteTextFileRequest::new(session_id(lane), path, text).meta(lane.trace());
             lane.ask::<Box<RawValue>>(method::WRITE_TEXT_FILE, &params, Some(limits::FILE_WAIT))
                 .await
                 .map_err(|error| format!("{} was not written: {error}", path.display()))?;

@@ -105,11 +105,7 @@ impl OpenSession {
     }
 
     /// Waits for what must come first and makes the prompt ready for the model.
-    async fn prepare(
-        &self,
-        before: Option<Arc<Turn>>,
-        prompt: Prompt,
-    ) -> Handled<Prepared> {
+    async fn prepare(&self, before: Option<Arc<Turn>>, prompt: Prompt) -> Handled<Prepared> {
         let mut blocks = prompt.prompt;
         if let Some(before) = before {
             before.done.cancelled().await;

@@ -134,11 +134,13 @@ pub(super) async fn set_mode(session: &Session, value: &str) -> Handled<()> {
 pub(super) fn parse_mode(value: &str) -> Handled<PermissionMode> {
     match value {
         "plan" => Ok(PermissionMode::ReadOnly),
-        value => value.parse().map_err(
-            |error: stentor_agent::permission::UnknownPermissionMode| {
-                Refusal::invalid_params(error.to_string())
-            },
-        ),
+        value => {
+            value
+                .parse()
+                .map_err(|error: stentor_agent::permission::UnknownPermissionMode| {
+                    Refusal::invalid_params(error.to_string())
+                })
+        }
     }
 }
 

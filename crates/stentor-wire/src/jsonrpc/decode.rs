@@ -134,9 +134,7 @@ impl<'a> Envelope<'a> {
         if let Some(method) = self.method.and_then(RawJson::string) {
             let params = self.params.unwrap_or(RawJson::EMPTY_OBJECT);
             return match id {
-                id if !params.is_object() => {
-                    Incoming::Error(Fault::invalid_request(id, NO_PARAMS))
-                }
+                id if !params.is_object() => Incoming::Error(Fault::invalid_request(id, NO_PARAMS)),
                 Some(id) => Incoming::Request { id, method, params },
                 None => Incoming::Notification { method, params },
             };

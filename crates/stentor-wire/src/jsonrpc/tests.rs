@@ -452,7 +452,10 @@ fn outcome_by_tree(line: &str) -> &'static str {
 fn a_fault_says_what_is_wrong_and_nothing_of_the_line() {
     for (line, reason) in [
         ("{secret", "A line must be one JSON object."),
-        ("[]", "A line must be one JSON object; there are no batches."),
+        (
+            "[]",
+            "A line must be one JSON object; there are no batches.",
+        ),
         (
             r#"{"jsonrpc":"1.0"}"#,
             "The member jsonrpc must be the text 2.0.",
@@ -461,10 +464,7 @@ fn a_fault_says_what_is_wrong_and_nothing_of_the_line() {
             r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#,
             "The member params must be an object.",
         ),
-        (
-            &"[".repeat(128),
-            "The line is nested more than 127 deep.",
-        ),
+        (&"[".repeat(128), "The line is nested more than 127 deep."),
     ] {
         let Incoming::Error(fault) = decode(line) else {
             panic!("{line}");

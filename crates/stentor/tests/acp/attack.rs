@@ -17,7 +17,10 @@ fn answers(client: &mut Client, ids: &[i64]) -> HashMap<i64, Value> {
         if message.get("method").is_none() {
             let id = message["id"].as_i64().unwrap();
             assert!(ids.contains(&id), "{message}");
-            assert!(answers.insert(id, message).is_none(), "{id} was answered twice");
+            assert!(
+                answers.insert(id, message).is_none(),
+                "{id} was answered twice"
+            );
         }
     }
     answers
@@ -66,10 +69,7 @@ fn changes_and_prompts_in_a_row_keep_their_order() {
         }
     }
     assert_eq!(answered, ids);
-    assert_eq!(
-        modes,
-        ["all", "ask", "read-only", "accept-edits"].repeat(5)
-    );
+    assert_eq!(modes, ["all", "ask", "read-only", "accept-edits"].repeat(5));
 }
 
 #[test]
@@ -77,7 +77,10 @@ fn of_two_prompts_at_once_one_is_served_and_one_refused() {
     let mut client = Client::with(HANGS);
     for _ in 0..10 {
         let session = client.session();
-        let ids = [client.prompt(&session, "one"), client.prompt(&session, "two")];
+        let ids = [
+            client.prompt(&session, "one"),
+            client.prompt(&session, "two"),
+        ];
         let refused = client.until(ids[1]).pop().unwrap();
         assert_eq!(refused["error"]["code"], -32602);
         client.cancel(&session);
@@ -151,12 +154,24 @@ fn methods_for_sessions_that_are_not_open_say_so_and_do_nothing() {
     let option = json!({ "sessionId": session, "configId": "mode", "value": "all" });
     let text = json!([{ "type": "text", "text": "x" }]);
     for (method, params) in [
-        ("session/prompt", json!({ "sessionId": session, "prompt": text })),
-        ("session/set_mode", json!({ "sessionId": session, "modeId": "all" })),
+        (
+            "session/prompt",
+            json!({ "sessionId": session, "prompt": text }),
+        ),
+        (
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": "all" }),
+        ),
         ("session/set_config_option", option),
-        ("session/set_model", json!({ "sessionId": session, "modelId": "offline/guide" })),
+        (
+            "session/set_model",
+            json!({ "sessionId": session, "modelId": "offline/guide" }),
+        ),
         ("session/close", json!({ "sessionId": session })),
-        ("_session/steering", json!({ "sessionId": session, "prompt": text })),
+        (
+            "_session/steering",
+            json!({ "sessionId": session, "prompt": text }),
+        ),
     ] {
         let answer = client.ask(method, params);
         assert_eq!(

@@ -105,7 +105,8 @@ steps = [
         List src
         Search for "x"
         Run echo one…
-        nobody"#]].assert_eq(&titles.join("\n"));
+        nobody"#]]
+    .assert_eq(&titles.join("\n"));
 }
 
 #[test]

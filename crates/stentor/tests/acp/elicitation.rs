@@ -67,7 +67,8 @@ fn told(messages: &[Value]) -> String {
 
 #[test]
 fn a_question_is_a_form_and_its_answer_reaches_the_asker() {
-    let params = json!({ "title": "Which?", "options": ["red", { "value": "b", "label": "Blue" }] });
+    let params =
+        json!({ "title": "Which?", "options": ["red", { "value": "b", "label": "Blue" }] });
     let (mut client, session) = asked("ui/select", &params, forms());
     let params = json!({
         "sessionId": session,
@@ -182,7 +183,8 @@ fn declined_cancelled_refused_and_nonsense_answers_mean_the_default() {
         {"result":null}: {"value":null}
         {"result":[]}: {"value":null}
         {"error":{"code":-32603,"message":"no forms today"}}: {"value":null}
-        {"error":"x"}: {"value":null}"#]].assert_eq(&lines.join("\n"));
+        {"error":"x"}: {"value":null}"#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 #[test]

@@ -134,7 +134,10 @@ fn a_carriage_return_a_byte_order_mark_and_space_do_no_harm() {
     }
     for answer in &answers {
         assert_eq!(answer["id"], "x");
-        assert_eq!(answer["error"]["code"], -32600, "it was understood: {answer}");
+        assert_eq!(
+            answer["error"]["code"], -32600,
+            "it was understood: {answer}"
+        );
     }
 }
 
@@ -167,7 +170,10 @@ fn a_prompt_of_eight_megabytes_is_served() {
     let session = client.session();
     let text = "word ".repeat(8 * 1024 * 1024 / 5);
     let said = client.turn(&session, &text);
-    assert!(said.ends_with(r#""result":{"stopReason":"end_turn"}}"#), "{said:.2000}");
+    assert!(
+        said.ends_with(r#""result":{"stopReason":"end_turn"}}"#),
+        "{said:.2000}"
+    );
 }
 
 #[test]
@@ -184,7 +190,8 @@ fn keys_that_come_twice_or_are_unknown_do_no_harm() {
     let mut client = Client::with(NOTHING);
     client.write(r#"{"jsonrpc":"2.0","extra":[1],"id":1,"method":"x","id":2,"method":"_y"}"#);
     let answer = client.read();
-    expect![[r#"{"id":2,"error":{"code":-32601,"message":"Method not found: \"_y\""}}"#]].assert_eq(&client.plain(&answer));
+    expect![[r#"{"id":2,"error":{"code":-32601,"message":"Method not found: \"_y\""}}"#]]
+        .assert_eq(&client.plain(&answer));
 }
 
 #[test]
@@ -243,11 +250,18 @@ fn errors_never_repeat_what_was_sent() {
     let params = json!({ "cwd": 5, "mcpServers": "a secret" });
     let answers = [
         client.ask_wrong("session/new", params),
-        client.ask_wrong("session/prompt", json!({ "sessionId": session, "prompt": "a secret" })),
-        client.ask_wrong("session/load", json!({ "sessionId": ["a secret"], "cwd": "/" })),
+        client.ask_wrong(
+            "session/prompt",
+            json!({ "sessionId": session, "prompt": "a secret" }),
+        ),
+        client.ask_wrong(
+            "session/load",
+            json!({ "sessionId": ["a secret"], "cwd": "/" }),
+        ),
     ];
     expect![[r#"
         {"id":3,"error":{"code":-32602,"message":"invalid type: integer `5`, expected path string"}}
         {"id":4,"error":{"code":-32602,"message":"invalid type: string \"…\", expected a sequence"}}
-        {"id":5,"error":{"code":-32602,"message":"invalid type: sequence, expected a string"}}"#]].assert_eq(&client.shown(&answers));
+        {"id":5,"error":{"code":-32602,"message":"invalid type: sequence, expected a string"}}"#]]
+    .assert_eq(&client.shown(&answers));
 }

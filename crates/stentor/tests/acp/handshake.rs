@@ -124,6 +124,12 @@ fn ways_to_log_in_are_for_clients_with_a_terminal_and_never_go_through_authentic
     let answer = client.greet(json!({ "auth": { "terminal": true } }));
     let methods = answer["result"]["authMethods"].as_array().unwrap();
     assert!(!methods.is_empty());
+    // How the validator of the registry says the same.
+    let older = client.greet(json!({ "_meta": { "terminal-auth": true } }));
+    assert_eq!(
+        older["result"]["authMethods"],
+        answer["result"]["authMethods"]
+    );
     let mut answers = Vec::new();
     for method in methods {
         let id = method["id"].as_str().unwrap();

@@ -10,13 +10,13 @@ mod calls;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
-mod files;
-#[cfg(test)]
 mod content;
 #[cfg(test)]
 mod elicitation;
 #[cfg(test)]
 mod envelopes;
+#[cfg(test)]
+mod files;
 #[cfg(test)]
 mod handshake;
 #[cfg(test)]

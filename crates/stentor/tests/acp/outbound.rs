@@ -61,7 +61,10 @@ fn answers_in_any_order_reach_who_asked() {
 #[test]
 fn every_request_has_an_id_of_its_own() {
     let (mut client, sessions, prompts, asked) = readers(5);
-    let mut ids: Vec<i64> = asked.iter().map(|one| one["id"].as_i64().unwrap()).collect();
+    let mut ids: Vec<i64> = asked
+        .iter()
+        .map(|one| one["id"].as_i64().unwrap())
+        .collect();
     ids.sort_unstable();
     assert_eq!(ids, [-5, -4, -3, -2, -1]);
     for request in &asked {
@@ -74,7 +77,10 @@ fn every_request_has_an_id_of_its_own() {
 fn only_the_first_answer_counts_and_unknown_ones_are_ignored() {
     let (mut client, sessions, prompts, asked) = readers(2);
     for id in [json!(-77), json!(1), json!("-1"), json!(-1.5), json!(null)] {
-        client.reply_wrong(&json!({ "id": id }), json!({ "result": { "content": "wrong" } }));
+        client.reply_wrong(
+            &json!({ "id": id }),
+            json!({ "result": { "content": "wrong" } }),
+        );
     }
     for content in ["right", "late"] {
         for request in &asked {

@@ -57,7 +57,12 @@ fn course(client: &mut Client, session: &str, answer: impl Fn(&str) -> Value) ->
     };
     let mut lines: Vec<String> = messages.iter().filter_map(line).collect();
     // Of reports while it runs there may be any number.
-    lines.dedup_by_key(|line| line.split(' ').take(2).map(str::to_owned).collect::<Vec<_>>());
+    lines.dedup_by_key(|line| {
+        line.split(' ')
+            .take(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
     let end = client.plain(messages.last().unwrap());
     format!("{}\n{end}", lines.join("\n"))
 }
@@ -133,8 +138,14 @@ steps = [{ tool = "bash", id = "c1", arguments = { command = "touch done" } }]
         client.reply_wrong(&asked, reply.clone());
         let messages = client.until(prompt);
         let said = client.shown(&messages);
-        assert!(said.contains("The user rejected this call of bash."), "{reply}: {said}");
-        assert!(said.ends_with(r#""result":{"stopReason":"end_turn"}}"#), "{said}");
+        assert!(
+            said.contains("The user rejected this call of bash."),
+            "{reply}: {said}"
+        );
+        assert!(
+            said.ends_with(r#""result":{"stopReason":"end_turn"}}"#),
+            "{said}"
+        );
         assert!(!client.world.work("done").exists());
     }
 }
@@ -187,10 +198,12 @@ steps = [{ tool = "read", id = "outside", arguments = { path = "/etc/hostname" }
         client.until(id);
         let course = course(&mut client, &session, |_| chosen("allow_once"));
         // What the machine is called is nobody's business.
-        let lines = course.lines().map(|line| match line.strip_prefix("outside completed") {
-            Some(_) => "outside completed",
-            None => line,
-        });
+        let lines = course
+            .lines()
+            .map(|line| match line.strip_prefix("outside completed") {
+                Some(_) => "outside completed",
+                None => line,
+            });
         all.push(format!("{mode}:"));
         all.extend(lines.map(|line| client.world.without_folder(line)));
     }

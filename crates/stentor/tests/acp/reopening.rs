@@ -104,9 +104,8 @@ fn a_session_can_be_loaded_while_it_is_open_and_a_prompt_right_behind_waits_for_
 #[test]
 fn what_a_busy_session_had_to_say_is_said_before_it_is_loaded_again() {
     for _ in 0..5 {
-        let mut client = Client::with(
-            "[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n",
-        );
+        let mut client =
+            Client::with("[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n");
         let session = client.session();
         let prompt = client.prompt(&session, "go");
         client.until_update("agent_message_chunk");

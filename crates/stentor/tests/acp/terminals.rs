@@ -136,7 +136,10 @@ fn a_terminal_that_opens_after_the_cancel_is_released_too() {
     let asked = client.read_until(is_request).pop().unwrap();
     client.cancel(&session);
     let messages = client.until(prompt);
-    assert_eq!(messages.last().unwrap()["result"]["stopReason"], "cancelled");
+    assert_eq!(
+        messages.last().unwrap()["result"]["stopReason"],
+        "cancelled"
+    );
     client.reply(&asked, json!({ "terminalId": "late" }));
     let release = client.read();
     expect![[r#"{"id":-2,"method":"terminal/release","params":{"sessionId":"SESSION-1","terminalId":"late"}}"#]].assert_eq(&client.plain(&release));

@@ -158,7 +158,10 @@ text = "Whole."
 "#;
     let world = World::new();
     world.file("scenario.toml", scenario);
-    world.file("home/.config/stentor/config.toml", "[retry]\nbase_delay_ms = 1\n");
+    world.file(
+        "home/.config/stentor/config.toml",
+        "[retry]\nbase_delay_ms = 1\n",
+    );
     let mut client = Client::started(Arc::new(world), &[]);
     client.greet(json!({}));
     let session = client.session();

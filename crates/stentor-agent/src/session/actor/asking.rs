@@ -42,9 +42,9 @@ impl Actor {
             return answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
         }
         let mode = self.mode_of_now();
-        let decision =
-            self.policy
-                .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);
+        let decision = self
+            .policy
+            .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);
         match decision {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
