@@ -207,3 +207,23 @@ fn a_long_output_is_cut_with_a_note_and_a_frame_stays_small() {
         }
     }
 }
+
+#[test]
+fn a_picture_a_tool_found_is_shown() {
+    let (mut client, session) = Client::unasked(
+        "[model]\ninput = [\"text\", \"image\"]\n[[turn]]\nsteps = [{ tool = \"read\", id = \"c1\", arguments = { path = \"dot.png\" } }]\n[[turn]]\ntext = \"Seen.\"\n",
+        json!({}),
+    );
+    std::fs::write(client.world.work("dot.png"), DOT).unwrap();
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Read a file","name":"read","kind":"read"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"read","title":"Read dot.png","locations":[{"path":"~~/work/dot.png"}],"rawInput":{"path":"dot.png"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Read image file [image/png]"}},{"type":"content","content":{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4//8/AAX+Av6nNYGEAAAAAElFTkSuQmCC","mimeType":"image/png"}}],"rawOutput":{"output":"Read image file [image/png]"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Seen."},"messageId":"MSG-4"}}}
+        {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.turn(&session, "go"));
+}
+
+/// One transparent pixel.
+const DOT: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xff\xff?\0\x05\xfe\x02\xfe\xa75\x81\x84\0\0\0\0IEND\xaeB`\x82";

@@ -433,12 +433,13 @@ fn replace(value: &mut Value) {
     }
 }
 
-/// Ids start with eight hex digits that are random; those of ends and retries go on with the
+/// Ids start with eight hex digits that are random; those of ends, retries and notices go on with the
 /// number of an event.
 fn plain_id(id: &str) -> String {
     match id.get(8..) {
         Some(rest) if rest.starts_with("-end-") => "MSG-end-N".to_owned(),
         Some(rest) if rest.starts_with("-retry-") => "MSG-retry-N".to_owned(),
+        Some(rest) if rest.starts_with("-notice-") => "MSG-notice-N".to_owned(),
         Some(rest) => format!("MSG{rest}"),
         None => id.to_owned(),
     }

@@ -20,6 +20,8 @@ mod files;
 #[cfg(test)]
 mod handshake;
 #[cfg(test)]
+mod notices;
+#[cfg(test)]
 mod outbound;
 #[cfg(test)]
 mod permissions;
