@@ -233,6 +233,7 @@ fn options(
     options.tools = Permitted::all(tools, &context.host);
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
+    options.budget = context.host.budget_left();
     Ok(options)
 }
 

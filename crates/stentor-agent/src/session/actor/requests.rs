@@ -102,6 +102,9 @@ impl Actor {
         if let Consumed::Known { usage, turns } = &mut self.consumed {
             usage.add(more);
             *turns += 1;
+            // The tools of the answer that is counted may only use what it leaves.
+            let left = self.settings.budget.left_after(usage, *turns);
+            self.host.set_budget_left(left);
         }
     }
 
