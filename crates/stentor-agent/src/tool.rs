@@ -29,6 +29,12 @@ pub trait Tool: Send + Sync {
         self.spec().effect == ToolEffect::Reads
     }
 
+    /// The same tool, when what a model is told about it has changed. Asked before each model
+    /// call, so it must not wait for anything.
+    fn renewed(&self) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
     /// Does it. The arguments have been checked against the schema's required names and types.
     ///
     /// It must end soon after `context.cancel` fires and leave no process behind; what it

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::SharedClock;
+use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
@@ -59,6 +60,8 @@ pub struct SessionOptions {
     pub rules: Arc<RuleBook>,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    /// The prompt templates, skills and agents of files.
+    pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
 }
@@ -152,6 +155,7 @@ impl SessionOptions {
             scoped_models: Vec::new(),
             rules: Arc::default(),
             plan_reminders: 0,
+            commands: None,
             hooks: None,
             cwd,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use stentor_agent::clock::CountingClock;
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::{EventKind, RunEnd};
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::ContentBlock;
@@ -55,10 +56,13 @@ impl Stage {
         let mut options = SessionOptions::in_memory(folder.path(), crate::builtin_tools());
         options.system_prompt = "You are the parent.".into();
         options.model = Some(info);
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: folder.path().to_owned(),
+            ..CommandFolders::default()
+        })));
         options.tools.push(subagent_tool(SubagentSetup {
             environment: environment.clone(),
             session: options.clone(),
-            config_dir: None,
         }));
         Self {
             folder,

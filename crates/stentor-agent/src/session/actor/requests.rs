@@ -145,7 +145,7 @@ impl Actor {
                 Ok(ModelCall {
                     model,
                     thinking: self.settings.thinking,
-                    system: Arc::clone(&self.system_prompt),
+                    system: self.slash.system_prompt(&self.system_prompt, &specs),
                     messages: self.conversation.for_model(),
                     specs,
                     tools,
@@ -182,7 +182,8 @@ impl Actor {
 
     /// The session's own tools, and those its hooks bring. Of tools with the same name the
     /// session's own, then the first, is meant.
-    fn tools_of_now(&self) -> ToolsOfNow {
+    fn tools_of_now(&mut self) -> ToolsOfNow {
+        self.renew_tools();
         let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
         let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {
             return ToolsOfNow {
@@ -203,6 +204,17 @@ impl Actor {
         ToolsOfNow {
             tools: tools.into(),
             specs,
+        }
+    }
+
+    /// Tells the model of tools as they are now.
+    fn renew_tools(&mut self) {
+        let renewed: Vec<Option<Arc<dyn Tool>>> =
+            self.tools.iter().map(|tool| tool.renewed()).collect();
+        if renewed.iter().any(Option::is_some) {
+            let both = self.tools.iter().zip(renewed);
+            let tools = both.map(|(tool, new)| new.unwrap_or_else(|| Arc::clone(tool)));
+            self.set_tools(tools.collect());
         }
     }
 
