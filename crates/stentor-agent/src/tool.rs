@@ -14,6 +14,7 @@ use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
+use crate::session::Budget;
 use crate::usage::Usage;
 
 /// Something a model can have done.
@@ -279,6 +280,11 @@ pub trait ToolHost: Send + Sync {
     /// Counts what a tool consumed of a model into the session.
     fn consumed(&self, usage: Usage) {
         let _ = usage;
+    }
+
+    /// What is left of the session's limits, for a tool that uses models itself.
+    fn budget_left(&self) -> Budget {
+        Budget::default()
     }
 
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody

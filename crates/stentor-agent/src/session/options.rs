@@ -13,6 +13,7 @@ use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
 use crate::turn::RetryPolicy;
+use crate::usage::Usage;
 
 /// What all sessions of a process share.
 #[derive(Clone)]
@@ -104,6 +105,19 @@ pub struct Budget {
     pub cost: Option<f64>,
     /// Model calls.
     pub turns: Option<u64>,
+}
+
+impl Budget {
+    /// What is left of it when this much is used.
+    pub fn left_after(self, usage: &Usage, turns: u64) -> Self {
+        Self {
+            tokens: self
+                .tokens
+                .map(|most| most.saturating_sub(usage.total_tokens)),
+            cost: self.cost.map(|most| (most - usage.cost.total).max(0.0)),
+            turns: self.turns.map(|most| most.saturating_sub(turns)),
+        }
+    }
 }
 
 /// A model that cycling goes through, perhaps with a thinking level of its own.

@@ -207,6 +207,30 @@ async fn what_subagents_consumed_is_still_known_when_the_session_is_resumed() {
 }
 
 #[tokio::test]
+async fn a_subagent_has_only_what_is_left_of_the_budget() {
+    let mut stage = Stage::new(&format!(
+        r#"
+        usage = {{ input = 10 }}
+        [[turn]]
+        {CHILD}
+        tool = "bash"
+        arguments = {{ command = "true" }}
+        [[turn]]
+        tool = "subagent"
+        arguments = {{ task = "work" }}
+        "#
+    ));
+    stage.options.budget.tokens = Some(35);
+    let (told, end) = play(&stage.start()).await;
+    let result = told.last().unwrap();
+    assert!(
+        result.contains("Budget reached: 30 of 25 tokens are used."),
+        "{result}"
+    );
+    assert_eq!(end.usage.input, 40);
+}
+
+#[tokio::test]
 async fn several_calls_and_several_tasks_of_one_call_run_together() {
     let meet = |own: &str, other: &str| {
         format!("touch {own}; while [ ! -e {other} ]; do sleep 0.01; done; echo met")

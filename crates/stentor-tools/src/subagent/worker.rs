@@ -238,6 +238,7 @@ fn options(
     options.hooks = ParentsHooks::of(&context.host, &job.agent);
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
+    options.budget = context.host.budget_left();
     Ok(options)
 }
 
