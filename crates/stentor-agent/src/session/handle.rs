@@ -14,6 +14,7 @@ use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{CommandInfo, CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::hook_chain;
 use crate::hooks::HookedSession;
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
@@ -62,7 +63,7 @@ impl Session {
         beginning: Beginning,
     ) -> Result<Self, SessionError> {
         let (commands, receiver) = mpsc::channel(COMMANDS);
-        let hooks = options.hooks.clone();
+        let (hooks, servers) = (options.hooks.clone(), options.servers.clone());
         let cwd = Arc::from(options.cwd.as_path());
         let resumed = matches!(beginning, Beginning::Resumed(_));
         let mut actor = Actor::new(environment, options, beginning, receiver)?;
@@ -73,12 +74,17 @@ impl Session {
             dialogs: actor.dialogs(),
             jobs: actor.jobs(),
         };
-        if let Some(source) = hooks {
-            actor.set_hooks(source.attach(HookedSession {
-                session: session.downgrade(),
-                cwd,
-                resumed,
-            }));
+        let hooked = HookedSession {
+            session: session.downgrade(),
+            cwd,
+            resumed,
+        };
+        let mut attached = Vec::new();
+        attached.extend(hooks.map(|source| source.attach(hooked.clone())));
+        let servers = servers.filter(|servers| !servers.is_empty());
+        attached.extend(servers.map(|servers| servers.starter.attach(&servers, hooked)));
+        if let Some(hooks) = hook_chain::all_in_one(attached) {
+            actor.set_hooks(hooks);
         }
         tokio::spawn(actor.live());
         Ok(session)
@@ -324,7 +330,7 @@ impl Session {
         self.tell(Command::SetTools(tools)).await
     }
 
-    /// The slash commands that extensions bring, as they are now.
+    /// The slash commands that extensions and tool servers bring, as they are now.
     pub async fn extension_commands(&self) -> Result<Vec<CommandInfo>, SessionError> {
         self.ask(|reply| Command::ExtensionCommands { reply }).await
     }

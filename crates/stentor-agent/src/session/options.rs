@@ -11,6 +11,7 @@ use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
+use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
 
 /// What all sessions of a process share.
@@ -60,6 +61,8 @@ pub struct SessionOptions {
     pub plan_reminders: u32,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
+    /// Servers that bring tools of their own.
+    pub servers: Option<SessionServers>,
 }
 
 /// Where a session is kept.
@@ -139,6 +142,7 @@ impl SessionOptions {
             rules: Arc::default(),
             plan_reminders: 0,
             hooks: None,
+            servers: None,
             cwd,
         }
     }

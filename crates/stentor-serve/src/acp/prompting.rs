@@ -104,7 +104,6 @@ impl OpenSession {
         {
             first.text = expanded.text;
         }
-        self.servers_settled().await;
         let model = self.lane.session.state().await?.model;
         let content = content::of_prompt(blocks, model.as_deref(), &*self.place).await?;
         Ok(Prepared::Content(content))

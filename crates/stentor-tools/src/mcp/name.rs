@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const MAX_CHARS: usize = 64;
 
 /// `mcp__SERVER__TOOL`, in the letters that providers take. A long name ends in a hash of the whole.
-pub(super) fn full_name(server: &str, tool: &str) -> String {
+pub fn full_name(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
         let plain = |c: char| match c {
             c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,

@@ -20,7 +20,6 @@ pub fn run(
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let options = AcpOptions {
-        tool_servers: Some(stentor_tools::mcp::servers()),
         logins: ways_to_log_in(logins),
         config_folder,
     };
