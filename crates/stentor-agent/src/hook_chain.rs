@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::event::CommandInfo;
-use crate::hooks::{CallVerdict, HookFuture, Hooks, PromptVerdict};
+use crate::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use crate::message::ToolCall;
 use crate::tool::{Tool, ToolOutput};
 
@@ -33,6 +33,17 @@ impl Hooks for HookChain {
             }
         }
         commands
+    }
+
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        let has = |hooks: &&Arc<dyn Hooks>| {
+            let commands = hooks.commands();
+            commands.iter().any(|command| command.name == name)
+        };
+        match self.0.iter().find(has) {
+            Some(hooks) => hooks.run_command(name, arguments),
+            None => Box::pin(std::future::ready(None)),
+        }
     }
 
     /// All are asked at once, since each may wait for programs that start. The first that does not

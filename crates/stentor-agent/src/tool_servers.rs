@@ -3,13 +3,14 @@
 //!
 //! Who speaks to such servers is elsewhere. A configuration and a dialect's client say which ones a
 //! session has; what they bring reaches the session the way everything does that is brought from
-//! outside, as its [`Hooks`].
+//! outside, as its [`Hooks`] and its [`PromptSource`]s.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::commands::PromptSource;
 use crate::hooks::{HookedSession, Hooks};
 
 /// How long a server has to start unless something else is said.
@@ -75,7 +76,14 @@ pub enum ToolServerTransport {
 pub trait ToolServers: Send + Sync {
     /// Attaches servers to a session that begins. Returns at once: they start a moment later, all
     /// at the same time, and bring what they have when they are ready.
-    fn attach(&self, servers: &SessionServers, session: HookedSession) -> Arc<dyn Hooks>;
+    fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers;
+}
+
+/// What the servers of a session bring to it.
+pub struct AttachedServers {
+    /// Their tools. The servers end with these, unless other sessions use them.
+    pub hooks: Arc<dyn Hooks>,
+    pub prompts: Arc<dyn PromptSource>,
 }
 
 /// The servers of a session, and who starts them.

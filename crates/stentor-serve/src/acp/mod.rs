@@ -25,7 +25,6 @@ mod settings;
 mod setup;
 mod turns;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
@@ -43,8 +42,6 @@ use connection::Connection;
 pub struct AcpOptions {
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
-    /// The user's configuration folder, in which they may keep slash commands.
-    pub config_folder: Option<PathBuf>,
 }
 
 /// A way to log in, in a terminal.

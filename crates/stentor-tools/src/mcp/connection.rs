@@ -8,6 +8,7 @@ use rmcp::service::{ClientInitializeError, QuitReason, RoleClient, RunningServic
 use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 
 use super::listener::Listener;
+use super::offer::transport_told;
 use super::sse;
 use super::stdio::{self, LastWords, Program, ProgramSpec};
 use super::streamable;
@@ -168,15 +169,7 @@ fn greeting_failed(error: &ClientInitializeError) -> String {
         | ClientInitializeError::ExpectedInitResult(_) => {
             "it answered the greeting with something else".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => {
-            let mut text = error.error.to_string();
-            let mut source = error.error.source();
-            while let Some(cause) = source {
-                text.push_str(&format!(": {cause}"));
-                source = cause.source();
-            }
-            text
-        }
+        ClientInitializeError::TransportError { error, .. } => transport_told(error),
         other => other.to_string(),
     }
 }

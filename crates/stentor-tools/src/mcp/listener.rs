@@ -69,19 +69,8 @@ impl Reports {
     /// The next report that differs from the last. Reports that come faster than they are asked for
     /// replace each other.
     pub async fn next(&mut self) -> Option<HowFar> {
-        loop {
-            if let Some(how_far) = self.fresh() {
-                return Some(how_far);
-            }
-            self.newest.changed().await.ok()?;
-        }
-    }
-
-    fn fresh(&mut self) -> Option<HowFar> {
-        self.newest
-            .has_changed()
-            .unwrap_or(false)
-            .then(|| self.newest.borrow_and_update().clone())?
+        self.newest.changed().await.ok()?;
+        self.newest.borrow_and_update().clone()
     }
 }
 

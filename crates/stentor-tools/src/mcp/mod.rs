@@ -36,14 +36,16 @@ mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stentor_agent::hooks::{HookedSession, Hooks};
-use stentor_agent::tool_servers::{SessionServers, ToolServers};
+use stentor_agent::hooks::HookedSession;
+use stentor_agent::tool_servers::{AttachedServers, SessionServers, ToolServers};
 
 pub use name::full_name;
 pub use probe::{Brought, Probed, probe};
 
 use pool::Pool;
-use session::AttachedServers;
+use prompt::ServerPrompts;
+use server::Server;
+use session::ServerHooks;
 
 use crate::sandbox::CommandSandbox;
 
@@ -69,19 +71,18 @@ struct Starter {
 }
 
 impl ToolServers for Starter {
-    fn attach(&self, servers: &SessionServers, session: HookedSession) -> Arc<dyn Hooks> {
-        let running = {
+    fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers {
+        let running: Vec<Arc<Server>> = {
             let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
             let wanted = servers.wanted.iter();
             wanted
                 .map(|wanted| pool.get_or_start(wanted, &session.cwd, self.sandbox.as_ref()))
                 .collect()
         };
-        Arc::new(AttachedServers::new(
-            running,
-            servers.patience,
-            servers.problems.clone(),
-            session.session,
-        ))
+        let prompts = ServerPrompts::new(&running, servers.patience);
+        AttachedServers {
+            hooks: Arc::new(ServerHooks::new(running, servers, session.session)),
+            prompts: Arc::new(prompts),
+        }
     }
 }

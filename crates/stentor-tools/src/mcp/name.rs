@@ -5,6 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Providers take no longer names.
 const MAX_CHARS: usize = 64;
 
+/// What all names begin with.
+pub(super) const PREFIX: &str = "mcp__";
+
 /// `mcp__SERVER__TOOL`, in the letters that providers take. A long name ends in a hash of the whole.
 pub fn full_name(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
@@ -14,7 +17,7 @@ pub fn full_name(server: &str, tool: &str) -> String {
         };
         text.chars().map(plain).collect()
     };
-    let name = format!("mcp__{}__{}", plain(server), plain(tool));
+    let name = format!("{PREFIX}{}__{}", plain(server), plain(tool));
     if name.len() <= MAX_CHARS {
         return name;
     }

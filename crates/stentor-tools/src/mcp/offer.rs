@@ -5,6 +5,7 @@ use std::time::Duration;
 use rmcp::Peer;
 use rmcp::model::{PaginatedRequestParams, Prompt, ServerPeerInfo};
 use rmcp::service::{RoleClient, ServiceError};
+use rmcp::transport::DynamicTransportError;
 use serde_json::Value;
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::tool::{ToolEffect, ToolSpec};
@@ -168,17 +169,26 @@ pub(super) fn told(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => error.message.to_string(),
         ServiceError::TransportClosed => "it is gone".to_owned(),
-        ServiceError::TransportSend(error) => {
-            let mut text = error.error.to_string();
-            let mut source = error.error.source();
-            while let Some(cause) = source {
-                text.push_str(&format!(": {cause}"));
-                source = cause.source();
-            }
-            text
-        }
+        ServiceError::TransportSend(error) => transport_told(error),
         other => other.to_string(),
     }
+}
+
+/// What a transport says, with its causes.
+pub(super) fn transport_told(error: &DynamicTransportError) -> String {
+    let mut text = error.error.to_string();
+    let mut source = error.error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some repeat their cause by themselves.
+        if !text.contains(&cause_text) {
+            text.push_str(&format!(": {cause_text}"));
+        }
+        source = cause.source();
+    }
+    let plain = text.strip_prefix("Client error: ");
+    let plain = plain.or_else(|| text.strip_prefix("unexpected server response: "));
+    plain.unwrap_or(&text).to_owned()
 }
 
 /// The hints of a server about what its tools do are not believed: each call counts as one that

@@ -1,74 +1,114 @@
 //! A server's prompt as a slash command: `/mcp__SERVER__PROMPT one "two words" name=value`.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
 use rmcp::model::{GetPromptRequestParams, Role};
 use serde_json::{Map, Value};
 use stentor_agent::commands::arguments::split;
-use stentor_agent::hooks::{AddedContext, PromptVerdict};
-use stentor_agent::message::{ContentBlock, KnownBlock};
+use stentor_agent::commands::{PromptFuture, PromptSource};
+use stentor_agent::event::CommandInfo;
+use stentor_agent::message::ContentBlock;
 use tokio::time::timeout;
 
 use super::content::{Room, shown};
+use super::name::PREFIX;
 use super::offer::{OfferedPrompt, PromptArgument, hint, told};
-use super::server::Post;
+use super::server::{Post, Server};
 
-/// A prompt somebody called, and with which words.
-pub(super) struct Called<'a> {
-    pub server: &'a Post,
-    pub prompt: OfferedPrompt,
-    pub words: &'a str,
+/// The prompts of a session's servers. They do not keep the servers running.
+pub(super) struct ServerPrompts {
+    servers: Vec<Arc<Post>>,
+    patience: Duration,
 }
 
-/// The command and the rest of what was typed; `None` when that is no command.
-pub(super) fn command(text: &str) -> Option<(&str, &str)> {
-    let command = text.trim().strip_prefix('/')?;
-    Some(match command.split_once(char::is_whitespace) {
-        Some((name, rest)) => (name, rest.trim()),
-        None => (command, ""),
-    })
-}
-
-impl Called<'_> {
-    /// Has the server fill it in.
-    pub async fn expand(self) -> PromptVerdict {
-        let name = &self.prompt.info.name;
-        match self.filled_in().await {
-            Ok(text) => PromptVerdict::Answer {
-                context: vec![AddedContext {
-                    source: name.clone(),
-                    text,
-                }],
-            },
-            Err(why) => PromptVerdict::Denied {
-                reason: format!("/{name} failed: {why}"),
-            },
+impl ServerPrompts {
+    pub fn new(servers: &[Arc<Server>], patience: Duration) -> Self {
+        let posts = servers.iter().map(|server| Arc::clone(&server.post));
+        Self {
+            servers: posts.collect(),
+            patience,
         }
     }
 
-    async fn filled_in(&self) -> Result<String, String> {
-        let arguments = filled(&self.prompt.arguments, self.words)?;
-        let live = self.server.live().await?;
-        let mut params = GetPromptRequestParams::new(self.prompt.name.clone());
-        if !arguments.is_empty() {
-            params = params.with_arguments(arguments);
+    fn find(&self, name: &str) -> Option<(Arc<Post>, OfferedPrompt)> {
+        self.servers.iter().find_map(|server| {
+            let offer = server.offer()?;
+            let mut prompts = offer.prompts.iter();
+            let prompt = prompts.find(|prompt| prompt.info.name == name)?;
+            Some((Arc::clone(server), prompt.clone()))
+        })
+    }
+}
+
+impl PromptSource for ServerPrompts {
+    fn prompts(&self) -> Vec<CommandInfo> {
+        let offers = self.servers.iter().filter_map(|server| server.offer());
+        let mut infos = Vec::new();
+        for offer in offers {
+            infos.extend(offer.prompts.iter().map(|prompt| prompt.info.clone()));
         }
-        let limit = self.server.wanted.call_limit;
-        let answer = timeout(limit, live.peer.get_prompt(params)).await;
-        let answer = answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
-        let answer = answer.map_err(|error| told(&error))?;
-        let mut room = Room::default();
-        let parts = answer.messages.into_iter().map(|message| {
-            let text = text_of(shown(message.content, &mut room));
-            match message.role {
-                Role::User => text,
-                // The model shall take it for what it would say itself.
-                Role::Assistant => format!("<assistant>\n{text}\n</assistant>"),
+        infos
+    }
+
+    fn fetch(&self, name: &str, arguments: &str) -> PromptFuture {
+        let found = self.find(name);
+        let arguments = arguments.to_owned();
+        Box::pin(async move {
+            match found {
+                Some((server, prompt)) => filled_in(&server, &prompt, &arguments).await,
+                None => Err("its server does not have it any more".to_owned()),
             }
+        })
+    }
+
+    fn await_prompt(&self, name: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let servers = match name.starts_with(PREFIX) {
+            true => self.servers.clone(),
+            false => Vec::new(),
+        };
+        let patience = self.patience;
+        Box::pin(async move {
+            let settled = join_all(servers.iter().map(|server| server.settled()));
+            // Who is not there by then is not waited for.
+            let _ = timeout(patience, settled).await;
+        })
+    }
+}
+
+/// Has the server fill it in. The error is text for a person.
+async fn filled_in(
+    server: &Post,
+    prompt: &OfferedPrompt,
+    words: &str,
+) -> Result<Vec<ContentBlock>, String> {
+    let arguments = filled(&prompt.arguments, words)?;
+    let live = server.live().await?;
+    let mut params = GetPromptRequestParams::new(prompt.name.clone());
+    if !arguments.is_empty() {
+        params = params.with_arguments(arguments);
+    }
+    let limit = server.wanted.call_limit;
+    let answer = timeout(limit, live.peer.get_prompt(params)).await;
+    let answer = answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
+    let answer = answer.map_err(|error| told(&error))?;
+    let mut room = Room::default();
+    let mut content = Vec::new();
+    for message in answer.messages {
+        let block = shown(message.content, &mut room);
+        content.push(match (message.role, block.as_text()) {
+            // The model shall take it for what it would say itself.
+            (Role::Assistant, Some(text)) => {
+                ContentBlock::text(format!("<assistant>\n{text}\n</assistant>"))
+            }
+            _ => block,
         });
-        let text = parts.collect::<Vec<_>>().join("\n\n");
-        match text.trim() {
-            "" => Err("the server filled in nothing".to_owned()),
-            _ => Ok(text),
-        }
+    }
+    match content.is_empty() {
+        true => Err("the server filled in nothing".to_owned()),
+        false => Ok(content),
     }
 }
 
@@ -124,14 +164,6 @@ fn filled(arguments: &[PromptArgument], words: &str) -> Result<Map<String, Value
             missing.join(", "),
             usage()
         )),
-    }
-}
-
-/// The text of a block. A picture is only named: what a prompt adds is text.
-fn text_of(block: ContentBlock) -> String {
-    match block {
-        ContentBlock::Known(KnownBlock::Text(text)) => text.text,
-        _ => "[a picture, not shown]".to_owned(),
     }
 }
 

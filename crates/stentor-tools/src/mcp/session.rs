@@ -6,22 +6,21 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel};
-use stentor_agent::hooks::{CallVerdict, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::message::ToolCall;
 use stentor_agent::session::WeakSession;
 use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_agent::tool_servers::SessionServers;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::limits::START_DELAY;
-use super::offer::OfferedPrompt;
-use super::prompt::{Called, command};
 use super::resource;
 use super::server::{Post, Server, State};
 use super::tool::McpTool;
 
 /// The servers of one session. Those that no other session uses end with it.
-pub(super) struct AttachedServers {
+pub(super) struct ServerHooks {
     posts: Arc<[Arc<Post>]>,
     patience: Duration,
     has_waited: Arc<AtomicBool>,
@@ -35,13 +34,9 @@ struct Held {
     _watching: JoinSet<()>,
 }
 
-impl AttachedServers {
-    pub fn new(
-        servers: Vec<Arc<Server>>,
-        patience: Duration,
-        problems: Vec<String>,
-        session: WeakSession,
-    ) -> Self {
+impl ServerHooks {
+    pub fn new(servers: Vec<Arc<Server>>, wanted: &SessionServers, session: WeakSession) -> Self {
+        let (patience, problems) = (wanted.patience, wanted.problems.clone());
         let posts: Arc<[Arc<Post>]> = servers
             .iter()
             .map(|server| Arc::clone(&server.post))
@@ -73,7 +68,7 @@ impl AttachedServers {
     }
 }
 
-impl Hooks for AttachedServers {
+impl Hooks for ServerHooks {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for post in self.posts.iter() {
@@ -85,14 +80,16 @@ impl Hooks for AttachedServers {
         tools
     }
 
+    /// Their prompts are the session's as such.
     fn commands(&self) -> Vec<CommandInfo> {
-        let offers = self.posts.iter().filter_map(|post| post.offer());
-        offers
-            .flat_map(|offer| offer.prompts.iter().map(info).collect::<Vec<_>>())
-            .collect()
+        Vec::new()
     }
 
-    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
         let (posts, session) = (Arc::clone(&self.posts), self.session.clone());
         let is_first = !self.has_waited.swap(true, Ordering::AcqRel);
         let patience = self.patience;
@@ -100,11 +97,8 @@ impl Hooks for AttachedServers {
             if is_first {
                 wait_for_start(&posts, patience, &session).await;
             }
-            match called(&posts, &text) {
-                Some(called) => called.expand().await,
-                None => PromptVerdict::Answer {
-                    context: Vec::new(),
-                },
+            PromptVerdict::Answer {
+                context: Vec::new(),
             }
         })
     }
@@ -151,25 +145,6 @@ async fn wait_for_start(posts: &[Arc<Post>], patience: Duration, session: &WeakS
     warn(session, message);
 }
 
-/// The prompt of a server that a text calls.
-fn called<'a>(posts: &'a [Arc<Post>], text: &'a str) -> Option<Called<'a>> {
-    let (name, words) = command(text)?;
-    posts.iter().find_map(|post| {
-        let offer = post.offer()?;
-        let mut prompts = offer.prompts.iter();
-        let prompt = prompts.find(|prompt| prompt.info.name == name)?;
-        Some(Called {
-            server: post,
-            prompt: prompt.clone(),
-            words,
-        })
-    })
-}
-
-fn info(prompt: &OfferedPrompt) -> CommandInfo {
-    prompt.info.clone()
-}
-
 /// Tells the session what is wrong with a server, once for each time it goes wrong, and that its
 /// commands changed.
 async fn watch(post: Arc<Post>, session: WeakSession) {
@@ -210,25 +185,15 @@ async fn watch(post: Arc<Post>, session: WeakSession) {
         let offer = post.offer();
         let offered: Vec<CommandInfo> = offer
             .iter()
-            .flat_map(|offer| offer.prompts.iter().map(info))
+            .flat_map(|offer| offer.prompts.iter().map(|prompt| prompt.info.clone()))
             .collect();
         if offered != commands {
             commands = offered;
-            tell_commands(&session).await;
+            session.commands_changed().await;
         }
         if state.changed().await.is_err() {
             return;
         }
-    }
-}
-
-/// Tells all commands that were brought to the session, not only those of its servers.
-async fn tell_commands(session: &WeakSession) {
-    let Some(strong) = session.upgrade() else {
-        return;
-    };
-    if let Ok(commands) = strong.extension_commands().await {
-        session.publish(EventKind::CommandsChanged(commands.into()));
     }
 }
 

@@ -43,13 +43,19 @@ pub(super) fn transport(
 #[derive(Clone)]
 pub(super) struct BoundedHttp(Client);
 
-type Posted = Result<StreamableHttpPostResponse, StreamableHttpError<reqwest::Error>>;
+/// What the network says, without the address, which may carry a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Failed(String);
+
+type HttpError = StreamableHttpError<Failed>;
+type Posted = Result<StreamableHttpPostResponse, HttpError>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 const SESSION: &str = "Mcp-Session-Id";
 
 impl StreamableHttpClient for BoundedHttp {
-    type Error = reqwest::Error;
+    type Error = Failed;
 
     async fn post_message(
         &self,
@@ -72,7 +78,7 @@ impl StreamableHttpClient for BoundedHttp {
         if let Some(id) = &session_id {
             request = request.header(SESSION, &**id);
         }
-        let response = request.send().await?;
+        let response = request.send().await.map_err(failed)?;
         judge(&response, session_id.is_some())?;
         let session = header(&response, SESSION);
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
@@ -95,9 +101,10 @@ impl StreamableHttpClient for BoundedHttp {
         session_id: Arc<str>,
         auth: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), StreamableHttpError<reqwest::Error>> {
+    ) -> Result<(), HttpError> {
         let Self(client) = self;
-        client.delete_session(uri, session_id, auth, headers).await
+        let deleted = client.delete_session(uri, session_id, auth, headers);
+        deleted.await.map_err(ours)
     }
 
     async fn get_stream(
@@ -107,7 +114,7 @@ impl StreamableHttpClient for BoundedHttp {
         last_event: Option<String>,
         auth: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, StreamableHttpError<reqwest::Error>> {
+    ) -> Result<Events, HttpError> {
         let Self(client) = self;
         client
             .get_stream_with_max_sse_event_size(
@@ -119,14 +126,12 @@ impl StreamableHttpClient for BoundedHttp {
                 MESSAGE_BYTES,
             )
             .await
+            .map_err(ours)
     }
 }
 
 /// What a status means, unless it means that all is well.
-fn judge(
-    response: &Response,
-    has_session: bool,
-) -> Result<(), StreamableHttpError<reqwest::Error>> {
+fn judge(response: &Response, has_session: bool) -> Result<(), HttpError> {
     let status = response.status();
     if status.is_success() {
         return Ok(());
@@ -146,7 +151,28 @@ fn judge(
     })
 }
 
-fn unexpected(why: String) -> StreamableHttpError<reqwest::Error> {
+fn failed(error: reqwest::Error) -> HttpError {
+    StreamableHttpError::Client(Failed(http::told(error)))
+}
+
+/// An error of the library's own client. Those that it acts upon stay what they are.
+fn ours(error: StreamableHttpError<reqwest::Error>) -> HttpError {
+    match error {
+        StreamableHttpError::Client(error) => failed(error),
+        StreamableHttpError::ServerDoesNotSupportSse => {
+            StreamableHttpError::ServerDoesNotSupportSse
+        }
+        StreamableHttpError::ServerDoesNotSupportDeleteSession => {
+            StreamableHttpError::ServerDoesNotSupportDeleteSession
+        }
+        StreamableHttpError::SessionExpired => StreamableHttpError::SessionExpired,
+        StreamableHttpError::AuthRequired(error) => StreamableHttpError::AuthRequired(error),
+        StreamableHttpError::HttpStatus(error) => StreamableHttpError::HttpStatus(error),
+        other => unexpected(other.to_string()),
+    }
+}
+
+fn unexpected(why: String) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why))
 }
 
@@ -160,9 +186,9 @@ fn header(response: &Response, name: &str) -> Option<String> {
 }
 
 /// A body, read no further than it may be long.
-async fn bounded(mut response: Response) -> Result<Vec<u8>, StreamableHttpError<reqwest::Error>> {
+async fn bounded(mut response: Response) -> Result<Vec<u8>, HttpError> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
+    while let Some(chunk) = response.chunk().await.map_err(failed)? {
         if body.len() + chunk.len() > MESSAGE_BYTES {
             return Err(unexpected(too_long()));
         }
@@ -191,5 +217,5 @@ fn events(response: Response) -> Events {
                 false => Ok(chunk),
             }
         });
-    SseStream::from_byte_stream(chunks).boxed()
+    SseStream::from_bytes_stream(chunks).boxed()
 }

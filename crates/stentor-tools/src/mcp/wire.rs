@@ -81,7 +81,8 @@ pub(super) struct Inbox {
 
 /// Answers requests that never reached the server.
 pub(super) struct Refuser {
-    messages: mpsc::Sender<ServerJsonRpcMessage>,
+    /// Weak, so that the line ends when nothing more can come from the server.
+    messages: mpsc::WeakSender<ServerJsonRpcMessage>,
     open: OpenRequests,
 }
 
@@ -185,7 +186,7 @@ impl Inbox {
     /// What fails requests that could not be sent.
     pub fn refuser(&self) -> Refuser {
         Refuser {
-            messages: self.messages.clone(),
+            messages: self.messages.downgrade(),
             open: self.open.clone(),
         }
     }
@@ -264,7 +265,8 @@ impl Refuser {
         }
         let error = ErrorData::internal_error(why, None);
         let answer = JsonRpcMessage::error(error, Some(request));
-        self.messages.send(answer).await.map_err(|_| Over)
+        let messages = self.messages.upgrade().ok_or(Over)?;
+        messages.send(answer).await.map_err(|_| Over)
     }
 }
 

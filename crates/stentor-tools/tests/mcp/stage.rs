@@ -138,6 +138,7 @@ impl Play {
 
     pub async fn prompt(&self, text: &str) {
         let content = vec![ContentBlock::text(text)];
+        let content = self.session.expand(content).await.unwrap();
         drop(self.session.prompt(content).await.unwrap());
     }
 
@@ -209,16 +210,16 @@ impl Seen {
         warnings.collect()
     }
 
-    /// The messages that were added to what the user said.
-    pub fn added(&self) -> Vec<String> {
-        let added = self.kinds.iter().filter_map(|kind| match kind {
+    /// What the agent was asked.
+    pub fn said(&self) -> Vec<String> {
+        let said = self.kinds.iter().filter_map(|kind| match kind {
             EventKind::MessageEnded { message, .. } => match &**message {
-                Message::Known(KnownMessage::Custom(custom)) => Some(custom.content.text()),
+                Message::Known(KnownMessage::User(user)) => Some(user.content.text()),
                 _ => None,
             },
             _ => None,
         });
-        added.collect()
+        said.collect()
     }
 }
 

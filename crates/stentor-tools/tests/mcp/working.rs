@@ -3,6 +3,7 @@
 use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
+use stentor_agent::message::ContentBlock;
 use stentor_agent::tool_servers::ToolChoice;
 use stentor_model::script::Scenario;
 
@@ -138,11 +139,11 @@ async fn a_prompt_of_the_server_is_a_command_that_it_fills_in() {
         .run("/mcp__s__greet \"Ada Lovelace\" very warmly")
         .await;
     assert_eq!(
-        seen.added(),
+        seen.said(),
         ["Greet Ada Lovelace very warmly.\n\n<assistant>\nI will.\n</assistant>"]
     );
     assert_eq!(seen.answer(), "Hello!");
-    let commands = play.session.extension_commands().await.unwrap();
+    let commands = play.session.slash().list().await;
     expect![[r#"
         [
             CommandInfo {
@@ -159,10 +160,11 @@ async fn a_prompt_of_the_server_is_a_command_that_it_fills_in() {
         ]
     "#]]
     .assert_debug_eq(&commands);
-    let missing = play.run("/mcp__s__greet").await;
+    let called = vec![ContentBlock::text("/mcp__s__greet")];
+    let missing = play.session.expand(called).await.unwrap_err();
     assert_eq!(
-        missing.answer(),
-        "error: /mcp__s__greet failed: who is missing; it takes who [how]"
+        missing.to_string(),
+        "/mcp__s__greet failed: who is missing; it takes who [how]"
     );
 }
 
