@@ -140,7 +140,7 @@ async fn a_prompt_of_the_server_is_a_command_that_it_fills_in() {
         .await;
     assert_eq!(
         seen.said(),
-        ["Greet Ada Lovelace very warmly.\n\n<assistant>\nI will.\n</assistant>"]
+        ["Greet Ada Lovelace very warmly.\n<assistant>\nI will.\n</assistant>"]
     );
     assert_eq!(seen.answer(), "Hello!");
     let commands = play.session.slash().list().await;

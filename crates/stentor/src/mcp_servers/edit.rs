@@ -152,19 +152,17 @@ fn parse(path: &Path, text: &str) -> Result<Table, EditError> {
 }
 
 fn write_checked(path: &Path, name: &str, text: &str, expected: &Table) -> Result<(), EditError> {
-    let mut now: Table = match text.parse() {
-        Ok(now) => now,
-        Err(_) => Table::new(),
+    let unusual = || EditError::Unusual {
+        path: path.to_owned(),
+        name: name.to_owned(),
     };
+    let mut now: Table = text.parse().map_err(|_| unusual())?;
     // An empty section may stay as a header, which means nothing.
     if section(&now).is_some_and(Table::is_empty) {
         now.remove(SECTION);
     }
     if now != *expected {
-        return Err(EditError::Unusual {
-            path: path.to_owned(),
-            name: name.to_owned(),
-        });
+        return Err(unusual());
     }
     replace(path, text)
 }
