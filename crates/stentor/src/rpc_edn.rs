@@ -17,6 +17,7 @@ use stentor_model::login::{LoginInput, Logins};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
+use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::Memory;
 
 use crate::config::error::{ConfigError, ConfigErrors};
@@ -145,6 +146,7 @@ fn serve(words: Words) -> Result<u8, String> {
         // The original asks nobody.
         permission_mode: PermissionMode::All,
         subagents: true,
+        mcp: McpServers::default(),
         clock: setup::system_clock(),
     };
     let environment = defaults.environment(&config);
@@ -159,7 +161,6 @@ fn serve(words: Words) -> Result<u8, String> {
         None => None,
     };
     options.home.clone_from(&config.places.home);
-    options.config_dir.clone_from(&config.places.config_dir);
     options.memory = memory;
     options.login = Some(Arc::new(ModelLogins(models)));
     options.trace_file = words.trace_file;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
@@ -19,6 +20,7 @@ use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
+use stentor_tools::mcp::McpServers;
 use stentor_tools::sandbox::CommandSandbox;
 use stentor_tools::{SUBAGENT, SubagentSetup};
 
@@ -31,6 +33,7 @@ use crate::config::{
 };
 use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
+use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::sandbox::sandbox;
 
@@ -57,6 +60,8 @@ pub struct Defaults {
     pub permission_mode: PermissionMode,
     /// True when the tool for subagents is among the tools nobody chose.
     pub subagents: bool,
+    /// The MCP servers that run, which the sessions share.
+    pub mcp: McpServers,
     pub clock: SharedClock,
 }
 
@@ -80,14 +85,14 @@ impl Defaults {
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
         let sandbox = sandbox(config, cwd, &spill_dir(config))?;
-        let commands = sandbox.commands.clone();
+        let held_back = sandbox.commands.clone();
         let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.policy = policy(config, cwd, self.permission_mode).with_wall(sandbox.wall);
         options.sandbox = Arc::new(sandbox.state);
         self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
@@ -110,16 +115,18 @@ impl Defaults {
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
         options.rules = Arc::new(rules(config, cwd));
+        options.commands = commands_of(config, cwd);
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
                 session: options.clone(),
-                config_dir: config.places.config_dir.clone(),
             });
             options.tools.push(tool);
         }
         // Subagents have none of their own: what they do is asked of those of their session.
-        options.hooks = extensions::hooks(config, commands.as_ref())?;
+        options.hooks = extensions::hooks(config, held_back.as_ref())?;
+        let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, held_back)?;
+        options.servers = Some(servers);
         Ok(options)
     }
 
@@ -263,7 +270,7 @@ pub fn models_with(
 
 /// What is wrong with a table: an unknown key with its line and the nearest right one, else the
 /// words of the reader with the line of the table.
-fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
+pub(crate) fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown field").then(|| quoted.next());
     match unknown.flatten() {
@@ -332,6 +339,20 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
             "cannot work in {}: it is no folder",
             folder.display()
         ))
+    }
+}
+
+/// The templates, skills and agents of the user and of a folder. Nothing is read before somebody
+/// wants to know.
+fn commands_of(config: &Config, cwd: &Path) -> Option<Arc<Shelf>> {
+    Some(Arc::new(Shelf::new(command_folders(config, cwd))))
+}
+
+fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
+    CommandFolders {
+        project: cwd.to_owned(),
+        home: config.places.home.clone(),
+        config: config.places.config_dir.clone(),
     }
 }
 
@@ -412,11 +433,14 @@ fn chosen_tools(
     Ok((chosen, subagents))
 }
 
-fn policy(config: &Config, default: PermissionMode) -> Policy {
+fn policy(config: &Config, cwd: &Path, default: PermissionMode) -> Policy {
     let rules = config.permissions.iter().map(|rule| rule.value.clone());
     let policy = Policy::new(config.permission_mode(default).value, rules.collect());
     // A result that was cut names the file that has it whole, so the model must be able to read it.
-    policy.with_readable(vec![spill_dir(config)])
+    // The same goes for the skills it is told of.
+    let mut readable = command_folders(config, cwd).user_skills();
+    readable.push(spill_dir(config));
+    policy.with_readable(readable)
 }
 
 fn spill_dir(config: &Config) -> PathBuf {

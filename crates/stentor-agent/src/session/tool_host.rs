@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::Budget;
 use super::dialogs::Dialogs;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
-use crate::hooks::{CallVerdict, Hooks};
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::message::ToolCall;
@@ -33,6 +34,8 @@ struct State {
     plan: Plan,
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
+    /// What was left before the tools that run now.
+    budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
 }
 
@@ -63,6 +66,10 @@ impl SessionToolHost {
 
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
         self.lock().model = model;
+    }
+
+    pub fn set_budget_left(&self, left: Budget) {
+        self.lock().budget_left = left;
     }
 
     /// What tools consumed since this was last taken.
@@ -113,21 +120,7 @@ impl ToolHost for SessionToolHost {
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let requests = self.requests.clone();
-        let hooks = self.lock().hooks.clone();
         Box::pin(async move {
-            // What a subagent does is guarded as what the session does itself. Its arguments are
-            // not ours to change, so who wants others is taken to refuse these.
-            match hooks.map(|hooks| hooks.before_tool_call(Arc::clone(&call))) {
-                None => {}
-                Some(verdict) => match verdict.await {
-                    CallVerdict::Allowed => {}
-                    CallVerdict::Denied(why) => return Err(why),
-                    CallVerdict::Changed(arguments) => {
-                        let wanted = serde_json::Value::Object(arguments);
-                        return Err(format!("An extension allows this only as {wanted}"));
-                    }
-                },
-            }
             let (reply, verdict) = oneshot::channel();
             let asked = requests
                 .send(Request::Permit {
@@ -145,7 +138,16 @@ impl ToolHost for SessionToolHost {
         })
     }
 
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        self.lock().hooks.clone()
+    }
+
     fn consumed(&self, usage: Usage) {
         self.lock().consumed.add(&usage);
+    }
+
+    fn budget_left(&self) -> Budget {
+        let state = self.lock();
+        state.budget_left.left_after(&state.consumed, 0)
     }
 }

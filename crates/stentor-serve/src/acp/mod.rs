@@ -28,11 +28,9 @@ mod settings;
 mod setup;
 mod turns;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
-use stentor_agent::tool_servers::ToolServers;
 use stentor_wire::acp::MAX_LINE_BYTES;
 
 use crate::input::InputLines;
@@ -45,12 +43,8 @@ use connection::Connection;
 /// What the program has to offer beside the agent.
 #[derive(Clone, Default)]
 pub struct AcpOptions {
-    /// Starts the MCP servers that clients name.
-    pub tool_servers: Option<Arc<dyn ToolServers>>,
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
-    /// The user's configuration folder, in which they may keep slash commands.
-    pub config_folder: Option<PathBuf>,
 }
 
 /// A way to log in, in a terminal.

@@ -7,12 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::commands::{CommandBook, CommandFolders};
-use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
-use stentor_agent::tool_servers::{StartedServers, ToolServer, ToolServers};
+use stentor_agent::tool_servers::ToolServer;
 use tokio::task::JoinHandle;
 
 use super::asking::Asking;
@@ -37,21 +35,12 @@ pub(super) struct OpenSession {
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
     pub models: Arc<dyn ModelRegistry>,
-    /// The templates and skills of the user and of the folder.
-    pub book: CommandBook,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
     /// How many messages were said that are nobody's.
     pub said: AtomicU64,
     pub order: Arc<Order>,
-    servers: Option<Arc<dyn StartedServers>>,
-    tasks: Mutex<Tasks>,
-}
-
-#[derive(Default)]
-struct Tasks {
-    pump: Option<JoinHandle<Result<Encoder, Closed>>>,
-    servers: Option<JoinHandle<()>>,
+    pump: Mutex<Option<JoinHandle<Result<Encoder, Closed>>>>,
 }
 
 /// What a client wants of a session it opens.
@@ -65,12 +54,9 @@ pub(super) struct Wanted {
 #[derive(Clone)]
 pub(super) struct Opener {
     pub agent: Agent,
-    pub tool_servers: Option<Arc<dyn ToolServers>>,
     pub client: Client,
     pub output: Output,
     pub outbound: Outbound,
-    /// Where the user keeps commands of their own.
-    pub config_folder: Option<PathBuf>,
 }
 
 impl Opener {
@@ -116,6 +102,11 @@ impl Opener {
         let place = ClientPlace::new(self.client);
         options.place = Arc::clone(&place) as _;
         options.policy = options.policy.with_roots(wanted.additional.clone());
+        if let Some(servers) = &mut options.servers {
+            for server in &wanted.servers {
+                servers.add(server.clone());
+            }
+        }
         Ok((place, options))
     }
 
@@ -134,12 +125,6 @@ impl Opener {
         let settings = Settings::of(self.agent.models(), &state);
         let turns = Turns::default();
         let viewer = CallViewer::new(&wanted.cwd, &tools);
-        let folders = CommandFolders {
-            project: wanted.cwd.clone(),
-            home: std::env::home_dir(),
-            config: self.config_folder.clone(),
-        };
-        let book = blocking(move || CommandBook::load(&folders)).await?;
         let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
@@ -169,34 +154,16 @@ impl Opener {
             turns: turns.clone(),
         };
         place.connect(lane.clone());
-        let servers = match &self.tool_servers {
-            Some(starter) if !wanted.servers.is_empty() => {
-                Some(starter.start(wanted.servers, &wanted.cwd))
-            }
-            _ => None,
-        };
-        let watching = servers.as_ref().map(|servers| {
-            tokio::spawn(watch_servers(
-                Arc::clone(servers),
-                lane.session.clone(),
-                tools,
-            ))
-        });
         let order = resumed.unwrap_or_else(|| Arc::new(Order::new()));
         let open = Arc::new(OpenSession {
             lane,
             turns,
             place,
             models: Arc::clone(self.agent.models()),
-            book,
             message_prefix,
             said: AtomicU64::new(0),
             order,
-            servers,
-            tasks: Mutex::new(Tasks {
-                pump: None,
-                servers: watching,
-            }),
+            pump: Mutex::default(),
         });
         let ready = Ready {
             settings,
@@ -220,16 +187,14 @@ pub(super) struct Ready {
 
 impl OpenSession {
     /// All slash commands.
-    fn commands(&self) -> acp::SessionUpdate {
-        let mut list = commands::builtins();
-        list.extend(self.book.infos());
-        commands::update(&list)
+    async fn commands(&self) -> acp::SessionUpdate {
+        commands::update(&self.lane.session.slash().list().await)
     }
 
     /// Hands over the answer that tells the client of the session, and lets its events follow.
     pub async fn announce(&self, ready: Ready, mut answer: Vec<u8>) {
         // The client knows the session's id only from the answer on (section 5.1).
-        let list = self.commands();
+        let list = self.commands().await;
         events::update(&mut answer, self.lane.session.id(), list);
         self.lane.answers.send(0, answer).await.ok();
         self.run(ready.pump);
@@ -267,41 +232,15 @@ impl OpenSession {
         if let Some(usage) = usage {
             events::update(&mut frames, id, usage);
         }
-        events::update(&mut frames, id, self.commands());
+        events::update(&mut frames, id, self.commands().await);
         frames.extend_from_slice(&answer);
         self.hand_over(frames).await
-    }
-
-    /// Waits until the tool servers are ready or given up, but not for ever.
-    pub async fn servers_settled(&self) {
-        let Some(servers) = &self.servers else {
-            return;
-        };
-        let settling = async {
-            let mut seen = 0;
-            while !servers.is_settled() {
-                match servers.changed(seen).await {
-                    Some(now) => seen = now,
-                    None => break,
-                }
-            }
-        };
-        if tokio::time::timeout(limits::SERVERS_WAIT, settling)
-            .await
-            .is_err()
-        {
-            tracing::warn!("tool servers are still starting; the turn begins without them");
-        }
     }
 
     /// Stops what runs and ends the session. Open prompts are answered with `cancelled`. Everything
     /// the session ever said has been handed over when this returns.
     pub async fn close(&self) {
         self.turns.cancel(None);
-        let watching = self.lock().servers.take();
-        if let Some(watching) = watching {
-            watching.abort();
-        }
         self.lane.session.close().await;
         self.lane.answers.written(u64::MAX).await;
         // A run that ended in the moment in which it was accepted has answered nobody.
@@ -313,11 +252,11 @@ impl OpenSession {
 
     /// The task that writes the session's frames, to be waited for at the very end.
     pub fn take_pump(&self) -> Option<JoinHandle<Result<Encoder, Closed>>> {
-        self.lock().pump.take()
+        self.lock().take()
     }
 
     fn run(&self, pump: Pump<Encoder>) {
-        self.lock().pump = Some(tokio::spawn(pump.run()));
+        *self.lock() = Some(tokio::spawn(pump.run()));
     }
 
     async fn hand_over(&self, frames: Vec<u8>) -> Handled<()> {
@@ -328,32 +267,8 @@ impl OpenSession {
             .map_err(|closed| Refusal::internal(closed.to_string()))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Gives the session the tools of its servers as they come, and tells what is wrong with them.
-async fn watch_servers(
-    servers: Arc<dyn StartedServers>,
-    session: Session,
-    own: Vec<Arc<dyn Tool>>,
-) {
-    let mut seen = 0;
-    let mut told = HashSet::new();
-    while let Some(now) = servers.changed(seen).await {
-        seen = now;
-        let mut tools = own.clone();
-        tools.extend(servers.tools());
-        if session.set_tools(tools).await.is_err() {
-            return;
-        }
-        for message in servers.problems() {
-            if told.insert(message.clone()) {
-                let level = NoticeLevel::Warning;
-                session.publish(EventKind::Notice { level, message });
-            }
-        }
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<Result<Encoder, Closed>>>> {
+        self.pump.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

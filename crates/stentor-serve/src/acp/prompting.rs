@@ -100,13 +100,14 @@ impl OpenSession {
         }
         let model = self.lane.session.state().await?.model;
         let content = content::of_prompt(prompt.prompt, model.as_deref(), &*self.place).await?;
+        let content = self.lane.session.expand(content).await?;
         self.lane.session.steer(content).await?;
         Ok(json!({ "outcome": "injected" }))
     }
 
     /// Waits for what must come first and makes the prompt ready for the model.
     async fn prepare(&self, before: Option<Arc<Turn>>, prompt: Prompt) -> Handled<Prepared> {
-        let mut blocks = prompt.prompt;
+        let blocks = prompt.prompt;
         if let Some(before) = before {
             before.done.cancelled().await;
         }
@@ -115,18 +116,13 @@ impl OpenSession {
         {
             return Ok(Prepared::Builtin(command));
         }
-        if let Some(acp::ContentBlock::Text(first)) = blocks.first_mut()
-            && let Some(expanded) = self.book.expand(&first.text)
-        {
-            first.text = expanded.text;
-        }
-        self.servers_settled().await;
         let options = run_options::of_meta(prompt.meta.as_ref(), &*self.models)?;
         let model = match &options.model {
             Some(model) => Some(Arc::clone(model)),
             None => self.lane.session.state().await?.model,
         };
         let content = content::of_prompt(blocks, model.as_deref(), &*self.place).await?;
+        let content = self.lane.session.expand(content).await?;
         Ok(Prepared::Run(content, options))
     }
 

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{
-    CommandSource, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
-};
+use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::{KnownMessage, Message};
 use stentor_agent::tool::{Plan, PlanStatus};
@@ -189,15 +187,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
                 .set_widget(&live.id, key, lines.clone(), *placement);
             wire.widgets_changed(&live);
         }
-        EventKind::CommandsChanged(commands) => {
-            let extensions = commands
-                .iter()
-                .filter(|command| command.source == CommandSource::Extension)
-                .cloned()
-                .collect();
-            wire.shared.set_extension_commands(&live.id, extensions);
-            wire.session_updated(&live, &None).await;
-        }
+        EventKind::CommandsChanged(_) => wire.session_updated(&live, &None).await,
         EventKind::TurnStarted
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }

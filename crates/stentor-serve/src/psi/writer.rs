@@ -334,7 +334,7 @@ impl Wire {
 
     pub async fn session_updated(&mut self, live: &Live, cause: &Cause) {
         if self.lets(Topic::SessionUpdated, Some(&live.id))
-            && let Ok(data) = SessionUpdated::look(&self.shared, live).await
+            && let Ok(data) = SessionUpdated::look(live).await
         {
             self.looked_up(Topic::SessionUpdated, live, cause, &data);
         }

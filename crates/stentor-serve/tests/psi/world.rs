@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::SystemClock;
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::memory::MemoryStore;
@@ -92,6 +93,7 @@ impl World {
             models: registry.available(),
             scoped: self.scoped,
             permission_mode: self.permission_mode,
+            root: self.root().to_owned(),
         };
         let environment = Environment {
             models: registry,
@@ -106,7 +108,6 @@ impl World {
     pub fn options(&self) -> PsiOptions {
         let mut options = PsiOptions::new(self.work());
         options.home = Some(self.root().join("home"));
-        options.config_dir = Some(self.root().join("config"));
         options.local_time = false;
         options.max_pending = self.max_pending;
         options.delta_interval = self.delta_interval;
@@ -124,6 +125,7 @@ struct Defaults {
     models: Vec<Arc<ModelInfo>>,
     scoped: bool,
     permission_mode: PermissionMode,
+    root: PathBuf,
 }
 
 impl SessionDefaults for Defaults {
@@ -134,6 +136,11 @@ impl SessionDefaults for Defaults {
         options.model = self.models.first().cloned();
         options.policy = Policy::new(self.permission_mode, Vec::new());
         options.auto_compaction = false;
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: cwd.to_owned(),
+            home: Some(self.root.join("home")),
+            config: Some(self.root.join("config")),
+        })));
         options.retry.base_delay_ms = 1;
         if self.scoped {
             options.scoped_models = self

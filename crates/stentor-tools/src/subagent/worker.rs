@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use stentor_agent::commands::AgentDefinition;
 use stentor_agent::event::{EventKind, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::{ContentBlock, KnownMessage, Message};
@@ -14,13 +15,14 @@ use stentor_agent::usage::Usage;
 
 use super::SubagentSetup;
 use super::activity::Activity;
-use super::definition::Definition;
+use super::definition;
+use super::hooked::ParentsHooks;
 use super::permitted::Permitted;
 use super::telling::{CANCELLED, Telling};
 
 /// One task for one agent.
 pub(super) struct Job {
-    pub agent: Definition,
+    pub agent: AgentDefinition,
     pub task: String,
     pub model: Option<Arc<ModelInfo>>,
     pub timeout: Option<Duration>,
@@ -220,7 +222,9 @@ fn options(
     job: &Job,
     context: &ToolContext,
 ) -> Result<SessionOptions, String> {
-    let tools = job.agent.tools(&setup.session.tools)?;
+    let hooks = context.host.hooks();
+    let brought = hooks.map(|hooks| hooks.tools()).unwrap_or_default();
+    let tools = definition::tools(&job.agent, &setup.session.tools, &brought)?;
     let mut options = setup.session.clone();
     options.id = None;
     options.name = None;
@@ -231,12 +235,14 @@ fn options(
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::default();
     options.tools = Permitted::all(tools, &context.host);
+    options.hooks = ParentsHooks::of(&context.host, &job.agent);
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
+    options.budget = context.host.budget_left();
     Ok(options)
 }
 
-fn system_prompt(setup: &SubagentSetup, agent: &Definition, context: &ToolContext) -> String {
+fn system_prompt(setup: &SubagentSetup, agent: &AgentDefinition, context: &ToolContext) -> String {
     let own = match &agent.prompt {
         Some(prompt) => format!("{prompt}\n\nWorking folder: {}", context.cwd.display()),
         None => setup.session.system_prompt.to_string(),

@@ -50,7 +50,8 @@ fn a_folder_that_cannot_be_worked_in_is_refused() {
         json!({ "cwd": "/no/such/folder", "mcpServers": [] }),
         json!({ "cwd": "/", "mcpServers": [], "additionalDirectories": ["relative"] }),
         json!({ "cwd": "/", "mcpServers": [{ "name": "x" }] }),
-        json!({ "cwd": "/", "mcpServers": [{ "type": "sse", "name": "x", "url": "http://localhost", "headers": [] }] }),
+        json!({ "cwd": "/", "mcpServers": [{ "type": "pigeon", "name": "x", "url": "http://localhost", "headers": [] }] }),
+        json!({ "cwd": "/", "mcpServers": [{ "type": "http", "name": "x", "url": "http://localhost", "headers": [] }, { "name": "x", "command": "/bin/true", "args": [], "env": [] }] }),
     ];
     let answers: Vec<Value> = refused
         .into_iter()
@@ -63,7 +64,8 @@ fn a_folder_that_cannot_be_worked_in_is_refused() {
         {"id":5,"error":{"code":-32602,"message":"cwd must be a folder that exists on this machine"}}
         {"id":6,"error":{"code":-32602,"message":"additionalDirectories must be absolute paths"}}
         {"id":7,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
-        {"id":8,"error":{"code":-32602,"message":"The MCP server \"x\" uses SSE, which this agent does not speak. Use http."}}"#]].assert_eq(&client.shown(&answers));
+        {"id":8,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
+        {"id":9,"error":{"code":-32602,"message":"Two MCP servers are called \"x\"."}}"#]].assert_eq(&client.shown(&answers));
 }
 
 #[test]

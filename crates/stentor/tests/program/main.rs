@@ -11,6 +11,8 @@ mod dialects;
 #[cfg(test)]
 mod extensions;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

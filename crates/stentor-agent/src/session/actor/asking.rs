@@ -125,6 +125,10 @@ impl Actor {
                     "The user rejected this call of {name}. Do not repeat it; ask or go on without it."
                 ))
             }
+            // The run hears of its end in two ways, and says the same whichever comes first.
+            PermissionAnswer::Cancelled if self.is_stopping() => {
+                Verdict::Denied(NOT_RUN_ABORTED.to_owned())
+            }
             PermissionAnswer::Cancelled => Verdict::Denied(format!(
                 "The question whether {name} may run was cancelled."
             )),

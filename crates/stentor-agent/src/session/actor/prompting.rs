@@ -221,13 +221,13 @@ impl Actor {
     /// Stops everything and makes it last.
     pub(super) async fn wind_down(&mut self) {
         self.jobs.cancel_all(JobKind::Shell);
+        if let Some(activity) = &self.activity {
+            activity.cancel.cancel();
+        }
         self.answer_all_questions(PermissionAnswer::Cancelled);
         self.dialogs.withdraw_all();
         self.afterwards.clear();
         self.commands.close();
-        if let Some(activity) = &self.activity {
-            activity.cancel.cancel();
-        }
         while self.activity.is_some() || self.running_bash > 0 {
             tokio::select! {
                 Some(request) = self.requests.1.recv() => self.serve(request).await,

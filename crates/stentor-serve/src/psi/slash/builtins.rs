@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stentor_agent::event::CommandSource;
 use stentor_agent::jobs::JobStatus;
 use stentor_agent::memory::NewNote;
 use stentor_agent::model::ThinkingLevel;
@@ -45,9 +46,9 @@ pub(super) async fn perform(
         Slash::Thinking(Some(level)) => Effect::Text(set_thinking(live, &level).await),
         Slash::Status => texts::status(live).await,
         Slash::History => texts::history(live).await,
-        Slash::Help => texts::help(&connection.shared, live),
-        Slash::Prompts => texts::prompts(&connection.shared, live),
-        Slash::Skills => texts::skills(&connection.shared, live),
+        Slash::Help => texts::help(live),
+        Slash::Prompts => texts::prompts(live),
+        Slash::Skills => texts::skills(live),
         Slash::Worktree => texts::worktree(live),
         Slash::Jobs(words) => list_jobs(live, &words),
         Slash::Job(id) => show_job(live, id.as_deref(), false),
@@ -66,7 +67,7 @@ pub(super) async fn perform(
             Effect::Text(format!("✓ Models reloaded: {count} available."))
         }
         Slash::ReloadPrompts => {
-            let book = connection.shared.reload_book(&live.cwd);
+            let book = live.session.slash().book();
             Effect::Text(format!(
                 "✓ Prompts reloaded: {} templates, {} skills.",
                 book.templates.len(),
@@ -74,12 +75,12 @@ pub(super) async fn perform(
             ))
         }
         Slash::ReloadExtensions => {
-            let names = connection.shared.extension_commands(&live.id);
+            let names = live.commands_of(CommandSource::Extension);
             Effect::Text(format!("✓ Extensions: {} commands.", names.len()))
         }
         Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
         // The caller takes these.
-        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => {
+        Slash::Prompt | Slash::Extension | Slash::Unknown => {
             Effect::Text("[not a command]".to_owned())
         }
     }

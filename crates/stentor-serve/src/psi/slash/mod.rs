@@ -47,11 +47,11 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
     let text = ask.params.filled("text")?;
     let live = connection.target(ask)?;
     let cause = ask.answerer.cause();
-    let slash = resolve(connection, &live, text);
+    let slash = resolve(&live, text);
     let effect = match slash {
-        Some(Slash::Prompt(expanded)) => {
-            let data = handled(true);
-            return prompting::run_to_its_end(&ask.answerer, &live, expanded.text, data);
+        Some(Slash::Prompt) => {
+            let (text, data) = (text.to_owned(), handled(true));
+            return prompting::run_to_its_end(&ask.answerer, &live, text, data);
         }
         // Its extension takes it before any model hears of it, and what it says is the answer.
         Some(Slash::Extension) => {
@@ -78,10 +78,10 @@ pub(super) async fn through_prompt(
     live: &Arc<Live>,
     text: &str,
 ) -> Option<Handled> {
-    let slash = resolve(connection, live, text)?;
+    let slash = resolve(live, text)?;
     let cause = ask.answerer.cause();
     let effect = match slash {
-        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => return None,
+        Slash::Prompt | Slash::Extension | Slash::Unknown => return None,
         Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
         Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
         Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
@@ -108,10 +108,12 @@ pub(super) async fn through_prompt(
     Some(done.into())
 }
 
-fn resolve(connection: &Connection, live: &Live, text: &str) -> Option<Slash> {
-    let extensions = connection.shared.extension_commands(&live.id);
-    let book = connection.shared.book(&live.cwd);
-    grammar::parse(text, &extensions, &book)
+pub(super) fn resolve(live: &Live, text: &str) -> Option<Slash> {
+    let slash = live.session.slash();
+    // A file that was written a moment ago counts.
+    slash.book();
+    let called = slash.called(text);
+    grammar::parse(text, called.map(|called| called.source))
 }
 
 fn effect_parts(effect: Effect, cause: &Cause) -> Vec<Part> {
