@@ -25,7 +25,7 @@ use super::outbound::{Lane, Outbound};
 use super::place::ClientPlace;
 use super::replay::{Replay, active_path};
 use super::settings::Settings;
-use super::turns::Turns;
+use super::turns::{Cancelled, Turns};
 use crate::output::{Closed, Output};
 use crate::pump::Pump;
 
@@ -240,7 +240,10 @@ impl OpenSession {
     /// Stops what runs and ends the session. Open prompts are answered with `cancelled`. Everything
     /// the session ever said has been handed over when this returns.
     pub async fn close(&self) {
-        self.turns.cancel(None);
+        if self.turns.cancel(None) == Some(Cancelled::Running) {
+            // What was meant for that turn is not for a later one.
+            self.lane.session.clear_queues().await.ok();
+        }
         self.lane.session.close().await;
         self.lane.answers.written(u64::MAX).await;
         // A run that ended in the moment in which it was accepted has answered nobody.

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stentor_agent::message::ContentBlock;
+use stentor_agent::event::Queues;
+use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::model::ModelErrorKind;
-use stentor_agent::session::{RunOptions, SessionError};
+use stentor_agent::session::{QueueKind, RunOptions, SessionError};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use stentor_wire::jsonrpc::{Id, code};
 use tokio_util::sync::CancellationToken;
@@ -84,24 +85,34 @@ impl OpenSession {
             Some(Cancelled::Waiting) => true,
             Some(Cancelled::Running) => {
                 let session = self.lane.session.clone();
-                tokio::spawn(async move { session.abort().await.ok() });
+                tokio::spawn(async move {
+                    // What was meant for this turn is not for the next one.
+                    session.clear_queues().await.ok();
+                    session.abort().await.ok();
+                });
                 true
             }
         }
     }
 
-    /// Puts a message into the turn that runs.
+    /// Puts a message into the turn that runs. It is shown where it goes in; one that comes too
+    /// late for that is taken back.
     pub async fn steer(&self, prompt: Prompt) -> Handled<Value> {
-        if !self.turns.is_busy() {
-            return Ok(json!({
-                "outcome": "failed",
-                "_meta": { "stentor": { "reason": "no turn is running; send session/prompt" } },
-            }));
+        let session = &self.lane.session;
+        let Some(turn) = self.turns.current() else {
+            return Ok(not_steered());
+        };
+        if !turn.takes_messages().await {
+            return Ok(not_steered());
         }
-        let model = self.lane.session.state().await?.model;
+        let model = session.state().await?.model;
         let content = content::of_prompt(prompt.prompt, model.as_deref(), &*self.place).await?;
-        let content = self.lane.session.expand(content).await?;
-        self.lane.session.steer(content).await?;
+        let text = text_of(&content, "\n");
+        session.steer(content).await?;
+        let is_too_late = turn.cancel.is_cancelled() || !session.state().await?.is_running;
+        if is_too_late && session.remove_queued(QueueKind::Steering, &text).await? {
+            return Ok(not_steered());
+        }
         Ok(json!({ "outcome": "injected" }))
     }
 
@@ -164,11 +175,17 @@ impl OpenSession {
 
     async fn run_builtin(&self, turn: &Arc<Turn>, command: Builtin) {
         let session = &self.lane.session;
+        turn.begun.cancel();
         let said = match command {
             Builtin::Name { name } => match session.set_name(&name).await {
                 Ok(()) => format!("This session is now called {name:?}."),
                 Err(error) => error.to_string(),
             },
+            // They would begin a run when the compaction is over, and nobody's turn with it.
+            Builtin::Compact { .. } if self.has_waiting().await => {
+                "Messages from before are still waiting: send a prompt first, then compact."
+                    .to_owned()
+            }
             Builtin::Compact { instructions } => {
                 let done = tokio::select! {
                     done = session.compact(instructions) => done,
@@ -187,6 +204,11 @@ impl OpenSession {
             }
         };
         self.answer_text(turn, &said).await;
+    }
+
+    async fn has_waiting(&self) -> bool {
+        let state = self.lane.session.state().await;
+        state.is_ok_and(|state| *state.queues != Queues::default())
     }
 
     /// Says something and ends the turn.
@@ -223,6 +245,13 @@ impl OpenSession {
         }
         self.turns.give_up(turn);
     }
+}
+
+fn not_steered() -> Value {
+    json!({
+        "outcome": "failed",
+        "_meta": { "stentor": { "reason": "no turn is running; send session/prompt" } },
+    })
 }
 
 enum Prepared {

@@ -40,6 +40,8 @@ pub(super) struct Turn {
     pub id: Id,
     /// Fires when the client cancels it.
     pub cancel: CancellationToken,
+    /// Fires when it is known what becomes of it: a run, or something else.
+    pub begun: CancellationToken,
     /// Fires when it is over.
     pub done: CancellationToken,
     /// The trace context of the request, which goes back with the answer.
@@ -83,6 +85,7 @@ impl Turns {
         let turn = Arc::new(Turn {
             id,
             cancel,
+            begun: CancellationToken::new(),
             done: CancellationToken::new(),
             trace,
             answered: AtomicBool::new(false),
@@ -101,9 +104,11 @@ impl Turns {
         open.find(|turn| turn.is_accepted()).cloned()
     }
 
-    /// True when a turn is open that nobody cancelled.
-    pub fn is_busy(&self) -> bool {
-        self.lock().is_busy()
+    /// The turn that is open and that nobody cancelled.
+    pub fn current(&self) -> Option<Arc<Turn>> {
+        let state = self.lock();
+        let mut open = state.open.iter();
+        open.find(|turn| !turn.cancel.is_cancelled()).cloned()
     }
 
     /// True when there ever was a turn.
@@ -189,7 +194,17 @@ impl Turn {
     pub fn accepted(&self, after: u64) -> bool {
         let mut state = self.lock();
         state.accepted_after = Some(after);
+        self.begun.cancel();
         self.cancel.is_cancelled()
+    }
+
+    /// True once it is a run, which messages can be put into, and until it is cancelled or over.
+    pub async fn takes_messages(&self) -> bool {
+        tokio::select! {
+            () = self.begun.cancelled() => {}
+            () = self.done.cancelled() => {}
+        }
+        self.is_accepted() && !self.cancel.is_cancelled() && !self.done.is_cancelled()
     }
 
     /// True for the one who may answer its request, which is done once.

@@ -88,3 +88,48 @@ fn a_steering_message_may_bring_files_and_only_what_the_model_takes() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: <context uri=\"file://~~/work/a.txt\">\nthe text\n</context>"},"messageId":"MSG-5"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
+
+#[test]
+fn what_was_meant_for_a_cancelled_turn_is_not_for_the_next_one() {
+    let scenario = WAITS.replace(
+        "text = \"You said: {{last_user}}\"",
+        "text = \"You said: {{last_user}}\"\ntimes = 5",
+    );
+    let (mut client, session) = Client::unasked(&scenario, json!({}));
+    let first = client.prompt(&session, "go");
+    client.read_until(|message| message["params"]["update"]["status"] == "in_progress");
+    let steering = client.send("_session/steering", message(&session, "too late"));
+    client.until(steering);
+    client.cancel(&session);
+    client.until(first);
+    expect![[r#""#]].assert_eq(&client.turn(&session, "again"));
+}
+
+#[test]
+fn a_compaction_takes_no_messages() {
+    let scenario = r#"
+[model]
+context_window = 100000
+[compaction]
+summary = "We talked."
+wait_ms = 100000000
+[[turn]]
+text = "word "
+repeat = 30000
+usage = { input = 50000, output = 30000 }
+times = 2
+"#;
+    let mut client = Client::offering(scenario, json!({ "session": { "compaction": {} } }));
+    let session = client.session();
+    for _ in 0..2 {
+        let id = client.prompt(&session, "go");
+        client.until(id);
+    }
+    let prompt = client.prompt(&session, "/compact");
+    client.until_update("compaction_update");
+    let steering = client.send("_session/steering", message(&session, "hello"));
+    let mut messages = client.until(steering);
+    client.cancel(&session);
+    messages.extend(client.until(prompt));
+    expect![[r#""#]].assert_eq(&client.shown(&messages));
+}
