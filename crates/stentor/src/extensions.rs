@@ -238,7 +238,7 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
 
 /// What relative paths of a table are relative to: the folder of the user's file, the project's
 /// folder in the project's file.
-fn base(raw: &RawTable) -> &Path {
+pub(crate) fn base(raw: &RawTable) -> &Path {
     let folder = raw.at.file.parent();
     let base = match raw.at.scope {
         Scope::User => folder,
@@ -247,7 +247,8 @@ fn base(raw: &RawTable) -> &Path {
     base.unwrap_or(Path::new("."))
 }
 
-fn at_home(word: String, home: Option<&Path>) -> String {
+/// A word whose `~/` is the user's folder.
+pub(crate) fn at_home(word: String, home: Option<&Path>) -> String {
     match (word.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest).display().to_string(),
         _ => word,

@@ -9,6 +9,7 @@ pub mod config;
 pub mod extensions;
 pub mod kept_answers;
 pub mod log;
+pub mod mcp_servers;
 pub mod models;
 pub mod omp;
 pub mod overview;

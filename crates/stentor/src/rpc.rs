@@ -19,6 +19,7 @@ use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
+use stentor_tools::mcp::McpServers;
 
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
@@ -167,6 +168,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
+        mcp: McpServers::default(),
         clock: setup::system_clock(),
         flags,
     };

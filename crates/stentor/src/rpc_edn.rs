@@ -17,6 +17,7 @@ use stentor_model::login::{LoginInput, Logins};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
+use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::Memory;
 
 use crate::config::error::{ConfigError, ConfigErrors};
@@ -145,6 +146,7 @@ fn serve(words: Words) -> Result<u8, String> {
         // The original asks nobody.
         permission_mode: PermissionMode::All,
         subagents: true,
+        mcp: McpServers::default(),
         clock: setup::system_clock(),
     };
     let environment = defaults.environment(&config);

@@ -12,6 +12,7 @@ use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
+use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
 use crate::usage::Usage;
 
@@ -64,6 +65,8 @@ pub struct SessionOptions {
     pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
+    /// Servers that bring tools of their own.
+    pub servers: Option<SessionServers>,
 }
 
 /// Where a session is kept.
@@ -157,6 +160,7 @@ impl SessionOptions {
             plan_reminders: 0,
             commands: None,
             hooks: None,
+            servers: None,
             cwd,
         }
     }

@@ -227,11 +227,7 @@ impl Connection {
     fn initialize(&self, raw: RawJson<'_>) -> Handled<impl Serialize + use<>> {
         let client = initialize::read(raw)?;
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
-        Ok(initialize::answer(
-            client,
-            &self.options.logins,
-            self.options.tool_servers.is_some(),
-        ))
+        Ok(initialize::answer(client, &self.options.logins))
     }
 
     /// A prompt is taken in the order of the lines, so that a cancel behind it finds its turn.
@@ -334,7 +330,6 @@ impl Connection {
     pub fn opener(&self) -> Opener {
         Opener {
             agent: self.agent.clone(),
-            tool_servers: self.options.tool_servers.clone(),
             client: self.client().unwrap_or_default(),
             output: self.output.clone(),
             outbound: self.outbound.clone(),

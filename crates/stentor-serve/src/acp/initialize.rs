@@ -31,11 +31,7 @@ pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
 }
 
 /// What is answered: always our one version, whatever was asked for, and what really works.
-pub(super) fn answer(
-    client: Client,
-    logins: &[AcpLogin],
-    has_http_servers: bool,
-) -> acp::InitializeResponse {
+pub(super) fn answer(client: Client, logins: &[AcpLogin]) -> acp::InitializeResponse {
     let session = acp::SessionCapabilities::new()
         .list(acp::SessionListCapabilities::new())
         .delete(acp::SessionDeleteCapabilities::new())
@@ -49,7 +45,7 @@ pub(super) fn answer(
                 .image(true)
                 .embedded_context(true),
         )
-        .mcp_capabilities(acp::McpCapabilities::new().http(has_http_servers))
+        .mcp_capabilities(acp::McpCapabilities::new().http(true).sse(true))
         .session_capabilities(session);
     let info =
         acp::Implementation::new("stentor", env!("CARGO_PKG_VERSION")).title("Stentor".to_owned());

@@ -18,9 +18,6 @@ pub const TERMINAL_WAIT: Duration = Duration::from_secs(30);
 /// was told to stop has little time left.
 pub const LAST_OUTPUT_WAIT: Duration = Duration::from_millis(100);
 
-/// How long a first prompt waits for tool servers that are still starting.
-pub const SERVERS_WAIT: Duration = Duration::from_secs(10);
-
 /// How long the last frames may take to leave when the process ends.
 pub const LAST_FRAMES: Duration = Duration::from_millis(1500);
 

@@ -29,7 +29,6 @@ mod turns;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
-use stentor_agent::tool_servers::ToolServers;
 use stentor_wire::acp::MAX_LINE_BYTES;
 
 use crate::input::InputLines;
@@ -42,8 +41,6 @@ use connection::Connection;
 /// What the program has to offer beside the agent.
 #[derive(Clone, Default)]
 pub struct AcpOptions {
-    /// Starts the MCP servers that clients name.
-    pub tool_servers: Option<Arc<dyn ToolServers>>,
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
 }

@@ -1,6 +1,6 @@
 //! A session that is open on this connection: how it is opened, and how it is closed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
-use stentor_agent::tool_servers::{StartedServers, ToolServer, ToolServers};
+use stentor_agent::tool_servers::ToolServer;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -40,8 +39,7 @@ pub(super) struct OpenSession {
     /// How many messages were said that are nobody's.
     pub said: AtomicU64,
     pub order: Order,
-    servers: Option<Arc<dyn StartedServers>>,
-    tasks: Mutex<Tasks>,
+    pump: Mutex<Option<JoinHandle<Result<Encoder, Closed>>>>,
 }
 
 /// Keeps changes of settings in the order of their requests, and prompts behind the changes that
@@ -77,12 +75,6 @@ impl Order {
     }
 }
 
-#[derive(Default)]
-struct Tasks {
-    pump: Option<JoinHandle<Result<Encoder, Closed>>>,
-    servers: Option<JoinHandle<()>>,
-}
-
 /// What a client wants of a session it opens.
 pub(super) struct Wanted {
     pub cwd: PathBuf,
@@ -94,7 +86,6 @@ pub(super) struct Wanted {
 #[derive(Clone)]
 pub(super) struct Opener {
     pub agent: Agent,
-    pub tool_servers: Option<Arc<dyn ToolServers>>,
     pub client: Client,
     pub output: Output,
     pub outbound: Outbound,
@@ -137,6 +128,11 @@ impl Opener {
         let place = ClientPlace::new(self.client);
         options.place = Arc::clone(&place) as _;
         options.policy = options.policy.with_roots(wanted.additional.clone());
+        if let Some(servers) = &mut options.servers {
+            for server in &wanted.servers {
+                servers.add(server.clone());
+            }
+        }
         Ok((place, options))
     }
 
@@ -183,19 +179,6 @@ impl Opener {
             answers,
         };
         place.connect(lane.clone());
-        let servers = match &self.tool_servers {
-            Some(starter) if !wanted.servers.is_empty() => {
-                Some(starter.start(wanted.servers, &wanted.cwd))
-            }
-            _ => None,
-        };
-        let watching = servers.as_ref().map(|servers| {
-            tokio::spawn(watch_servers(
-                Arc::clone(servers),
-                lane.session.clone(),
-                tools,
-            ))
-        });
         let open = Arc::new(OpenSession {
             lane,
             turns,
@@ -203,11 +186,7 @@ impl Opener {
             message_prefix,
             said: AtomicU64::new(0),
             order: Order::new(),
-            servers,
-            tasks: Mutex::new(Tasks {
-                pump: None,
-                servers: watching,
-            }),
+            pump: Mutex::default(),
         });
         let ready = Ready {
             settings,
@@ -290,45 +269,19 @@ impl OpenSession {
         self.hand_over(frames).await
     }
 
-    /// Waits until the tool servers are ready or given up, but not for ever.
-    pub async fn servers_settled(&self) {
-        let Some(servers) = &self.servers else {
-            return;
-        };
-        let settling = async {
-            let mut seen = 0;
-            while !servers.is_settled() {
-                match servers.changed(seen).await {
-                    Some(now) => seen = now,
-                    None => break,
-                }
-            }
-        };
-        if tokio::time::timeout(limits::SERVERS_WAIT, settling)
-            .await
-            .is_err()
-        {
-            tracing::warn!("tool servers are still starting; the turn begins without them");
-        }
-    }
-
     /// Stops what runs and ends the session. Open prompts are answered with `cancelled`.
     pub async fn close(&self) {
         self.turns.cancel(None);
-        let watching = self.lock().servers.take();
-        if let Some(watching) = watching {
-            watching.abort();
-        }
         self.lane.session.close().await;
     }
 
     /// The task that writes the session's frames, to be waited for at the very end.
     pub fn take_pump(&self) -> Option<JoinHandle<Result<Encoder, Closed>>> {
-        self.lock().pump.take()
+        self.lock().take()
     }
 
     fn run(&self, pump: Pump<Encoder>) {
-        self.lock().pump = Some(tokio::spawn(pump.run()));
+        *self.lock() = Some(tokio::spawn(pump.run()));
     }
 
     async fn hand_over(&self, frames: Vec<u8>) -> Handled<()> {
@@ -339,32 +292,8 @@ impl OpenSession {
             .map_err(|closed| Refusal::internal(closed.to_string()))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Gives the session the tools of its servers as they come, and tells what is wrong with them.
-async fn watch_servers(
-    servers: Arc<dyn StartedServers>,
-    session: Session,
-    own: Vec<Arc<dyn Tool>>,
-) {
-    let mut seen = 0;
-    let mut told = HashSet::new();
-    while let Some(now) = servers.changed(seen).await {
-        seen = now;
-        let mut tools = own.clone();
-        tools.extend(servers.tools());
-        if session.set_tools(tools).await.is_err() {
-            return;
-        }
-        for message in servers.problems() {
-            if told.insert(message.clone()) {
-                let level = NoticeLevel::Warning;
-                session.publish(EventKind::Notice { level, message });
-            }
-        }
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<Result<Encoder, Closed>>>> {
+        self.pump.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

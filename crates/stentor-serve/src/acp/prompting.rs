@@ -100,7 +100,6 @@ impl OpenSession {
         {
             return Ok(Prepared::Builtin(command));
         }
-        self.servers_settled().await;
         let model = self.lane.session.state().await?.model;
         let content = content::of_prompt(blocks, model.as_deref(), &*self.place).await?;
         Ok(Prepared::Content(self.lane.session.expand(content).await?))

@@ -132,6 +132,7 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
                     command: stdio.command,
                     args: stdio.args,
                     env: env.collect(),
+                    cwd: None,
                 };
                 (stdio.name, transport)
             }
@@ -143,10 +144,11 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
                 (http.name, transport)
             }
             acp::McpServer::Sse(sse) => {
-                return Err(Refusal::invalid_params(format!(
-                    "The MCP server {:?} uses SSE, which this agent does not speak. Use http.",
-                    sse.name
-                )));
+                let transport = ToolServerTransport::Sse {
+                    url: sse.url,
+                    headers: headers(sse.headers),
+                };
+                (sse.name, transport)
             }
             _ => {
                 return Err(Refusal::invalid_params(
@@ -155,7 +157,7 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
             }
         };
         match names.insert(name.clone()) {
-            true => Ok(ToolServer { name, transport }),
+            true => Ok(ToolServer::new(name, transport)),
             false => Err(Refusal::invalid_params(format!(
                 "Two MCP servers are called {name:?}."
             ))),

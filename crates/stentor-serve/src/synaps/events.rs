@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{Event, EventKind};
+use stentor_agent::event::{Event, EventKind, NoticeLevel};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
@@ -97,7 +97,10 @@ impl EventEncoder for Encoder {
             | EventKind::BashOutput { .. }
             | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }
-            | EventKind::Notice { .. }
+            | EventKind::Notice {
+                level: NoticeLevel::Info,
+                ..
+            }
             | EventKind::DialogAsked { .. }
             | EventKind::DialogClosed { .. }
             | EventKind::Status { .. }
@@ -108,6 +111,8 @@ impl EventEncoder for Encoder {
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. }
             | EventKind::ExtensionFailed { .. } => {}
+            // The protocol has no frame for it; parents show what is on stderr as a warning.
+            EventKind::Notice { message, .. } => tracing::error!("{message}"),
         }
     }
 }

@@ -15,8 +15,8 @@ use super::connection::{Connection, Fault};
 use super::content;
 use super::limits::{COMPLAINTS, GARBAGE_LINES, LINE_BYTES, OPEN_REQUESTS, READ_BYTES, fit};
 use super::one::Extension;
-use super::pace::Pace;
 use super::shown::Showcase;
+use crate::pace::Pace;
 
 /// Reads one process of an extension from its first line to its last.
 pub(super) struct Reader {

@@ -160,6 +160,8 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         sandbox.unreadable  []  default
         sandbox.required  false  default
         use_extensions  true  default
+        use_mcp_servers  true  default
+        mcp_wait_ms  10000  default
         trusted_projects  []  default
     "#]]
     .assert_eq(&readable(&text, world.dir.path()));

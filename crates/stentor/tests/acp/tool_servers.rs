@@ -78,13 +78,13 @@ fn a_broken_server_is_told_by_its_name_and_stops_nothing() {
     }
     notices.sort();
     assert!(
-        notices[0].contains(r#"\"broken\" did not start"#),
+        notices[0].contains(r#"\"broken\" did not start and is tried again"#),
         "{}",
         notices[0]
     );
     assert!(notices[0].contains("I am ill"), "{}", notices[0]);
     assert!(
-        notices[1].contains(r#"\"missing\" did not start"#),
+        notices[1].contains(r#"\"missing\" is given up: /no/such/program cannot be run"#),
         "{}",
         notices[1]
     );

@@ -9,6 +9,8 @@ mod crash;
 #[cfg(test)]
 mod extensions;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -1,7 +1,5 @@
 //! Doing what handles ask for.
 
-use std::sync::Arc;
-
 use tokio::sync::oneshot;
 
 use super::{Actor, answer};
@@ -144,7 +142,7 @@ impl Actor {
                 let stats = self.stats().map(Box::new);
                 answer(reply, stats);
             }
-            Command::Tools { reply } => answer(reply, Arc::clone(&self.specs)),
+            Command::Tools { reply } => answer(reply, self.tools_of_now().specs),
             Command::Messages { reply } => answer(reply, self.conversation.messages()),
             Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
             Command::Entries { reply } => answer(reply, self.entries()),

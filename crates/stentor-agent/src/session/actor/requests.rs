@@ -14,9 +14,9 @@ use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 use crate::usage::Usage;
 
 /// The tools of one model call, and what the model is told of them.
-struct ToolsOfNow {
-    tools: Arc<[Arc<dyn Tool>]>,
-    specs: Arc<[ToolSpec]>,
+pub(super) struct ToolsOfNow {
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    pub specs: Arc<[ToolSpec]>,
 }
 
 impl Actor {
@@ -182,7 +182,7 @@ impl Actor {
 
     /// The session's own tools, and those its hooks bring. Of tools with the same name the
     /// session's own, then the first, is meant.
-    fn tools_of_now(&mut self) -> ToolsOfNow {
+    pub(super) fn tools_of_now(&mut self) -> ToolsOfNow {
         self.renew_tools();
         let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
         let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {

@@ -235,6 +235,8 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         sandbox.unreadable = ["/home/u/.ssh"] (config.toml:34)
         sandbox.required = true (config.toml:35)
         use_extensions = false (config.toml:19)
+        use_mcp_servers = true (default)
+        mcp_wait_ms = 10000 (default)
         trusted_projects = ["/home/u/work"] (config.toml:17)"#]]
     .assert_eq(&shown.join("\n"));
 }
