@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod failing;
+#[cfg(test)]
 mod guard;
 #[cfg(test)]
 mod hanging;

@@ -1,6 +1,6 @@
 //! A home and a folder of their own, and a child that is spoken to line by line.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -220,6 +220,7 @@ impl Child {
         let line = line.replace("~~//", "~~/");
         let line = with_hidden(&line, ":ts \"", '"', "TIME");
         let line = with_hidden(&line, ":seq ", ' ', "N");
+        let line = with_hidden(&line, "\"messageId\":\"", '"', "ID");
         with_hidden(&line, "\"timestamp\":", '}', "TIME")
     }
 
@@ -229,10 +230,19 @@ impl Child {
     }
 
     /// Closes stdin and waits for the end.
-    pub fn end(mut self) {
+    pub fn end(self) {
+        self.end_and_stderr();
+    }
+
+    /// The same, and what it wrote to stderr.
+    pub fn end_and_stderr(mut self) -> String {
         self.stdin = None;
         while self.lines.recv_timeout(NEVER).is_ok() {}
-        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        let mut err = String::new();
+        let mut stderr = self.process.stderr.take().unwrap();
+        stderr.read_to_string(&mut err).unwrap();
+        assert_eq!(self.process.wait().unwrap().code(), Some(0), "{err}");
+        err
     }
 }
 
