@@ -148,7 +148,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 stdin: stdin.into(),
                 stdout: out.into(),
             };
-            let agent = job.agent(PermissionMode::Ask);
+            let agent = job.serving_agent(PermissionMode::Ask);
             let logins = job.models.registry().logins();
             commands::acp::run(agent, logins, pipes).map_err(Failure::other)
         }
@@ -207,11 +207,24 @@ struct Job<'a> {
 impl Job<'_> {
     /// An agent whose sessions take this stance where nobody chose one.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
+        self.agent_with(permission_mode, false)
+    }
+
+    /// The same for a frontend, whose sessions have subagents.
+    fn serving_agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
+        self.agent_with(permission_mode, true)
+    }
+
+    fn agent_with(
+        &self,
+        permission_mode: PermissionMode,
+        subagents: bool,
+    ) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
             models: Arc::clone(&self.models),
             permission_mode,
-            subagents: false,
+            subagents,
             mcp: McpServers::default(),
             clock: setup::system_clock(),
         };

@@ -353,6 +353,8 @@ fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
         project: cwd.to_owned(),
         home: config.places.home.clone(),
         config: config.places.config_dir.clone(),
+        without_templates: !config.settings.use_prompt_templates.value,
+        without_skills: !config.settings.use_skills.value,
     }
 }
 

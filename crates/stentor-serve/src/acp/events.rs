@@ -154,7 +154,7 @@ impl EventEncoder for Encoder {
                 self.asking
                     .dialog(*id, dialog, self.client.has_forms, frames);
             }
-            EventKind::DialogClosed { id, .. } => self.asking.dialog_closed(*id, frames),
+            EventKind::DialogClosed { id, close } => self.asking.dialog_closed(*id, close, frames),
             EventKind::CommandsChanged(list) => {
                 if !self.hold(event) {
                     self.update(frames, commands::update(list));
