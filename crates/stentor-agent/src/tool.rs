@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
+use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
@@ -268,6 +269,12 @@ pub trait ToolHost: Send + Sync {
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         drop((call, spec, touches));
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The session's hooks, for a tool that makes calls on its own account: what guards the calls
+    /// of the session must guard these.
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        None
     }
 
     /// Counts what a tool consumed of a model into the session.
