@@ -12,7 +12,7 @@ const NOTHING: &str = "on_exhausted = { text = \"Hello.\" }\n";
 fn initialize_says_who_we_are_and_only_what_works() {
     let mut client = Client::silent(World::new(), NOTHING);
     let answer = client.greet(json!({}));
-    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":false},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true}}}}"#]].assert_eq(&client.plain(&answer));
+    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true}}}}"#]].assert_eq(&client.plain(&answer));
 }
 
 #[test]

@@ -326,7 +326,7 @@ fn the_tools_of_a_server_reach_every_way_in() {
     );
     let prompts = [
         "{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"go\"}\n".to_owned(),
-        "{\"type\":\"prompt\",\"message\":\"go\"}\n".to_owned(),
+        "{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"go\"}\n".to_owned(),
         format!(
             "{}{{:id \"p\" :kind :request :op \"prompt\" :params {{:message \"go\"}}}}\n",
             WAYS_IN[2].1
@@ -336,7 +336,7 @@ fn the_tools_of_a_server_reach_every_way_in() {
     for ((words, _, _), sent) in WAYS_IN.into_iter().zip(prompts) {
         let mut child = world
             .command(words)
-            .arg("--permission-mode=all")
+            .args((words[0] == "acp").then_some("--permission-mode=all"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
