@@ -94,12 +94,18 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             wire.snapshots(&live, &feed.cause).await;
         }
         EventKind::RetryStarted {
-            attempt, delay_ms, ..
+            attempt,
+            delay_ms,
+            asked_for,
+            rate_limit,
+            ..
         } => {
             let retry = RetryWait {
                 attempt: *attempt,
                 delay_ms: *delay_ms,
+                asked_for: *asked_for,
                 resume_at_ms: event.time_ms.saturating_add(*delay_ms),
+                rate_limit: *rate_limit,
             };
             live.change_phase(|phase| phase.retry = Some(retry));
             wire.snapshots(&live, &feed.cause).await;
