@@ -42,6 +42,12 @@ pub trait ModelRegistry: Send + Sync {
         full.or_else(|| self.available().into_iter().find(|info| info.id == name))
     }
 
+    /// Looks again at everything models are known from. Returns what should be mended there; the
+    /// error is text for a person, and then everything stays as it was.
+    fn reload(&self) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+
     /// A usable model, or why it cannot be used.
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
 }

@@ -10,6 +10,7 @@ pub mod extensions;
 pub mod kept_answers;
 pub mod log;
 pub mod models;
+pub mod notes;
 pub mod omp;
 pub mod overview;
 pub mod print;

@@ -9,21 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::memory::MemoryStore;
 use stentor_agent::permission::PermissionMode;
-use stentor_agent::session::SessionOptions;
 use stentor_model::login::{LoginInput, Logins};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
-use stentor_tools::memory::Memory;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
-use crate::config::{Config, Layer, Source, locate};
+use crate::config::{Layer, Source, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
+use crate::notes::Notes;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the backend cannot begin.
@@ -135,24 +132,19 @@ fn serve(words: Words) -> Result<u8, String> {
     let cwd = setup::working_folder(words.cwd.as_deref())?;
     let flags = layer(&words, &cwd).map_err(|errors| errors.to_string())?;
     let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
-    let models = setup::models(&config, &cwd).map_err(|errors| errors.to_string())?;
-    let memory = memory(&config);
+    let models = setup::models(&config, &flags, &cwd).map_err(|errors| errors.to_string())?;
+    let notes = Notes::of(&config, true);
     let files = setup::session_files(&config.settings, words.no_session);
-    let with_memory = config.settings.tools.is_none();
     let defaults = Defaults {
         flags,
         models: Arc::clone(&models),
         // The original asks nobody.
         permission_mode: PermissionMode::All,
         subagents: true,
+        notes: notes.clone(),
         clock: setup::system_clock(),
     };
-    let environment = defaults.environment(&config);
-    let remembering = Remembering {
-        defaults,
-        memory: memory.clone().filter(|_| with_memory),
-    };
-    let agent = Agent::new(environment, Arc::new(remembering), files);
+    let agent = setup::agent(&config, Arc::new(defaults), files);
     let mut options = PsiOptions::new(&cwd);
     options.resume = match &words.resume {
         Some(wanted) => Some(agent.find(wanted).map_err(|error| error.to_string())?),
@@ -160,7 +152,7 @@ fn serve(words: Words) -> Result<u8, String> {
     };
     options.home.clone_from(&config.places.home);
     options.config_dir.clone_from(&config.places.config_dir);
-    options.memory = memory;
+    options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
     options.trace_file = words.trace_file;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -210,36 +202,12 @@ fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
     }
 }
 
-fn memory(config: &Config) -> Option<Arc<MemoryStore>> {
-    let data = config.settings.data_dir.as_ref()?;
-    let path = data.value.join("memory").join("notes.jsonl");
-    Some(MemoryStore::new(path, setup::system_clock()))
-}
-
-/// The usual sessions, with a tool for notes.
-struct Remembering {
-    defaults: Defaults,
-    memory: Option<Arc<MemoryStore>>,
-}
-
-impl SessionDefaults for Remembering {
-    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
-        let mut options = self.defaults.for_folder(cwd)?;
-        if let Some(memory) = &self.memory {
-            options
-                .tools
-                .push(Arc::new(Memory::new(Arc::clone(memory))));
-        }
-        Ok(options)
-    }
-}
-
 /// The logins of the model providers.
 struct ModelLogins(Arc<Models>);
 
 impl ModelLogins {
-    fn logins(&self) -> &Logins {
-        self.0.registry().logins()
+    fn logins(&self) -> Arc<Logins> {
+        self.0.logins()
     }
 }
 

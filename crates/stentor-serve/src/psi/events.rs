@@ -38,6 +38,10 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         }
         EventKind::RunEnded(end) => run_ended(feed, wire, end),
         EventKind::MessageStarted { message, .. } => {
+            if feed.is_command && message.as_user().is_none() {
+                // The extension has the model asked.
+                feed.is_command = false;
+            }
             if message.as_user().is_some() {
                 // A queued message goes in behind an answer that was complete: it is told now.
                 answered_in_between(feed, wire);
@@ -124,6 +128,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             feed.tools.clear();
             wire.snapshots(&live, &feed.cause).await;
             feed.cause = None;
+            feed.is_command = false;
             wire.shared.at_rest();
         }
         EventKind::PlanChanged(plan) => {
@@ -243,6 +248,9 @@ fn block_started(feed: &mut Feed, block: &LiveBlock) {
 }
 
 fn delta(feed: &mut Feed, wire: &mut Wire, block: &LiveBlock, range: Range<usize>) {
+    if feed.is_command {
+        return;
+    }
     let growing = match &block.kind {
         LiveBlockKind::Text => &mut feed.text,
         LiveBlockKind::Thinking => &mut feed.thinking,
@@ -292,7 +300,15 @@ fn tell_answer(feed: &mut Feed, wire: &mut Wire) {
     let Some(message) = feed.answer.take() else {
         return;
     };
-    if let Some(answer) = message.as_assistant() {
+    let Some(answer) = message.as_assistant() else {
+        return;
+    };
+    if feed.is_command {
+        let text = answer.text();
+        if answer.error_message.is_none() && !text.trim().is_empty() {
+            command_result(feed, wire, &text);
+        }
+    } else {
         let id = Arc::clone(&feed.live.id);
         wire.session_event(Topic::AssistantMessage, feed, |data| {
             message::write_final(data, &id, answer);
@@ -313,6 +329,10 @@ fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
         | RunOutcome::OutputLimit
         | RunOutcome::Aborted => return,
     };
+    if feed.is_command {
+        command_result(feed, wire, &format!("[extension command error: {why}]"));
+        return;
+    }
     let cause = feed.cause.clone();
     // Without a session id in it, it would not be held back; whose error it is decides.
     if wire.is_focused(&feed.live.id) {
@@ -325,6 +345,15 @@ fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
             });
         });
     }
+}
+
+/// The result of an extension's command (section 13.2).
+fn command_result(feed: &Feed, wire: &mut Wire, text: &str) {
+    wire.event(Topic::CommandResult, None, feed.cause.as_deref(), |data| {
+        data.map(|data| {
+            data.field("type", "text").field("message", text);
+        });
+    });
 }
 
 async fn state_changed(feed: &mut Feed, wire: &mut Wire, change: &StateChange) {

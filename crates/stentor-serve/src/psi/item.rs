@@ -55,6 +55,10 @@ pub(super) enum Part {
         live: Arc<Live>,
         cause: Cause,
     },
+    /// The same of the session that is focused when they go out.
+    FocusedSnapshots {
+        cause: Cause,
+    },
     Footer {
         live: Arc<Live>,
         cause: Cause,
@@ -71,7 +75,7 @@ pub(super) enum Part {
     UiSnapshot,
     /// Only the widgets and the statuses.
     UiLists,
-    /// The widgets, statuses and the session tree after a navigation, which wipes them late.
+    /// The session whose events go out from now on.
     Focus(Arc<Live>),
     Topics(TopicSet),
     /// A session whose events are to be told from now on.
@@ -83,6 +87,8 @@ pub(super) enum Part {
     RunBegins {
         session: Arc<str>,
         cause: Cause,
+        /// It is the command of an extension: what that answers is the result of the command.
+        is_command: bool,
     },
     /// The run begins when this is dropped, which is when everything before it is handed over.
     Release(Accepted),

@@ -16,6 +16,7 @@ use super::PsiOptions;
 use super::item::{Item, Part};
 use super::limits::{MAX_SESSIONS, WAITING_ITEMS};
 use super::live::Live;
+use super::login_slot::LoginSlot;
 use super::pending::Pending;
 use super::ui::Ui;
 
@@ -24,23 +25,14 @@ pub(super) struct Shared {
     pub agent: Agent,
     pub options: PsiOptions,
     pub pending: Pending,
+    pub login: LoginSlot,
     items: mpsc::Sender<Item>,
     sessions: Mutex<Vec<Arc<Live>>>,
     ui: Mutex<Ui>,
     books: Mutex<HashMap<PathBuf, Arc<CommandBook>>>,
     extension_commands: Mutex<HashMap<Arc<str>, Vec<CommandInfo>>>,
-    pending_login: Mutex<Option<PendingLogin>>,
     /// Told when a session comes to rest.
     settled: Notify,
-}
-
-/// A login that was begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PendingLogin {
-    pub provider: String,
-    pub name: String,
-    /// The next prompt is the code.
-    pub wants_paste: bool,
 }
 
 impl Shared {
@@ -49,13 +41,13 @@ impl Shared {
         let shared = Self {
             agent,
             pending: Pending::new(options.max_pending),
+            login: LoginSlot::default(),
             options,
             items,
             sessions: Mutex::default(),
             ui: Mutex::default(),
             books: Mutex::default(),
             extension_commands: Mutex::default(),
-            pending_login: Mutex::default(),
             settled: Notify::new(),
         };
         (Arc::new(shared), receiver)
@@ -172,10 +164,6 @@ impl Shared {
 
     pub fn set_extension_commands(&self, session: &Arc<str>, commands: Vec<CommandInfo>) {
         lock(&self.extension_commands).insert(Arc::clone(session), commands);
-    }
-
-    pub fn pending_login(&self) -> MutexGuard<'_, Option<PendingLogin>> {
-        lock(&self.pending_login)
     }
 
     /// A session came to rest, or something else happened that [`Shared::idle`] should look at.

@@ -226,6 +226,11 @@ impl Writer {
                 });
             }
             Part::Snapshots { live, cause } => wire.snapshots(&live, &cause).await,
+            Part::FocusedSnapshots { cause } => {
+                if let Some(live) = wire.focus.clone() {
+                    wire.snapshots(&live, &cause).await;
+                }
+            }
             Part::Footer { live, cause } => wire.footer(&live, &cause).await,
             Part::Context { cause } => wire.context(&cause).await,
             Part::Rehydration { live, cause } => wire.rehydration(&live, &cause).await,
@@ -234,9 +239,14 @@ impl Writer {
             Part::Focus(live) => wire.focus = Some(live),
             Part::Topics(topics) => wire.topics = topics,
             Part::Attach { live, events } => self.feeds.push(Feed::new(live, events)),
-            Part::RunBegins { session, cause } => {
+            Part::RunBegins {
+                session,
+                cause,
+                is_command,
+            } => {
                 if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.live.id == session) {
                     feed.cause = cause;
+                    feed.is_command = is_command;
                     feed.live.change_phase(|phase| phase.running = true);
                 }
             }

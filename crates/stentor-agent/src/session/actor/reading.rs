@@ -39,6 +39,12 @@ impl Actor {
             plan: self.host.plan(),
             leaf: self.leaf.clone(),
             is_scoped: !self.settings.scoped_models.is_empty(),
+            scoped_models: self
+                .settings
+                .scoped_models
+                .iter()
+                .map(|scoped| Arc::clone(&scoped.model))
+                .collect(),
         }
     }
 

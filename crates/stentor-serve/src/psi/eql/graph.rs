@@ -18,6 +18,8 @@ pub(super) enum Resolver {
     Ui,
     Git,
     Memory,
+    Notes,
+    StoredText,
     Graph,
 }
 
@@ -31,10 +33,14 @@ struct Entry {
     outputs: &'static [&'static str],
 }
 
+/// The attribute by which a stored session is found.
+pub(super) const STORED_PATH: &str = "psi.session-info/path";
+
 /// Domains that are listed even when nothing is in them (section 12.3).
 const DOMAINS: [&str; 4] = ["ai", "history", "agent-session", "introspection"];
 
 const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
+const OF_STORED: &[&str] = &[STORED_PATH];
 const OF_NOTHING: &[&str] = &[];
 
 /// The table. Every attribute stands in it once.
@@ -163,6 +169,13 @@ const TABLE: &[Entry] = &[
         outputs: &["psi.session/list", "psi.persisted-session/list"],
     },
     Entry {
+        resolver: Resolver::StoredText,
+        symbol: "psi.session/stored-text",
+        domain: "history",
+        input: OF_STORED,
+        outputs: &["psi.session-info/all-messages-text"],
+    },
+    Entry {
         resolver: Resolver::Models,
         symbol: "psi.ai/models",
         domain: "ai",
@@ -208,20 +221,28 @@ const TABLE: &[Entry] = &[
         outputs: &[
             "psi.memory/status",
             "psi.memory/entry-count",
-            "psi.memory/entries",
-            "psi.memory/recent-entries",
-            "psi.memory/search-results",
             "psi.memory/recovery-count",
             "psi.memory/recoveries",
             "psi.memory/graph-snapshots",
             "psi.memory/graph-deltas",
-            "psi.memory/by-tag",
             "psi.memory/capability-history",
-            "psi.memory/index-stats",
             "psi.memory.remember/status",
             "psi.memory.remember/captures",
             "psi.memory.remember/last-capture-at",
             "psi.memory.remember/last-error",
+        ],
+    },
+    Entry {
+        resolver: Resolver::Notes,
+        symbol: "psi.memory/notes",
+        domain: "memory",
+        input: OF_NOTHING,
+        outputs: &[
+            "psi.memory/entries",
+            "psi.memory/recent-entries",
+            "psi.memory/search-results",
+            "psi.memory/by-tag",
+            "psi.memory/index-stats",
         ],
     },
     Entry {

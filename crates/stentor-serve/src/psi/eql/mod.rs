@@ -14,13 +14,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use stentor_agent::memory::MemoryError;
 use stentor_agent::session::SessionError;
+use stentor_agent::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
 use super::live::Live;
 use super::shared::Shared;
 
-use graph::{Resolver, resolver_of};
+use graph::{Resolver, STORED_PATH, resolver_of};
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -40,6 +41,8 @@ pub(super) enum EqlError {
     Session(#[from] SessionError),
     #[error("the notes cannot be read: {0}")]
     Memory(#[from] MemoryError),
+    #[error("the stored session cannot be read: {0}")]
+    Stored(#[from] StoreError),
     #[error("joins nest deeper than {MAX_DEPTH}")]
     TooDeep,
     #[error("looking it up failed inside: {0}")]
@@ -196,6 +199,14 @@ impl<'a> Engine<'a> {
         let Some(resolver) = resolver_of(name) else {
             return Ok(None);
         };
+        if resolver == Resolver::StoredText {
+            // It is asked of the entity and not of a session.
+            let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);
+            return match path {
+                Some(path) => Ok(Some(resolvers::sessions::stored_text(path).await?)),
+                None => Ok(None),
+            };
+        }
         if let Some(params) = params.filter(|params| !params.is_empty()) {
             let known = self.resolve(resolver, &entity.live, Some(params)).await?;
             return Ok(known.get(name).cloned());
@@ -231,7 +242,10 @@ impl<'a> Engine<'a> {
             Resolver::Models => Ok(resolvers::program::models(shared)),
             Resolver::Ui => Ok(resolvers::program::ui(shared, live)),
             Resolver::Git => Ok(resolvers::program::git(live)),
-            Resolver::Memory => resolvers::memory::memory(shared, params).await,
+            Resolver::Memory => resolvers::memory::status(shared).await,
+            Resolver::Notes => resolvers::memory::notes(shared, params).await,
+            // Looked up by the entity.
+            Resolver::StoredText => Ok(Known::default()),
             Resolver::Graph => Ok(graph::describe()),
         }
     }

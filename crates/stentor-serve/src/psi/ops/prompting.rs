@@ -19,7 +19,7 @@ pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -
     let text = ask.params.filled("message")?;
     let images = images(ask)?;
     let live = connection.target(ask)?;
-    if let Some(pasted) = login::take_paste(&connection.shared) {
+    if let Some(pasted) = connection.shared.login.take_for_prompt(text) {
         return login::pasted(ask, live, pasted, text.to_owned());
     }
     if let Some(handled) = slash::through_prompt(connection, ask, &live, text).await {
@@ -62,6 +62,7 @@ fn begun(answerer: &Answerer, live: &Arc<Live>, accepted: Accepted) -> Done {
         Part::RunBegins {
             session: Arc::clone(&live.id),
             cause: answerer.cause(),
+            is_command: false,
         },
         Part::Release(accepted),
     ];
@@ -154,13 +155,22 @@ pub(in crate::psi) async fn abort_retry(connection: &mut Connection, ask: &Ask<'
     Done::accepted().of(&live).into()
 }
 
+/// Who makes a run of a slash command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::psi) enum Expansion {
+    /// A template or a skill: a model answers.
+    Template,
+    /// An extension answers itself, or has the model asked.
+    Extension,
+}
+
 /// Runs a prompt to its end and answers then, as a slash command that expands does
 /// (section 13.2). Nothing waits for it.
 pub(in crate::psi) fn run_to_its_end(
     answerer: &Answerer,
     live: &Arc<Live>,
     text: String,
-    data: Vec<u8>,
+    by: Expansion,
 ) -> Handled {
     let (starter, live) = (answerer.clone(), Arc::clone(live));
     Ok(answerer.later(async move {
@@ -171,6 +181,7 @@ pub(in crate::psi) fn run_to_its_end(
             Part::RunBegins {
                 session: Arc::clone(&live.id),
                 cause: starter.cause(),
+                is_command: by == Expansion::Extension,
             },
             Part::Release(accepted),
         ];
@@ -180,7 +191,7 @@ pub(in crate::psi) fn run_to_its_end(
                 break;
             }
         }
-        Ok(Done::data(data).of(&live))
+        Ok(Done::data(slash::handled(by == Expansion::Template)).of(&live))
     }))
 }
 

@@ -76,6 +76,20 @@ pub(in crate::psi) enum Slash {
     Unknown,
 }
 
+impl Slash {
+    /// Whether it looks at files, asks servers or waits for others.
+    pub fn takes_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Resume(None)
+                | Self::Remember(_)
+                | Self::Login(_)
+                | Self::Logout
+                | Self::ReloadModels
+        )
+    }
+}
+
 /// What `/tree` is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::psi) enum Tree {
