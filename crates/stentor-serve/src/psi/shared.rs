@@ -97,7 +97,7 @@ impl Shared {
 
     /// An id that is random from its beginning on: people see and type only the beginning
     /// (section 7), and ids that begin with the time would look alike.
-    fn random_id(&self) -> String {
+    pub fn random_id(&self) -> String {
         let random = || self.clock().random();
         let (a, b, c, d) = (random(), random(), random(), random());
         format!(

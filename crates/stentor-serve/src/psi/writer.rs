@@ -268,6 +268,11 @@ impl Writer {
 
     async fn hand_over(&mut self) -> Result<(), Closed> {
         let wire = &mut self.wire;
+        // Before they go out: who has read an answer may use its id again at once.
+        let answered = !wire.answered.is_empty();
+        for id in wire.answered.drain(..) {
+            wire.shared.pending.answered(&id);
+        }
         if !wire.frames.is_empty() {
             self.trace.note(Direction::Out, &wire.frames);
             self.output.send(&wire.frames).await?;
@@ -276,10 +281,7 @@ impl Writer {
                 wire.frames = Vec::new();
             }
         }
-        if !wire.answered.is_empty() {
-            for id in wire.answered.drain(..) {
-                wire.shared.pending.answered(&id);
-            }
+        if answered {
             wire.shared.at_rest();
         }
         Ok(())

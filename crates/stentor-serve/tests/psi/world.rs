@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
-use stentor_agent::clock::SystemClock;
+use stentor_agent::clock::{Clock, CountingClock, SharedClock};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel};
+use stentor_agent::hooks::{
+    AddedContext, CallVerdict, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
+};
 use stentor_agent::memory::MemoryStore;
+use stentor_agent::message::ToolCall;
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
@@ -21,6 +25,7 @@ use stentor_agent::tool::{
 use stentor_model::script::{Format, ScriptModel};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::PsiOptions;
+use stentor_tools::SubagentSetup;
 
 /// A model that answers `ok` to everything.
 pub const OK: &str = r#"
@@ -43,6 +48,13 @@ pub struct World {
     pub max_pending: usize,
     pub delta_interval: Duration,
     pub grace: Duration,
+    /// Sessions have the tool for subagents.
+    pub with_subagents: bool,
+    /// Sessions have an extension with the commands `deploy`, `ask` and `fail`.
+    pub with_extension: bool,
+    /// What models there are besides, from a registry that can be reloaded.
+    pub later_models: Arc<Mutex<Result<Vec<&'static str>, String>>>,
+    clock: SharedClock,
 }
 
 impl World {
@@ -60,6 +72,11 @@ impl World {
             max_pending: 64,
             delta_interval: Duration::ZERO,
             grace: Duration::from_secs(20),
+            with_subagents: false,
+            with_extension: false,
+            later_models: Arc::new(Mutex::new(Ok(Vec::new()))),
+            // Ids and times grow with every look, so that sessions sort as they were made.
+            clock: Arc::new(Counting(CountingClock::starting_at(1_777_734_000_000))),
         }
     }
 
@@ -87,17 +104,24 @@ impl World {
                 ScriptModel::parse(text, Format::Toml, &format!("script-{n}")).unwrap()
             })
             .collect();
-        let registry = Arc::new(Registry(models));
-        let defaults = Defaults {
-            models: registry.available(),
-            scoped: self.scoped,
-            permission_mode: self.permission_mode,
-        };
+        let registry = Arc::new(Registry {
+            models,
+            later: Arc::clone(&self.later_models),
+            loaded: Mutex::default(),
+        });
+        let first = registry.available();
         let environment = Environment {
             models: registry,
             shell: stentor_tools::local_shell(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::clone(&self.clock),
             spill_dir: self.root().join("spill").into(),
+        };
+        let defaults = Defaults {
+            models: first,
+            scoped: self.scoped,
+            permission_mode: self.permission_mode,
+            subagents: self.with_subagents.then(|| environment.clone()),
+            with_extension: self.with_extension,
         };
         let files = SessionFiles::PerFolder(self.root().join("sessions"));
         Agent::new(environment, Arc::new(defaults), files)
@@ -115,8 +139,25 @@ impl World {
         let notes = self.root().join("notes.jsonl");
         options.memory = self
             .with_memory
-            .then(|| MemoryStore::new(notes, Arc::new(SystemClock)));
+            .then(|| MemoryStore::new(notes, Arc::clone(&self.clock)));
         options
+    }
+}
+
+/// Counts, with ids that look like ids and like nothing else on the wire.
+struct Counting(CountingClock);
+
+impl Clock for Counting {
+    fn now_ms(&self) -> u64 {
+        self.0.now_ms()
+    }
+
+    fn session_id(&self) -> String {
+        self.0.session_id()
+    }
+
+    fn random(&self) -> u32 {
+        0xa1b2_0000 + self.0.random()
     }
 }
 
@@ -124,6 +165,8 @@ struct Defaults {
     models: Vec<Arc<ModelInfo>>,
     scoped: bool,
     permission_mode: PermissionMode,
+    subagents: Option<Environment>,
+    with_extension: bool,
 }
 
 impl SessionDefaults for Defaults {
@@ -145,18 +188,46 @@ impl SessionDefaults for Defaults {
                 })
                 .collect();
         }
+        if let Some(environment) = &self.subagents {
+            let tool = stentor_tools::subagent_tool(SubagentSetup {
+                environment: environment.clone(),
+                session: options.clone(),
+                config_dir: None,
+            });
+            options.tools.push(tool);
+        }
+        if self.with_extension {
+            options.hooks = Some(Arc::new(Extension));
+        }
         Ok(options)
     }
 }
 
-struct Registry(Vec<Arc<ScriptModel>>);
+struct Registry {
+    models: Vec<Arc<ScriptModel>>,
+    /// What a reload finds.
+    later: Arc<Mutex<Result<Vec<&'static str>, String>>>,
+    /// What the last one found.
+    loaded: Mutex<Vec<Arc<ScriptModel>>>,
+}
 
 impl ModelRegistry for Registry {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
-        self.0
+        let loaded = self.loaded.lock().unwrap();
+        self.models
             .iter()
+            .chain(loaded.iter())
             .map(|model| Arc::clone(model.info()))
             .collect()
+    }
+
+    fn reload(&self) -> Result<Vec<String>, String> {
+        let found = self.later.lock().unwrap().clone()?;
+        *self.loaded.lock().unwrap() = found
+            .into_iter()
+            .map(|id| ScriptModel::parse("[[turn]]\ntext = \"hi\"", Format::Toml, id).unwrap())
+            .collect();
+        Ok(Vec::new())
     }
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
@@ -170,14 +241,78 @@ impl ModelRegistry for Registry {
             let why = "no key for script/locked";
             return Err(ModelError::new(ModelErrorKind::Auth, why));
         }
-        let model = self.0.iter().find(|model| model.info().id == info.id);
-        match model {
+        let loaded = self.loaded.lock().unwrap();
+        let mut models = self.models.iter().chain(loaded.iter());
+        match models.find(|model| model.info().id == info.id) {
             Some(model) => Ok(Arc::clone(model) as Arc<dyn Model>),
             None => Err(ModelError::new(
                 ModelErrorKind::UnknownModel,
                 "no such model",
             )),
         }
+    }
+}
+
+/// What an extension does to a session: it has commands.
+struct Extension;
+
+impl HookSource for Extension {
+    fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
+        let commands = Extension.commands().into();
+        hooked.session.publish(EventKind::CommandsChanged(commands));
+        Arc::new(Extension)
+    }
+}
+
+impl Hooks for Extension {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn commands(&self) -> Vec<CommandInfo> {
+        ["deploy", "ask", "fail"]
+            .map(|name| CommandInfo {
+                name: name.to_owned(),
+                description: None,
+                hint: None,
+                source: CommandSource::Extension,
+                path: None,
+            })
+            .into()
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        let context = |text: &str| AddedContext {
+            source: "ext".to_owned(),
+            text: text.to_owned(),
+        };
+        let verdict = match text.split_once(' ').unwrap_or((&text, "")) {
+            ("/deploy", rest) => PromptVerdict::Answered {
+                text: format!("deployed {rest}"),
+            },
+            ("/ask", rest) => PromptVerdict::Answer {
+                context: vec![context(rest)],
+            },
+            ("/fail", _) => PromptVerdict::Denied {
+                reason: "no such place".to_owned(),
+            },
+            _ => PromptVerdict::Answer {
+                context: Vec::new(),
+            },
+        };
+        Box::pin(std::future::ready(verdict))
+    }
+
+    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        Box::pin(std::future::ready(CallVerdict::Allowed))
+    }
+
+    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
+        Box::pin(std::future::ready(output))
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -265,7 +400,7 @@ impl Tool for Person {
     }
 }
 
-/// Two providers: one whose browser comes back by itself, one whose code is pasted.
+/// A provider whose browser comes back by itself, some whose code is pasted, and one that fails.
 #[derive(Default)]
 pub struct FakeLogin {
     logged_in: Mutex<HashMap<String, bool>>,
@@ -276,7 +411,7 @@ pub struct FakeLogin {
 impl Login for FakeLogin {
     fn providers(&self) -> Vec<LoginProvider> {
         let logged_in = self.logged_in.lock().unwrap();
-        ["acme", "pasty", "script"]
+        ["acme", "pasty", "script", "broken"]
             .map(|id| LoginProvider {
                 id: id.to_owned(),
                 name: id.to_uppercase(),
@@ -287,6 +422,9 @@ impl Login for FakeLogin {
 
     fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
         Box::pin(async move {
+            if provider == "broken" {
+                return Err("broken does not answer".to_owned());
+            }
             Ok(LoginBegun {
                 url: format!("https://login.example/{provider}"),
                 uses_callback_server: provider == "acme",
@@ -300,6 +438,7 @@ impl Login for FakeLogin {
             match input.as_deref() {
                 None => self.browser.notified().await,
                 Some("good") => {}
+                Some(address) if address.contains("code=good") => {}
                 Some(code) => return Err(format!("the code {code} is wrong")),
             }
             self.logged_in

@@ -285,6 +285,13 @@ pub(super) fn describe() -> Map<'static> {
         .copied()
         .collect();
     attributes.sort_unstable();
+    let mut from_root: Vec<&str> = TABLE
+        .iter()
+        .filter(|entry| entry.input.iter().all(|input| OF_SESSION.contains(input)))
+        .flat_map(|entry| entry.outputs)
+        .copied()
+        .collect();
+    from_root.sort_unstable();
     let keywords = |names: &[&'static str]| {
         Value::Vector(names.iter().map(|name| Value::keyword(*name)).collect())
     };
@@ -295,7 +302,7 @@ pub(super) fn describe() -> Map<'static> {
         ("mutation-syms", Value::Set(Default::default())),
         ("env-built", Value::Bool(true)),
         ("root-seeds", keywords(OF_SESSION)),
-        ("root-queryable-attrs", keywords(&attributes)),
+        ("root-queryable-attrs", keywords(&from_root)),
         ("domain-coverage", Value::Vector(coverage(false))),
         ("capabilities", Value::Vector(coverage(true))),
         ("nodes", Value::Vector(nodes(&attributes))),

@@ -180,7 +180,8 @@ pub(in crate::psi) async fn fork_at(
     let last = last_of_exchange(&entries, entry_id)
         .ok_or_else(|| OpError::params(format!("there is no entry {entry_id} in this session")))?;
     let state = source.session.state().await.map_err(session_error)?;
-    let options = options_like(shared, source).await?;
+    let mut options = options_like(shared, source).await?;
+    options.id = Some(shared.random_id());
     let point = ForkPoint::After(last);
     let forked = shared.agent.fork(&source.session, point, options).await;
     let (session, _) = forked.map_err(agent_error)?;
