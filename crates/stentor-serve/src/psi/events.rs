@@ -114,8 +114,13 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             live.change_phase(|phase| phase.retry = Some(retry));
             wire.snapshots(&live, &feed.cause).await;
         }
-        EventKind::RetryEnded { .. } => {
+        EventKind::RetryEnded { success, .. } => {
             live.change_phase(|phase| phase.retry = None);
+            if let Some(failed) = feed.given_up.take().filter(|_| !success) {
+                // Nobody waits any more: what failed is how the run ended.
+                feed.answer = Some(failed);
+                tell_answer(feed, wire);
+            }
             wire.session_updated(&live, &feed.cause).await;
         }
         EventKind::Settled { .. } => {
@@ -318,9 +323,10 @@ fn tell_answer(feed: &mut Feed, wire: &mut Wire) {
 
 fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
     if end.will_retry {
-        feed.answer = None;
+        feed.given_up = feed.answer.take();
         return;
     }
+    feed.given_up = None;
     tell_answer(feed, wire);
     let why = match &end.outcome {
         RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } => message,

@@ -34,6 +34,8 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         (r"— \d\d:\d\d —", "— HH:MM —"),
         (r":seq \d+", ":seq N"),
         (r":resume-at \d+", ":resume-at MS"),
+        (r#""durationMs" \d+"#, r#""durationMs" MS"#),
+        (r#""id" \d+ "agent""#, r#""id" N "agent""#),
         (r":retry-deadline-ms \d+", ":retry-deadline-ms MS"),
         // The same in every snapshot; a query shows them.
         (

@@ -119,27 +119,27 @@ fn section_9_5_a_stored_session_is_loaded_by_its_file_and_a_live_one_is_found_by
         {:kind :event :event "ui/widgets-updated" :data {:widgets []} :seq N :ts "TIME"}
         {:kind :event :event "ui/status-updated" :data {:statuses []} :seq N :ts "TIME"}"#]],
     );
-    // Another process has it later.
-    let copy = client.world.root().join("copy.jsonl");
+    // A copy of it has the id of a session that is live, and nobody could tell them apart.
+    let copy = client.world.work().join("copy.jsonl");
     std::fs::copy(&file, &copy).unwrap();
-    let keep = client;
+    let twice = client.answer("switch_session", r#"{:session-path "copy.jsonl"}"#);
+    expect![[r#"{:kind :error :error-code "runtime/failed" :error-message "ROOT/home/work/copy.jsonl: the session S1 is live already, from another file" :id "x" :op "switch_session"}"#]].assert_eq(&twice);
+    // Another process has it later.
+    let text = std::fs::read_to_string(&file).unwrap();
+    let root = client.world.root().to_string_lossy().into_owned();
     let mut client = Client::ready(World::new(&[OK]));
-    let copied = client.world.work().join("copy.jsonl");
-    std::fs::copy(&copy, copied).unwrap();
+    let moved = text.replace(&root, &client.world.root().to_string_lossy());
+    client.world.file("copy.jsonl", &moved);
     let mut seen = client.request("s", "switch_session", r#"{:session-path "copy.jsonl"}"#);
     seen.push(client.answer("list_sessions", "{}"));
-    shows(
-        &seen,
-        &expect![[r#"
-            {:kind :event :event "session/resumed" :data {:session-id "S1" :session-file "ROOT/home/work/copy.jsonl" :message-count 2} :id "s" :seq N :ts "TIME"}
-            {:kind :event :event "session/rehydrated" :data {:session-id "S1" :messages [{:role "user" :content [{:type :text :text "remember me"}] :timestamp "TIME"} {:role "assistant" :content [{:type :text :text "ok"}] :stop-reason :stop :timestamp "TIME"}] :tool-calls {} :tool-order []} :id "s" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {… :session-file "ROOT/home/work/copy.jsonl" :session-display-name "remember me"} :id "s" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :path-line "/tmp/.tmpgxwkBZ/home/work • remember me" :session-activity-line "sessions: waiting S1-short, remember me" :session-activity-buckets [{:state "waiting" :labels ["S1-short" "remember me"]}]} :id "s" :seq N :ts "TIME"}
-            {:kind :event :event "context/updated" :data {:active-session-id "S1" :sessions [{:id "S1" :item-kind "session" :name nil :display-name nil :worktree-path "ROOT/home/work" :runtime-state "waiting" :is-streaming false :is-active true :parent-session-id nil :created-at "TIME" :updated-at nil} {:id "S1" :item-kind "session" :name nil :display-name "remember me" :worktree-path "/tmp/.tmpgxwkBZ/home/work" :runtime-state "waiting" :is-streaming false :is-active true :parent-session-id nil :created-at "TIME" :updated-at "TIME"}] :session-tree-widget {:placement "left" :extension-id "psi-session" :widget-id "session-tree" :content-lines [{:text "(session S1-short) [S1-short] — HH:MM — ROOT/home/work ← current [waiting]" :runtime-state "waiting" :is-current true} {:text "remember me [S1-short] — HH:MM / HH:MM — /tmp/.tmpgxwkBZ/home/work ← current [waiting]" :runtime-state "waiting" :is-current true}]}} :id "s" :seq N :ts "TIME"}
-            {:id "s" :kind :response :op "switch_session" :ok true :data {:session-id "S1" :session-file "ROOT/home/work/copy.jsonl"}}
-            {:id "x" :kind :response :op "list_sessions" :ok true :data {:active-session-id "S1" :sessions [{:session-id "S1" :session-file "FILE" :session-name nil :display-name nil :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at nil} {:session-id "S1" :session-file "ROOT/home/work/copy.jsonl" :session-name nil :display-name "remember me" :worktree-path "/tmp/.tmpgxwkBZ/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at "TIME"}]}}"#]],
-    );
-    drop(keep);
+    shows(&seen, &expect![[r#"
+        {:kind :event :event "session/resumed" :data {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :message-count 2} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "session/rehydrated" :data {:session-id "S2" :messages [{:role "user" :content [{:type :text :text "remember me"}] :timestamp "TIME"} {:role "assistant" :content [{:type :text :text "ok"}] :stop-reason :stop :timestamp "TIME"}] :tool-calls {} :tool-order []} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {… :session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :session-display-name "remember me" :status-session-line "session: S2 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {… :session-id "S2" :path-line "~/work • remember me" :session-activity-line "sessions: waiting S1-short, remember me" :session-activity-buckets [{:state "waiting" :labels ["S1-short" "remember me"]}]} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "context/updated" :data {:active-session-id "S2" :sessions [{:id "S1" :item-kind "session" :name nil :display-name nil :worktree-path "ROOT/home/work" :runtime-state "waiting" :is-streaming false :is-active false :parent-session-id nil :created-at "TIME" :updated-at nil} {:id "S2" :item-kind "session" :name nil :display-name "remember me" :worktree-path "ROOT/home/work" :runtime-state "waiting" :is-streaming false :is-active true :parent-session-id nil :created-at "TIME" :updated-at "TIME"}] :session-tree-widget {:placement "left" :extension-id "psi-session" :widget-id "session-tree" :content-lines [{:text "(session S1-short) [S1-short] — HH:MM — ROOT/home/work [waiting]" :runtime-state "waiting" :is-current false :action {:type "command" :command "/tree S1"}} {:text "remember me [S2-short] — HH:MM / HH:MM — ROOT/home/work ← current [waiting]" :runtime-state "waiting" :is-current true}]}} :id "s" :seq N :ts "TIME"}
+        {:id "s" :kind :response :op "switch_session" :ok true :data {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl"}}
+        {:id "x" :kind :response :op "list_sessions" :ok true :data {:active-session-id "S2" :sessions [{:session-id "S1" :session-file "FILE" :session-name nil :display-name nil :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at nil} {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :session-name nil :display-name "remember me" :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at "TIME"}]}}"#]]);
 }
 
 /// The ids of the user messages, oldest first.

@@ -29,7 +29,7 @@ fn gated() -> Client {
 fn waiting() -> Client {
     let mut client = gated();
     client.request("p", "prompt", r#"{:message "go"}"#);
-    client.until(&["tool/executing"]);
+    client.until(&["tool/update"]);
     client
 }
 
@@ -37,26 +37,27 @@ fn waiting() -> Client {
 fn section_9_3_a_run_in_order_with_one_final_message() {
     let mut client = gated();
     let mut seen = client.request("p", "prompt", r#"{:message "go"}"#);
-    seen.extend(client.until(&["tool/executing"]));
+    seen.extend(client.until(&["tool/update"]));
     client.open_gate();
     seen.extend(client.until_idle());
     shows(
         &seen,
         &expect![[r#"
-        {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
-        {:kind :event :event "session/updated" :data {… :session-display-name "go" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :path-line "~/work • go" :stats-line STATS :usage-parts STATS} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/thinking-delta" :data {:session-id "S1" :text "hm"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Waiting."} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "tool/start" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "tool/executing" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :arguments "{\"command\":\"read x < gate; echo $x\"}" :parsed-args {"command" "read x < gate; echo $x"}} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "go\n"}] :result-text "go\n" :details {} :is-error false} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "tool/result" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "go\n"}] :result-text "go\n" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Done."} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "Done."}] :text "Done." :stop-reason :stop} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}"#]],
+            {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
+            {:kind :event :event "session/updated" :data {… :session-display-name "go" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :path-line "~/work • go" :stats-line STATS :usage-parts STATS} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/thinking-delta" :data {:session-id "S1" :text "hm"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Waiting."} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "tool/start" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "tool/executing" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :arguments "{\"command\":\"read x < gate; echo $x\"}" :parsed-args {"command" "read x < gate; echo $x"}} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "go\n"}] :result-text "go\n" :details {} :is-error false} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "tool/result" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "go\n"}] :result-text "go\n" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Done."} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "Done."}] :text "Done." :stop-reason :stop} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}"#]],
     );
 }
 
@@ -112,7 +113,6 @@ fn section_6_others_are_answered_while_a_run_goes_on() {
     ]);
     expect![[r#"
         ping {}
-            {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "ping" :ok true :data {:pong true :protocol-version "1.0"}}
         query_eql {:query "[:psi.agent-session/phase :psi.turn/text]"}
             {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.agent-session/phase :streaming :psi.turn/text "Waiting."}}}
@@ -134,7 +134,7 @@ fn section_6_others_are_answered_while_a_run_goes_on() {
 fn section_9_3_abort_ends_the_run_with_its_message_and_a_prompt_behind_it_is_served() {
     let mut client = waiting();
     client.send_request("a", "abort", "{}");
-    client.send_request("q", "prompt", r#"{:message "again"}"#);
+    client.send_request("q", "prompt", r#"{:message "go"}"#);
     // The answer to the abort may come before or after the end of the run; the prompt behind it
     // is answered after both.
     let mut seen = client.until_answer(Some("q"));
@@ -146,19 +146,18 @@ fn section_9_3_abort_ends_the_run_with_its_message_and_a_prompt_behind_it_is_ser
     shows(
         &seen,
         &expect![[r#"
-        {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "tool/result" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "Command aborted"}] :result-text "Command aborted" :details {} :is-error true} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :error :text "Aborted"}] :text "[error] Aborted" :stop-reason :aborted :error-message "Aborted"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :session-display-name "again" :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :path-line "~/work • again" :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}
-        {:id "q" :kind :response :op "prompt" :ok true :data {:accepted true}}
-        {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "q" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "q" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Done."} :id "q" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "Done."}] :text "Done." :stop-reason :stop} :id "q" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "q" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "q" :seq N :ts "TIME"}"#]],
+            {:kind :event :event "tool/result" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "Command aborted"}] :result-text "Command aborted" :details {} :is-error true} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :error :text "Aborted"}] :text "[error] Aborted" :stop-reason :aborted :error-message "Aborted"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}
+            {:id "q" :kind :response :op "prompt" :ok true :data {:accepted true}}
+            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "q" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "q" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Done."} :id "q" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "Done."}] :text "Done." :stop-reason :stop} :id "q" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "q" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "q" :seq N :ts "TIME"}"#]],
     );
 }
 
@@ -199,7 +198,6 @@ fn section_9_3_what_is_queued_during_a_run_is_counted_and_delivered() {
     ]);
     expect![[r#"
         prompt_while_streaming {:message "s1"}
-            {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {… :pending-message-count 1 :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:1 retry:0"} :id "p" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "prompt_while_streaming" :ok true :data {:accepted true :behavior "steer"}}
         prompt_while_streaming {:message "f1" :behavior :queue}
@@ -252,7 +250,6 @@ fn section_9_3_interrupt_stops_after_the_model_call_and_gives_steering_back() {
     ]);
     expect![[r#"
         follow_up {:message "later"}
-            {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {… :pending-message-count 1 :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:1 retry:0"} :id "p" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "follow_up" :ok true :data {:accepted true}}
         steer {:message " left "}
@@ -359,21 +356,22 @@ error = { kind = "rate_limited", message = "slow down", retry_after_ms = 3600000
     let mut client = Client::ready(World::new(&[script]));
     let mut seen = client.request("p", "prompt", r#"{:message "go"}"#);
     seen.extend(client.until(&["footer/updated", "retry in"]));
-    // The wait is given up; the run ends as it failed.
+    // The wait is given up; the run ends with the answer that failed.
     seen.extend(client.request("a", "abort_retry", "{}"));
     seen.extend(client.until_idle());
     shows(
         &seen,
         &expect![[r#"
-        {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
-        {:kind :event :event "session/updated" :data {… :session-display-name "go" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :path-line "~/work • go" :stats-line STATS :usage-parts STATS} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "retrying" :retry-attempt 1 :retry {:active? true :attempt 1 :delay-ms 300000 :delay-source :retry-after :resume-at MS :rate-limit {:remaining 0 :limit 50 :reset-at 1777737600000}} :retry-deadline-ms MS :status-session-line "session: S1 phase:retrying streaming:yes compacting:no pending:0 retry:1 retry-delay-ms:300000"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :status-line "retry in 300s · remaining 0/50 · reset in 3600s"} :id "p" :seq N :ts "TIME"}
-        {:id "a" :kind :response :op "abort_retry" :ok true :data {:accepted true}}
-        {:kind :event :event "session/updated" :data {… :phase "streaming" :retry-attempt 0 :retry nil :retry-deadline-ms nil :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :status-line nil :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}"#]],
+            {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
+            {:kind :event :event "session/updated" :data {… :session-display-name "go" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :path-line "~/work • go" :stats-line STATS :usage-parts STATS} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "retrying" :retry-attempt 1 :retry {:active? true :attempt 1 :delay-ms 300000 :delay-source :retry-after :resume-at MS :rate-limit {:remaining 0 :limit 50 :reset-at 1777737600000}} :retry-deadline-ms MS :status-session-line "session: S1 phase:retrying streaming:yes compacting:no pending:0 retry:1 retry-delay-ms:300000"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :status-line "retry in 300s · remaining 0/50 · reset in 3600s"} :id "p" :seq N :ts "TIME"}
+            {:id "a" :kind :response :op "abort_retry" :ok true :data {:accepted true}}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [] :stop-reason :error :error-message "slow down"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "streaming" :retry-attempt 0 :retry nil :retry-deadline-ms nil :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :status-line nil :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}"#]],
     );
 }
 
@@ -393,6 +391,7 @@ steps = [ { hang = true } ]
     let mut client = Client::ready(World::new(&[script]));
     // The second call never ends: nothing more is consumed while footers go out.
     client.consumption_is_known = true;
+    client.shows_whole_snapshots = true;
     client.request("p", "prompt", r#"{:message "go"}"#);
     client.until(&["tool/result"]);
     let mut seen = client.until(&["footer/updated"]);
@@ -401,11 +400,11 @@ steps = [ { hang = true } ]
     shows(
         &seen,
         &expect![[r#"
-            {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line "↑1.2k ↓41 CR172k CW10k $0.108 91.6%/200k (script) m-1" :status-line nil :usage-parts ["↑1.2k" "↓41" "CR172k" "CW10k" "$0.108" "91.6%/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}
             {:id "a" :kind :response :op "abort" :ok true :data {:accepted true}}
             {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :error :text "Aborted"}] :text "[error] Aborted" :stop-reason :aborted :error-message "Aborted"} :id "p" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}"#]],
+            {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name "go" :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "p" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line "↑1.2k ↓41 CR172k CW10k $0.108 91.6%/200k (script) m-1" :status-line nil :usage-parts ["↑1.2k" "↓41" "CR172k" "CW10k" "$0.108" "91.6%/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}"#]],
     );
 }
 

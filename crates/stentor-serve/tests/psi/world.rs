@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ impl World {
             with_extension: false,
             later_models: Arc::new(Mutex::new(Ok(Vec::new()))),
             // Ids and times grow with every look, so that sessions sort as they were made.
-            clock: Arc::new(Counting(CountingClock::starting_at(1_777_734_000_000))),
+            clock: Arc::new(Counting::new()),
         }
     }
 
@@ -145,19 +146,33 @@ impl World {
 }
 
 /// Counts, with ids that look like ids and like nothing else on the wire.
-struct Counting(CountingClock);
+struct Counting {
+    clock: CountingClock,
+    first_id: u32,
+}
+
+impl Counting {
+    fn new() -> Self {
+        // No two worlds of this process have ids in common.
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        Self {
+            clock: CountingClock::starting_at(1_777_734_000_000),
+            first_id: 0xa100_0000 + WORLDS.fetch_add(0x1_0000, Ordering::Relaxed),
+        }
+    }
+}
 
 impl Clock for Counting {
     fn now_ms(&self) -> u64 {
-        self.0.now_ms()
+        self.clock.now_ms()
     }
 
     fn session_id(&self) -> String {
-        self.0.session_id()
+        self.clock.session_id()
     }
 
     fn random(&self) -> u32 {
-        0xa1b2_0000 + self.0.random()
+        self.first_id + self.clock.random()
     }
 }
 

@@ -143,6 +143,15 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     let failed = |error: store::StoreError| OpError::new(ErrorCode::Failed, error.to_string());
     let opened = store::open(path).map_err(failed)?;
     let header = opened.journal.header().clone();
+    if shared.find(&header.id).is_some() {
+        // A copy of its file: requests name sessions by their id.
+        let message = format!(
+            "{}: the session {} is live already, from another file",
+            path.display(),
+            header.id
+        );
+        return Err(OpError::new(ErrorCode::Failed, message));
+    }
     let folder = Path::new(&header.cwd);
     // The folder of an old session may be gone; the conversation is not.
     let cwd = if folder.is_dir() {
