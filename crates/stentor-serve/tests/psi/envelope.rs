@@ -10,7 +10,7 @@ fn refusals(client: &mut Client, lines: &[&str]) -> String {
     let mut seen = String::new();
     for line in lines {
         client.send(line);
-        seen.push_str(&format!("{line}\n    {}\n", client.frame()));
+        seen.push_str(&format!("{line:?}\n    {}\n", client.frame()));
     }
     seen
 }
@@ -34,25 +34,25 @@ fn section_4_checks_1_to_3_the_line_is_one_readable_map() {
         ],
     );
     expect![[r#"
-
+        ""
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: no form at byte 0"}
-   
+        "   "
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: no form at byte 0"}
-        {:id "a"
+        "{:id \"a\""
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: map is not closed at byte 0"}
-        {:a 1 :a 2}
+        "{:a 1 :a 2}"
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: map with a key that occurs twice at byte 0"}
-        {:a #what 1}
+        "{:a #what 1}"
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: unknown tag at byte 4"}
-        {:a}
+        "{:a}"
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: map with a key without a value at byte 0"}
-        {} {}
+        "{} {}"
             {:kind :error :error-code "transport/invalid-frame" :error-message "unreadable frame: a second form at byte 3"}
-        nil
+        "nil"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "request frame must be a map, found nil"}
-        not-edn
+        "not-edn"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "request frame must be a map, found a symbol"}
-        [1 2]
+        "[1 2]"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "request frame must be a map, found a vector"}
     "#]].assert_eq(&seen);
 }
@@ -73,19 +73,19 @@ fn section_4_checks_4_to_6_the_envelope_has_its_keys_and_no_others() {
         ],
     );
     expect![[r#"
-        {:id "a" :op "ping"}
+        "{:id \"a\" :op \"ping\"}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the :kind of a request must be :request" :id "a" :op "ping"}
-        {:id "a" :op "ping" :kind :response}
+        "{:id \"a\" :op \"ping\" :kind :response}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the :kind of a request must be :request" :id "a" :op "ping"}
-        {:id "a" :op "ping" :kind nil}
+        "{:id \"a\" :op \"ping\" :kind nil}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the :kind of a request must be :request" :id "a" :op "ping"}
-        {:kind :request :op "ping"}
+        "{:kind :request :op \"ping\"}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the request has no :id" :op "ping"}
-        {:kind :request :id "a"}
+        "{:kind :request :id \"a\"}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the request has no :op" :id "a"}
-        {:kind :request :id "a" :op "ping" :extra 1}
+        "{:kind :request :id \"a\" :op \"ping\" :extra 1}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the request has the key :extra; only :id, :kind, :op and :params are allowed" :id "a" :op "ping"}
-        {:kind :request :id "a" :op "ping" "params" {}}
+        "{:kind :request :id \"a\" :op \"ping\" \"params\" {}}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the request has the key (a string); only :id, :kind, :op and :params are allowed" :id "a" :op "ping"}
     "#]].assert_eq(&seen);
 }
@@ -104,13 +104,13 @@ fn section_4_check_7_precedes_the_checks_of_id_and_op() {
         ],
     );
     expect![[r#"
-        {:kind :request :id 7 :op "ping"}
+        "{:kind :request :id 7 :op \"ping\"}"
             {:kind :error :error-code "transport/not-ready" :error-message "handshake first" :op "ping"}
-        {:kind :request :id "a" :op 3}
+        "{:kind :request :id \"a\" :op 3}"
             {:kind :error :error-code "transport/not-ready" :error-message "handshake first" :id "a"}
-        {:kind :request :id "a" :op "telepathy"}
+        "{:kind :request :id \"a\" :op \"telepathy\"}"
             {:kind :error :error-code "transport/not-ready" :error-message "handshake first" :id "a" :op "telepathy"}
-        {:kind :request :id "a" :op "ping" :extra 1}
+        "{:kind :request :id \"a\" :op \"ping\" :extra 1}"
             {:kind :error :error-code "protocol/invalid-envelope" :error-message "the request has the key :extra; only :id, :kind, :op and :params are allowed" :id "a" :op "ping"}
     "#]].assert_eq(&seen);
 }
@@ -130,17 +130,17 @@ fn section_4_checks_8_and_9_id_and_op_are_strings_with_something_in_them() {
         ],
     );
     expect![[r#"
-        {:kind :request :id 7 :op "ping"}
+        "{:kind :request :id 7 :op \"ping\"}"
             {:kind :error :error-code "request/invalid-id" :error-message "the :id must be a non-empty string" :op "ping"}
-        {:kind :request :id nil :op "ping"}
+        "{:kind :request :id nil :op \"ping\"}"
             {:kind :error :error-code "request/invalid-id" :error-message "the :id must be a non-empty string" :op "ping"}
-        {:kind :request :id "  " :op "ping"}
+        "{:kind :request :id \"  \" :op \"ping\"}"
             {:kind :error :error-code "request/invalid-id" :error-message "the :id must be a non-empty string" :id "  " :op "ping"}
-        {:kind :request :id "a" :op 3}
+        "{:kind :request :id \"a\" :op 3}"
             {:kind :error :error-code "request/invalid-op" :error-message "the :op must be a non-empty string" :id "a"}
-        {:kind :request :id "a" :op " "}
+        "{:kind :request :id \"a\" :op \" \"}"
             {:kind :error :error-code "request/invalid-op" :error-message "the :op must be a non-empty string" :id "a" :op " "}
-        {:kind :request :id "a" :op :ping}
+        "{:kind :request :id \"a\" :op :ping}"
             {:kind :error :error-code "request/invalid-op" :error-message "the :op must be a non-empty string" :id "a"}
     "#]].assert_eq(&seen);
 }
@@ -165,21 +165,21 @@ fn section_4_checks_13_to_16_params_session_and_op_of_an_accepted_request() {
         ],
     );
     expect![[r#"
-        {:kind :request :id "a" :op "ping" :params [1]}
+        "{:kind :request :id \"a\" :op \"ping\" :params [1]}"
             {:kind :error :error-code "request/invalid-params" :error-message ":params must be a map, found a vector" :id "a" :op "ping"}
-        {:kind :request :id "a" :op "telepathy" :params "x"}
+        "{:kind :request :id \"a\" :op \"telepathy\" :params \"x\"}"
             {:kind :error :error-code "request/invalid-params" :error-message ":params must be a map, found a string" :id "a" :op "telepathy"}
-        {:kind :request :id "a" :op "get_state" :params {:session-id 7}}
+        "{:kind :request :id \"a\" :op \"get_state\" :params {:session-id 7}}"
             {:kind :error :error-code "request/invalid-params" :error-message ":session-id must be a non-blank string" :id "a" :op "get_state"}
-        {:kind :request :id "a" :op "get_state" :params {:session-id " "}}
+        "{:kind :request :id \"a\" :op \"get_state\" :params {:session-id \" \"}}"
             {:kind :error :error-code "request/invalid-params" :error-message ":session-id must be a non-blank string" :id "a" :op "get_state"}
-        {:kind :request :id "a" :op "get_state" :params {:session-id "nobody"}}
+        "{:kind :request :id \"a\" :op \"get_state\" :params {:session-id \"nobody\"}}"
             {:kind :error :error-code "request/not-found" :error-message "there is no session nobody" :id "a" :op "get_state"}
-        {:kind :request :id "a" :op "telepathy"}
+        "{:kind :request :id \"a\" :op \"telepathy\"}"
             {:kind :error :error-code "request/op-not-supported" :error-message "unsupported op: telepathy" :id "a" :op "telepathy" :data {:supported-ops ["handshake" "ping" "subscribe" "unsubscribe" "query_eql" "get_state" "get_messages" "get_session_stats" "list_sessions" "prompt" "prompt_while_streaming" "steer" "follow_up" "interrupt" "abort" "abort_retry" "command" "frontend_action_result" "new_session" "switch_session" "fork" "set_session_name" "set_model" "cycle_model" "set_thinking_level" "cycle_thinking_level" "compact" "set_auto_compaction" "set_auto_retry" "login_begin" "login_complete" "resolve_dialog" "cancel_dialog" "list_background_jobs" "inspect_background_job" "cancel_background_job" "bash" "abort_bash" "export_html" "get_fork_messages" "get_last_assistant_text" "get_commands" "get_available_models"]}}
-        {:kind :request :id "a" :op "ping" :params nil}
+        "{:kind :request :id \"a\" :op \"ping\" :params nil}"
             {:id "a" :kind :response :op "ping" :ok true :data {:pong true :protocol-version "1.0"}}
-        {:kind :request :id "a" :op "ping" :params {:session-id 7}}
+        "{:kind :request :id \"a\" :op \"ping\" :params {:session-id 7}}"
             {:id "a" :kind :response :op "ping" :ok true :data {:pong true :protocol-version "1.0"}}
     "#]].assert_eq(&seen);
 }
