@@ -38,8 +38,8 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         }
         EventKind::RunEnded(end) => run_ended(feed, wire, end),
         EventKind::MessageStarted { message, .. } => {
-            if feed.is_command && message.as_user().is_none() {
-                // The extension has the model asked.
+            if matches!(**message, Message::Known(KnownMessage::Custom(_))) {
+                // An extension has the model asked.
                 feed.is_command = false;
             }
             if message.as_user().is_some() {

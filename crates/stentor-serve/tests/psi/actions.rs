@@ -294,7 +294,7 @@ fn section_14_what_is_no_result_is_invalid() {
         frontend_action_result {:request-id "r" :action-name "select-model" :status "perhaps"}
             {:kind :error :error-code "request/invalid-params" :error-message ":status must be submitted, cancelled or failed, not \"perhaps\"" :id "x" :op "frontend_action_result"}
         frontend_action_result {:request-id "r" :action-name "select-model"}
-            {:kind :error :error-code "request/invalid-params" :error-message ":status must be submitted, cancelled or failed, not \"\"" :id "x" :op "frontend_action_result"}
+            {:kind :error :error-code "request/invalid-params" :error-message ":status is missing" :id "x" :op "frontend_action_result"}
         frontend_action_result {:action-name "select-model" :status "submitted"}
             {:kind :error :error-code "request/invalid-params" :error-message ":request-id is missing" :id "x" :op "frontend_action_result"}
         frontend_action_result {:request-id "r" :status "submitted"}

@@ -100,7 +100,7 @@ fn section_12_1_properties_joins_parameters_and_idents() {
             "[{:psi.agent-session/model [:id {:no-such [:x]}]}]",
             "[({:psi.agent-session/model [:id]} {:ignored 1})]",
             "[[:psi.agent-session/session-id \"nobody\"]]",
-            "[{[:psi.agent-session/session-id \"nobody\"] [:psi.agent-session/session-id]} [:k 1]]",
+            "[{[:psi.agent-session/session-id \"nobody\"] [:psi.agent-session/session-id :psi.agent-session/phase :psi.memory/status]} [:k 1]]",
             "[#_:a :psi.turn/phase ; a comment\n]",
         ],
     );
@@ -118,8 +118,8 @@ fn section_12_1_properties_joins_parameters_and_idents() {
             {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.agent-session/model {:id "m-1"}}}}
         [[:psi.agent-session/session-id "nobody"]]
             {:id "x" :kind :response :op "query_eql" :ok true :data {:result {[:psi.agent-session/session-id "nobody"] {:psi.agent-session/session-id "nobody"}}}}
-        [{[:psi.agent-session/session-id "nobody"] [:psi.agent-session/session-id]} [:k 1]]
-            {:id "x" :kind :response :op "query_eql" :ok true :data {:result {[:psi.agent-session/session-id "nobody"] {:psi.agent-session/session-id "nobody"} [:k 1] {:k 1}}}}
+        [{[:psi.agent-session/session-id "nobody"] [:psi.agent-session/session-id :psi.agent-session/phase :psi.memory/status]} [:k 1]]
+            {:id "x" :kind :response :op "query_eql" :ok true :data {:result {[:psi.agent-session/session-id "nobody"] {:psi.agent-session/session-id "nobody" :psi.memory/status :ready} [:k 1] {:k 1}}}}
         [#_:a :psi.turn/phase ; a comment
         ]
             {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.turn/phase nil}}}
@@ -163,7 +163,7 @@ steps = [ { text = "done" } ]
         [:psi.extension/command-names :psi.agent-session/prompt-templates]
             {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.extension/command-names [] :psi.agent-session/prompt-templates [{:name "greet" :description "Greets" :content "Say hello." :source :project :file-path "ROOT/home/work/.stentor/prompts/greet.md"}]}}}
         [:psi.agent-session/builtin-command-specs]
-            {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.agent-session/builtin-command-specs [{:name "help" :description "Show the commands there are"} {:name "new" :description "Start a new session"} {:name "resume" :description "Choose a stored session, or load the one in a file"} {:name "tree" :description "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"} {:name "model" :description "Choose a model; /model PROVIDER ID sets it"} {:name "thinking" :description "Choose a thinking level; /thinking LEVEL sets it"} {:name "status" :description "Show how the session is"} {:name "history" :description "Show the message history"} {:name "prompts" :description "List the prompt templates"} {:name "skills" :description "List the skills"} {:name "worktree" :description "Show the working folder and its repository"} {:name "jobs" :description "List background jobs; /jobs STATUS… lists others than running ones"} {:name "job" :description "Show a background job"} {:name "cancel-job" :description "Stop a background job"} {:name "remember" :description "Keep a note across sessions"} {:name "login" :description "Log in at a provider"} {:name "logout" :description "Log out"} {:name "reload-models" :description "Look for models again"} {:name "reload-prompts" :description "Read the prompt templates and skills again"} {:name "reload-extension-installs" :description "Look for extensions again"} {:name "project-repl" :description "Talk to the project's REPL"} {:name "quit" :description "Leave"} {:name "exit" :description "Leave"}]}}}
+            {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.agent-session/builtin-command-specs [{:name "help" :description "Show the commands there are"} {:name "new" :description "Start a new session"} {:name "resume" :description "Choose a stored session, or load the one in a file"} {:name "tree" :description "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"} {:name "model" :description "Choose a model; /model PROVIDER ID sets it"} {:name "thinking" :description "Choose a thinking level; /thinking LEVEL sets it"} {:name "status" :description "Show how the session is"} {:name "history" :description "Show the message history"} {:name "prompts" :description "List the prompt templates"} {:name "skills" :description "List the skills"} {:name "worktree" :description "Show the working folder and its repository"} {:name "jobs" :description "List background jobs; /jobs STATUS… lists others than running ones"} {:name "job" :description "Show a background job"} {:name "cancel-job" :description "Stop a background job"} {:name "remember" :description "Keep a note across sessions"} {:name "login" :description "Log in at a provider"} {:name "logout" :description "Log out"} {:name "reload-models" :description "Look for models again"} {:name "reload-prompts" :description "Read the prompt templates and skills again"} {:name "reload-extension-installs" :description "Show the extensions' commands, and how to look for extensions again"} {:name "project-repl" :description "Talk to the project's REPL"} {:name "quit" :description "Leave"} {:name "exit" :description "Leave"}]}}}
         [:psi.ui/widget-specs]
             {:id "x" :kind :response :op "query_eql" :ok true :data {:result {:psi.ui/widget-specs []}}}
         [:psi.agent-session/model-catalog :psi.agent-session/authenticated-providers]

@@ -80,7 +80,7 @@ fn section_9_5_what_cannot_be_switched_to() {
         switch_session {:session-path 3}
             {:kind :error :error-code "request/invalid-params" :error-message ":session-path must be a string, found an integer" :id "x" :op "switch_session"}
         switch_session {:session-path "/no/such.jsonl"}
-            {:id "x" :kind :response :op "switch_session" :ok true :data {:session-id "S1" :session-file "FILE"}}
+            {:kind :error :error-code "request/not-found" :error-message "there is no session file /no/such.jsonl" :id "x" :op "switch_session"}
         switch_session {:session-id "nobody" :session-path "x"}
             {:kind :error :error-code "request/not-found" :error-message "there is no session nobody" :id "x" :op "switch_session"}
         new_session {:session-id "nobody"}
@@ -132,14 +132,17 @@ fn section_9_5_a_stored_session_is_loaded_by_its_file_and_a_live_one_is_found_by
     client.world.file("copy.jsonl", &moved);
     let mut seen = client.request("s", "switch_session", r#"{:session-path "copy.jsonl"}"#);
     seen.push(client.answer("list_sessions", "{}"));
-    shows(&seen, &expect![[r#"
+    shows(
+        &seen,
+        &expect![[r#"
         {:kind :event :event "session/resumed" :data {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :message-count 2} :id "s" :seq N :ts "TIME"}
         {:kind :event :event "session/rehydrated" :data {:session-id "S2" :messages [{:role "user" :content [{:type :text :text "remember me"}] :timestamp "TIME"} {:role "assistant" :content [{:type :text :text "ok"}] :stop-reason :stop :timestamp "TIME"}] :tool-calls {} :tool-order []} :id "s" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {… :session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :session-display-name "remember me" :status-session-line "session: S2 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "s" :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {… :session-id "S2" :path-line "~/work • remember me" :session-activity-line "sessions: waiting S1-short, remember me" :session-activity-buckets [{:state "waiting" :labels ["S1-short" "remember me"]}]} :id "s" :seq N :ts "TIME"}
         {:kind :event :event "context/updated" :data {:active-session-id "S2" :sessions [{:id "S1" :item-kind "session" :name nil :display-name nil :worktree-path "ROOT/home/work" :runtime-state "waiting" :is-streaming false :is-active false :parent-session-id nil :created-at "TIME" :updated-at nil} {:id "S2" :item-kind "session" :name nil :display-name "remember me" :worktree-path "ROOT/home/work" :runtime-state "waiting" :is-streaming false :is-active true :parent-session-id nil :created-at "TIME" :updated-at "TIME"}] :session-tree-widget {:placement "left" :extension-id "psi-session" :widget-id "session-tree" :content-lines [{:text "(session S1-short) [S1-short] — HH:MM — ROOT/home/work [waiting]" :runtime-state "waiting" :is-current false :action {:type "command" :command "/tree S1"}} {:text "remember me [S2-short] — HH:MM / HH:MM — ROOT/home/work ← current [waiting]" :runtime-state "waiting" :is-current true}]}} :id "s" :seq N :ts "TIME"}
         {:id "s" :kind :response :op "switch_session" :ok true :data {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl"}}
-        {:id "x" :kind :response :op "list_sessions" :ok true :data {:active-session-id "S2" :sessions [{:session-id "S1" :session-file "FILE" :session-name nil :display-name nil :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at nil} {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :session-name nil :display-name "remember me" :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at "TIME"}]}}"#]]);
+        {:id "x" :kind :response :op "list_sessions" :ok true :data {:active-session-id "S2" :sessions [{:session-id "S1" :session-file "FILE" :session-name nil :display-name nil :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at nil} {:session-id "S2" :session-file "ROOT/home/work/copy.jsonl" :session-name nil :display-name "remember me" :worktree-path "ROOT/home/work" :parent-session-id nil :parent-session-path nil :created-at "TIME" :updated-at "TIME"}]}}"#]],
+    );
 }
 
 /// The ids of the user messages, oldest first.

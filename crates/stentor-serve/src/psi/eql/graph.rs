@@ -276,6 +276,13 @@ pub(super) fn resolver_of(attribute: &str) -> Option<Resolver> {
         .map(|entry| entry.resolver)
 }
 
+/// Whether a resolver must be told a session.
+pub(super) fn needs_session(resolver: Resolver) -> bool {
+    TABLE
+        .iter()
+        .any(|entry| entry.resolver == resolver && entry.input == OF_SESSION)
+}
+
 /// The graph, described by itself.
 pub(super) fn describe() -> Map<'static> {
     let symbols = || TABLE.iter().map(|entry| Value::Symbol(entry.symbol.into()));

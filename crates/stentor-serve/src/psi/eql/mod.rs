@@ -21,7 +21,7 @@ use stentor_wire::eql::{Element, Ident, Params, Query};
 use super::live::Live;
 use super::shared::Shared;
 
-use graph::{Resolver, STORED_PATH, resolver_of};
+use graph::{Resolver, STORED_PATH, needs_session, resolver_of};
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -64,6 +64,8 @@ pub(super) struct Engine<'a> {
 struct Entity {
     attributes: Map<'static>,
     live: Arc<Live>,
+    /// It is of a session that is not live: nobody here knows how that one is.
+    is_elsewhere: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -85,6 +87,7 @@ impl<'a> Engine<'a> {
         let entity = Entity {
             attributes,
             live: Arc::clone(live),
+            is_elsewhere: false,
         };
         self.select(query, &entity, 0).await
     }
@@ -172,12 +175,16 @@ impl<'a> Engine<'a> {
         let named = attributes
             .get(SESSION_ID)
             .or_else(|| attributes.get(LISTED_ID));
-        let live = named
-            .and_then(Value::as_str)
-            .and_then(|id| self.shared.find(id));
+        let found = named.and_then(Value::as_str).map(|id| self.shared.find(id));
+        let (live, is_elsewhere) = match found {
+            Some(Some(live)) => (live, false),
+            Some(None) => (Arc::clone(&around.live), true),
+            None => (Arc::clone(&around.live), around.is_elsewhere),
+        };
         Entity {
-            live: live.unwrap_or_else(|| Arc::clone(&around.live)),
             attributes,
+            live,
+            is_elsewhere,
         }
     }
 
@@ -199,6 +206,9 @@ impl<'a> Engine<'a> {
         let Some(resolver) = resolver_of(name) else {
             return Ok(None);
         };
+        if entity.is_elsewhere && needs_session(resolver) {
+            return Ok(None);
+        }
         if resolver == Resolver::StoredText {
             // It is asked of the entity and not of a session.
             let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);

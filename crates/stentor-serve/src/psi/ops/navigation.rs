@@ -123,7 +123,12 @@ pub(in crate::psi) async fn resume(
 ) -> Result<(Arc<Live>, bool), OpError> {
     let shared = &connection.shared;
     let path = shared.options.cwd.join(path);
-    let same = |file: &Path| file == path || file.canonicalize().ok() == path.canonicalize().ok();
+    let real = path.canonicalize().ok();
+    let same = |file: &Path| {
+        // The file of a session in which nothing was said is not there yet, and neither may be
+        // the one that is asked for.
+        file == path || (real.is_some() && file.canonicalize().ok() == real)
+    };
     for live in shared.sessions() {
         let state = live.session.state().await.map_err(session_error)?;
         if state.file.as_deref().is_some_and(same) {

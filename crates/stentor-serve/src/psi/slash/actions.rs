@@ -19,7 +19,8 @@ use crate::psi::payload;
 pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let request_id = ask.params.filled("request-id")?;
     let name = action_name(ask)?;
-    let status = ask.params.word("status")?.unwrap_or_default();
+    let status = ask.params.word("status")?;
+    let status = status.ok_or_else(|| OpError::params(":status is missing"))?;
     let live = connection.target(ask)?;
     let cause = ask.answerer.cause();
     match status {

@@ -59,10 +59,7 @@ pub(super) async fn perform(
                 book.skills.len()
             ))
         }
-        Slash::ReloadExtensions => {
-            let names = connection.shared.extension_commands(&live.id);
-            Effect::Text(format!("✓ Extensions: {} commands.", names.len()))
-        }
+        Slash::ReloadExtensions => texts::extensions(&connection.shared, live),
         Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
         // The caller takes these.
         Slash::Prompt(_)

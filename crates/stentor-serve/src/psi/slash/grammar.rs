@@ -38,7 +38,10 @@ pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
         "reload-prompts",
         "Read the prompt templates and skills again",
     ),
-    ("reload-extension-installs", "Look for extensions again"),
+    (
+        "reload-extension-installs",
+        "Show the extensions' commands, and how to look for extensions again",
+    ),
     ("project-repl", "Talk to the project's REPL"),
     ("quit", "Leave"),
     ("exit", "Leave"),
