@@ -41,3 +41,42 @@ impl Notes {
         Some(Arc::new(Memory::new(Arc::clone(store))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::value::{Input, Raw};
+    use crate::config::{Layer, Source};
+
+    #[test]
+    fn the_list_of_tools_decides_else_the_key_else_the_way_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = MemoryStore::new(folder.path().join("n"), setup::system_clock());
+        for (tools, memory, by_default, expected) in [
+            (None, None, true, true),
+            (None, None, false, false),
+            (None, Some("false"), true, false),
+            (None, Some("true"), false, true),
+            (Some("read,memory"), Some("false"), false, true),
+            (Some("read"), Some("true"), true, false),
+        ] {
+            let mut layer = Layer::default();
+            for (key, value) in [("tools", tools), ("memory", memory)] {
+                let Some(value) = value else { continue };
+                let input = Input {
+                    raw: Raw::Text(value),
+                    source: Source::Default,
+                    base: folder.path(),
+                    home: None,
+                };
+                layer.set(key, &input).unwrap().unwrap();
+            }
+            let notes = Notes {
+                store: Some(Arc::clone(&store)),
+                by_default,
+            };
+            let has = notes.tool(&layer.settle()).is_some();
+            assert_eq!(has, expected, "{tools:?} {memory:?} {by_default}");
+        }
+    }
+}
