@@ -155,7 +155,7 @@ pub enum EventKind {
     Title(String),
     /// Text for the client's input box.
     EditorText(String),
-    /// The slash commands that extensions bring, when they change. A client has others of files.
+    /// All slash commands of the session, when they are others than its client was last given.
     CommandsChanged(Arc<[CommandInfo]>),
     SubagentStarted(Arc<Subagent>),
     /// What a subagent is doing, for people.
@@ -187,7 +187,7 @@ pub enum EventKind {
 /// A slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandInfo {
-    /// Without the slash.
+    /// As it is said, without the slash.
     pub name: String,
     pub description: Option<String>,
     /// What may follow the name, for people.
@@ -204,6 +204,8 @@ pub enum CommandSource {
     Extension,
     Prompt,
     Skill,
+    /// Gives a task to an agent.
+    Agent,
     McpPrompt,
 }
 

@@ -13,6 +13,7 @@ use crate::event::EventKind;
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
+use crate::session::Budget;
 use crate::usage::Usage;
 
 /// Something a model can have done.
@@ -26,6 +27,12 @@ pub trait Tool: Send + Sync {
     /// True when a call may run at the same time as the calls beside it of which this is also true.
     fn runs_together(&self) -> bool {
         self.spec().effect == ToolEffect::Reads
+    }
+
+    /// The same tool, when what a model is told about it has changed. Asked before each model
+    /// call, so it must not wait for anything.
+    fn renewed(&self) -> Option<Arc<dyn Tool>> {
+        None
     }
 
     /// Does it. The arguments have been checked against the schema's required names and types.
@@ -266,6 +273,11 @@ pub trait ToolHost: Send + Sync {
     /// Counts what a tool consumed of a model into the session.
     fn consumed(&self, usage: Usage) {
         let _ = usage;
+    }
+
+    /// What is left of the session's limits, for a tool that uses models itself.
+    fn budget_left(&self) -> Budget {
+        Budget::default()
     }
 
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody

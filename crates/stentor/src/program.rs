@@ -148,8 +148,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             };
             let agent = job.agent(PermissionMode::Ask);
             let logins = job.models.logins();
-            let folder = job.config.places.config_dir.clone();
-            commands::acp::run(agent, &logins, folder, pipes).map_err(Failure::other)
+            commands::acp::run(agent, &logins, pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);

@@ -151,7 +151,6 @@ fn serve(words: Words) -> Result<u8, String> {
         None => None,
     };
     options.home.clone_from(&config.places.home);
-    options.config_dir.clone_from(&config.places.config_dir);
     options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
     options.trace_file = words.trace_file;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
@@ -83,7 +84,7 @@ impl Defaults {
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
         let sandbox = sandbox(config, cwd, &spill_dir(config))?;
-        let commands = sandbox.commands.clone();
+        let held_back = sandbox.commands.clone();
         let (mut tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
         tools.extend(self.notes.tool(settings));
         let model = choose_model(&config.model_choice(), &self.models)?;
@@ -91,7 +92,7 @@ impl Defaults {
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.policy = policy(config, cwd, self.permission_mode).with_wall(sandbox.wall);
         options.sandbox = Arc::new(sandbox.state);
         self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
@@ -114,16 +115,16 @@ impl Defaults {
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
         options.rules = Arc::new(rules(config, cwd));
+        options.commands = commands_of(config, cwd);
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
                 session: options.clone(),
-                config_dir: config.places.config_dir.clone(),
             });
             options.tools.push(tool);
         }
         // Subagents have none of their own: what they do is asked of those of their session.
-        options.hooks = extensions::hooks(config, commands.as_ref())?;
+        options.hooks = extensions::hooks(config, held_back.as_ref())?;
         Ok(options)
     }
 
@@ -357,6 +358,20 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
+/// The templates, skills and agents of the user and of a folder. Nothing is read before somebody
+/// wants to know.
+fn commands_of(config: &Config, cwd: &Path) -> Option<Arc<Shelf>> {
+    Some(Arc::new(Shelf::new(command_folders(config, cwd))))
+}
+
+fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
+    CommandFolders {
+        project: cwd.to_owned(),
+        home: config.places.home.clone(),
+        config: config.places.config_dir.clone(),
+    }
+}
+
 /// The rules that watch what a model writes: ours and those of omp, the nearest first.
 fn rules(config: &Config, cwd: &Path) -> RuleBook {
     let mut folders = vec![cwd.join(".stentor/rules"), cwd.join(".omp/rules")];
@@ -437,11 +452,14 @@ fn chosen_tools(
     Ok((chosen, subagents))
 }
 
-fn policy(config: &Config, default: PermissionMode) -> Policy {
+fn policy(config: &Config, cwd: &Path, default: PermissionMode) -> Policy {
     let rules = config.permissions.iter().map(|rule| rule.value.clone());
     let policy = Policy::new(config.permission_mode(default).value, rules.collect());
     // A result that was cut names the file that has it whole, so the model must be able to read it.
-    policy.with_readable(vec![spill_dir(config)])
+    // The same goes for the skills it is told of.
+    let mut readable = command_folders(config, cwd).user_skills();
+    readable.push(spill_dir(config));
+    policy.with_readable(readable)
 }
 
 fn spill_dir(config: &Config) -> PathBuf {

@@ -9,7 +9,7 @@ use super::error::SessionError;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
-use crate::event::{CommandInfo, CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -107,9 +107,6 @@ pub(super) enum Command {
     },
     SetPlan(Plan),
     SetTools(Vec<Arc<dyn Tool>>),
-    ExtensionCommands {
-        reply: Reply<Vec<CommandInfo>>,
-    },
     AppendCustom {
         custom_type: String,
         data: Option<Value>,

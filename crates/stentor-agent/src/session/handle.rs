@@ -12,12 +12,13 @@ use super::error::SessionError;
 use super::options::{Environment, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
+use crate::commands::{PromptSource, SlashCommands};
 use crate::dialog::{Dialog, DialogAnswer};
-use crate::event::{CommandInfo, CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
-use crate::hooks::HookedSession;
+use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, Message};
+use crate::message::{ContentBlock, KnownBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
@@ -31,6 +32,7 @@ pub struct Session {
     pub(super) hub: Hub,
     pub(super) dialogs: Arc<Dialogs>,
     pub(super) jobs: Arc<Jobs>,
+    pub(super) slash: Arc<SlashCommands>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -72,6 +74,7 @@ impl Session {
             hub: actor.hub(),
             dialogs: actor.dialogs(),
             jobs: actor.jobs(),
+            slash: actor.slash(),
         };
         if let Some(source) = hooks {
             actor.set_hooks(source.attach(HookedSession {
@@ -92,6 +95,50 @@ impl Session {
     /// What runs beside the conversation, and what ran.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
+    }
+
+    /// The slash commands it has.
+    pub fn slash(&self) -> &Arc<SlashCommands> {
+        &self.slash
+    }
+
+    /// Has a source of prompts asked for slash commands, too.
+    pub async fn add_prompts(&self, source: Arc<dyn PromptSource>) {
+        self.slash.add_source(source);
+        self.slash.refresh().await;
+    }
+
+    /// The slash commands may have changed: everybody is told if they did.
+    pub async fn commands_changed(&self) {
+        self.slash.refresh().await;
+    }
+
+    /// What is said to the agent for what a user said: a template, a skill or another prompt that
+    /// its first text calls by name, else the same. Every way in that takes text of a person calls
+    /// this before it prompts or queues.
+    pub async fn expand(
+        &self,
+        content: Vec<ContentBlock>,
+    ) -> Result<Vec<ContentBlock>, SessionError> {
+        let Some(ContentBlock::Known(KnownBlock::Text(first))) = content.first() else {
+            return Ok(content);
+        };
+        let expanded = self.slash.expand(&first.text).await;
+        match expanded.map_err(SessionError::Command)? {
+            None => Ok(content),
+            Some(expanded) => {
+                let rest = content.into_iter().skip(1);
+                Ok(expanded.content.into_iter().chain(rest).collect())
+            }
+        }
+    }
+
+    /// Runs a command of an extension beside the conversation. `None` when it is nobody's.
+    pub async fn run_command(&self, name: &str, arguments: &str) -> Option<CommandRan> {
+        match self.slash.run(name, arguments) {
+            Some(running) => running.await,
+            None => None,
+        }
     }
 
     /// Subscribes to what happens from now on.
@@ -322,11 +369,6 @@ impl Session {
     /// Replaces the tools, from the next model call on.
     pub async fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
         self.tell(Command::SetTools(tools)).await
-    }
-
-    /// The slash commands that extensions bring, as they are now.
-    pub async fn extension_commands(&self) -> Result<Vec<CommandInfo>, SessionError> {
-        self.ask(|reply| Command::ExtensionCommands { reply }).await
     }
 
     /// Keeps something in the session that is never in context. Returns the id of its entry.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::SharedClock;
+use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
@@ -12,6 +13,7 @@ use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
 use crate::turn::RetryPolicy;
+use crate::usage::Usage;
 
 /// What all sessions of a process share.
 #[derive(Clone)]
@@ -58,6 +60,8 @@ pub struct SessionOptions {
     pub rules: Arc<RuleBook>,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    /// The prompt templates, skills and agents of files.
+    pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
 }
@@ -103,6 +107,19 @@ pub struct Budget {
     pub turns: Option<u64>,
 }
 
+impl Budget {
+    /// What is left of it when this much is used.
+    pub fn left_after(self, usage: &Usage, turns: u64) -> Self {
+        Self {
+            tokens: self
+                .tokens
+                .map(|most| most.saturating_sub(usage.total_tokens)),
+            cost: self.cost.map(|most| (most - usage.cost.total).max(0.0)),
+            turns: self.turns.map(|most| most.saturating_sub(turns)),
+        }
+    }
+}
+
 /// A model that cycling goes through, perhaps with a thinking level of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
@@ -138,6 +155,7 @@ impl SessionOptions {
             scoped_models: Vec::new(),
             rules: Arc::default(),
             plan_reminders: 0,
+            commands: None,
             hooks: None,
             cwd,
         }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::Budget;
 use super::dialogs::Dialogs;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
@@ -33,6 +34,8 @@ struct State {
     plan: Plan,
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
+    /// What was left before the tools that run now.
+    budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
 }
 
@@ -63,6 +66,10 @@ impl SessionToolHost {
 
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
         self.lock().model = model;
+    }
+
+    pub fn set_budget_left(&self, left: Budget) {
+        self.lock().budget_left = left;
     }
 
     /// What tools consumed since this was last taken.
@@ -147,5 +154,10 @@ impl ToolHost for SessionToolHost {
 
     fn consumed(&self, usage: Usage) {
         self.lock().consumed.add(&usage);
+    }
+
+    fn budget_left(&self) -> Budget {
+        let state = self.lock();
+        state.budget_left.left_after(&state.consumed, 0)
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::command::Command;
 use super::dialogs::Dialogs;
 use super::handle::Session;
+use crate::commands::SlashCommands;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::{Hub, Subscription};
@@ -20,6 +21,7 @@ pub struct WeakSession {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    slash: Arc<SlashCommands>,
 }
 
 impl Session {
@@ -31,6 +33,7 @@ impl Session {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            slash: Arc::clone(&self.slash),
         }
     }
 }
@@ -44,6 +47,7 @@ impl WeakSession {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            slash: Arc::clone(&self.slash),
         })
     }
 
@@ -67,6 +71,11 @@ impl WeakSession {
     pub async fn publish_in_turn(&self, event: EventKind) {
         self.hub.room().await;
         self.hub.publish(event);
+    }
+
+    /// The slash commands may have changed: everybody is told if they did.
+    pub async fn commands_changed(&self) {
+        self.slash.refresh().await;
     }
 
     /// Asks a person, as [`Session::ask_dialog`] does.

@@ -63,6 +63,7 @@ pub(crate) async fn perform(link: Link, work: Work) {
 async fn answer(link: &Link, start: Start) {
     let mut retries = Retries::default();
     let mut next = start;
+    link.slash.refresh().await;
     auto_compact(link).await;
     loop {
         let mut ran = Ran::default();
@@ -86,6 +87,10 @@ async fn answer(link: &Link, start: Start) {
             Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit)
         );
         let failed = ran.failure.clone();
+        if !link.cancel.is_cancelled() {
+            // The run may have written commands; a client is told before it believes all is said.
+            link.slash.refresh().await;
+        }
         end_run(link, ran, !matches!(then, Then::Over));
         let go_on = match (then, failed) {
             (Then::Retry, Some((error, entry_id))) => {

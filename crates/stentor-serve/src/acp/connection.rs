@@ -338,7 +338,6 @@ impl Connection {
             client: self.client().unwrap_or_default(),
             output: self.output.clone(),
             outbound: self.outbound.clone(),
-            config_folder: self.options.config_folder.clone(),
         }
     }
 

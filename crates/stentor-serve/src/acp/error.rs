@@ -110,6 +110,7 @@ impl From<SessionError> for Refusal {
             | SessionError::UnknownEntry(_)
             | SessionError::NoSuchQuestion(_)
             | SessionError::NothingToFork
+            | SessionError::Command(_)
             | SessionError::QueueFull => Self::invalid_params(error.to_string()),
             SessionError::Closed => Self::new(code::RESOURCE_NOT_FOUND, error.to_string()),
             SessionError::NoModel

@@ -25,7 +25,6 @@ mod settings;
 mod setup;
 mod turns;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
@@ -46,8 +45,6 @@ pub struct AcpOptions {
     pub tool_servers: Option<Arc<dyn ToolServers>>,
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
-    /// The user's configuration folder, in which they may keep slash commands.
-    pub config_folder: Option<PathBuf>,
 }
 
 /// A way to log in, in a terminal.

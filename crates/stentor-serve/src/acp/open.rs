@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::commands::{CommandBook, CommandFolders};
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
@@ -35,8 +34,6 @@ pub(super) struct OpenSession {
     pub lane: Lane,
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
-    /// The templates and skills of the user and of the folder.
-    pub book: CommandBook,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
     /// How many messages were said that are nobody's.
@@ -100,8 +97,6 @@ pub(super) struct Opener {
     pub client: Client,
     pub output: Output,
     pub outbound: Outbound,
-    /// Where the user keeps commands of their own.
-    pub config_folder: Option<PathBuf>,
 }
 
 impl Opener {
@@ -159,12 +154,6 @@ impl Opener {
         let settings = Settings::of(self.agent.models(), &state);
         let turns = Turns::default();
         let viewer = CallViewer::new(&wanted.cwd, &tools);
-        let folders = CommandFolders {
-            project: wanted.cwd.clone(),
-            home: std::env::home_dir(),
-            config: self.config_folder.clone(),
-        };
-        let book = blocking(move || CommandBook::load(&folders)).await?;
         let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
@@ -210,7 +199,6 @@ impl Opener {
             lane,
             turns,
             place,
-            book,
             message_prefix,
             said: AtomicU64::new(0),
             order: Order::new(),
@@ -242,16 +230,14 @@ pub(super) struct Ready {
 
 impl OpenSession {
     /// All slash commands.
-    fn commands(&self) -> acp::SessionUpdate {
-        let mut list = commands::builtins();
-        list.extend(self.book.infos());
-        commands::update(&list)
+    async fn commands(&self) -> acp::SessionUpdate {
+        commands::update(&self.lane.session.slash().list().await)
     }
 
     /// Hands over the answer that tells the client of the session, and lets its events follow.
     pub async fn announce(&self, ready: Ready, mut answer: Vec<u8>) {
         // The client knows the session's id only from the answer on (section 5.1).
-        let list = self.commands();
+        let list = self.commands().await;
         events::update(&mut answer, self.lane.session.id(), list);
         self.lane.answers.send(0, answer).await.ok();
         self.run(ready.pump);
@@ -289,7 +275,7 @@ impl OpenSession {
         if let Some(usage) = usage {
             events::update(&mut frames, id, usage);
         }
-        events::update(&mut frames, id, self.commands());
+        events::update(&mut frames, id, self.commands().await);
         frames.extend_from_slice(&answer);
         self.hand_over(frames).await
     }

@@ -81,6 +81,7 @@ impl OpenSession {
         }
         let model = self.lane.session.state().await?.model;
         let content = content::of_prompt(prompt.prompt, model.as_deref(), &*self.place).await?;
+        let content = self.lane.session.expand(content).await?;
         self.lane.session.steer(content).await?;
         Ok(json!({ "outcome": "injected" }))
     }
@@ -89,7 +90,7 @@ impl OpenSession {
     async fn prepare(
         &self,
         before: Option<Arc<Turn>>,
-        mut blocks: Vec<acp::ContentBlock>,
+        blocks: Vec<acp::ContentBlock>,
     ) -> Handled<Prepared> {
         if let Some(before) = before {
             before.done.cancelled().await;
@@ -99,15 +100,10 @@ impl OpenSession {
         {
             return Ok(Prepared::Builtin(command));
         }
-        if let Some(acp::ContentBlock::Text(first)) = blocks.first_mut()
-            && let Some(expanded) = self.book.expand(&first.text)
-        {
-            first.text = expanded.text;
-        }
         self.servers_settled().await;
         let model = self.lane.session.state().await?.model;
         let content = content::of_prompt(blocks, model.as_deref(), &*self.place).await?;
-        Ok(Prepared::Content(content))
+        Ok(Prepared::Content(self.lane.session.expand(content).await?))
     }
 
     async fn ask(&self, turn: &Arc<Turn>, content: Vec<ContentBlock>, wants_login: bool) {

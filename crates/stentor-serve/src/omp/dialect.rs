@@ -21,6 +21,7 @@ use super::hosting::Hosting;
 use super::limits;
 use super::reply::{self, Outcome};
 use super::scoped_models::scoped;
+use super::serving::tell_commands;
 use crate::output::{Closed, Output};
 use crate::pump::{Answers, Pump};
 
@@ -223,6 +224,7 @@ impl Leaving<'_> {
         };
         drop(self);
         next.session.set_can_ask(true).await.ok();
+        tell_commands(next.session);
         dialect.hosting.equip(dialect).await;
     }
 }

@@ -391,6 +391,7 @@ pub(super) fn session_error(error: SessionError) -> OpError {
         | SessionError::QueueFull
         | SessionError::Compaction(_)
         | SessionError::Shell(_)
+        | SessionError::Command(_)
         | SessionError::NoSuchQuestion(_) => ErrorCode::Failed,
     };
     let message = match error {

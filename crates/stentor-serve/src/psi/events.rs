@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{
-    CommandSource, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
-};
+use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::{KnownMessage, Message};
 use stentor_agent::tool::{Plan, PlanStatus};
@@ -38,10 +36,6 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         }
         EventKind::RunEnded(end) => run_ended(feed, wire, end),
         EventKind::MessageStarted { message, .. } => {
-            if matches!(**message, Message::Known(KnownMessage::Custom(_))) {
-                // An extension has the model asked.
-                feed.is_command = false;
-            }
             if message.as_user().is_some() {
                 // A queued message goes in behind an answer that was complete: it is told now.
                 answered_in_between(feed, wire);
@@ -133,7 +127,6 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             feed.tools.clear();
             wire.snapshots(&live, &feed.cause).await;
             feed.cause = None;
-            feed.is_command = false;
             wire.shared.at_rest();
         }
         EventKind::PlanChanged(plan) => {
@@ -205,15 +198,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
                 .set_widget(&live.id, key, lines.clone(), *placement);
             wire.widgets_changed(&live);
         }
-        EventKind::CommandsChanged(commands) => {
-            let extensions = commands
-                .iter()
-                .filter(|command| command.source == CommandSource::Extension)
-                .cloned()
-                .collect();
-            wire.shared.set_extension_commands(&live.id, extensions);
-            wire.session_updated(&live, &None).await;
-        }
+        EventKind::CommandsChanged(_) => wire.session_updated(&live, &None).await,
         EventKind::TurnStarted
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }
@@ -253,9 +238,6 @@ fn block_started(feed: &mut Feed, block: &LiveBlock) {
 }
 
 fn delta(feed: &mut Feed, wire: &mut Wire, block: &LiveBlock, range: Range<usize>) {
-    if feed.is_command {
-        return;
-    }
     let growing = match &block.kind {
         LiveBlockKind::Text => &mut feed.text,
         LiveBlockKind::Thinking => &mut feed.thinking,
@@ -305,15 +287,7 @@ fn tell_answer(feed: &mut Feed, wire: &mut Wire) {
     let Some(message) = feed.answer.take() else {
         return;
     };
-    let Some(answer) = message.as_assistant() else {
-        return;
-    };
-    if feed.is_command {
-        let text = answer.text();
-        if answer.error_message.is_none() && !text.trim().is_empty() {
-            command_result(feed, wire, &text);
-        }
-    } else {
+    if let Some(answer) = message.as_assistant() {
         let id = Arc::clone(&feed.live.id);
         wire.session_event(Topic::AssistantMessage, feed, |data| {
             message::write_final(data, &id, answer);
@@ -335,10 +309,6 @@ fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
         | RunOutcome::OutputLimit
         | RunOutcome::Aborted => return,
     };
-    if feed.is_command {
-        command_result(feed, wire, &format!("[extension command error: {why}]"));
-        return;
-    }
     let cause = feed.cause.clone();
     // Without a session id in it, it would not be held back; whose error it is decides.
     if wire.is_focused(&feed.live.id) {
@@ -351,15 +321,6 @@ fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
             });
         });
     }
-}
-
-/// The result of an extension's command (section 13.2).
-fn command_result(feed: &Feed, wire: &mut Wire, text: &str) {
-    wire.event(Topic::CommandResult, None, feed.cause.as_deref(), |data| {
-        data.map(|data| {
-            data.field("type", "text").field("message", text);
-        });
-    });
 }
 
 async fn state_changed(feed: &mut Feed, wire: &mut Wire, change: &StateChange) {

@@ -30,8 +30,6 @@ pub(super) struct Feed {
     pub answer: Option<Arc<Message>>,
     /// The answer that failed and is to be had again; if it is not, this is how the run ended.
     pub given_up: Option<Arc<Message>>,
-    /// An extension answers, and not a model: its answer is the result of a command.
-    pub is_command: bool,
     pub tools: Vec<RunningTool>,
 }
 
@@ -65,7 +63,6 @@ impl Feed {
             arguments_of: String::new(),
             answer: None,
             given_up: None,
-            is_command: false,
             tools: Vec::new(),
         }
     }

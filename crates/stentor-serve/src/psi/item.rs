@@ -87,8 +87,6 @@ pub(super) enum Part {
     RunBegins {
         session: Arc<str>,
         cause: Cause,
-        /// It is the command of an extension: what that answers is the result of the command.
-        is_command: bool,
     },
     /// The run begins when this is dropped, which is when everything before it is handed over.
     Release(Accepted),

@@ -239,14 +239,9 @@ impl Writer {
             Part::Focus(live) => wire.focus = Some(live),
             Part::Topics(topics) => wire.topics = topics,
             Part::Attach { live, events } => self.feeds.push(Feed::new(live, events)),
-            Part::RunBegins {
-                session,
-                cause,
-                is_command,
-            } => {
+            Part::RunBegins { session, cause } => {
                 if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.live.id == session) {
                     feed.cause = cause;
-                    feed.is_command = is_command;
                     feed.live.change_phase(|phase| phase.running = true);
                 }
             }
@@ -346,7 +341,7 @@ impl Wire {
 
     pub async fn session_updated(&mut self, live: &Live, cause: &Cause) {
         if self.lets(Topic::SessionUpdated, Some(&live.id))
-            && let Ok(data) = SessionUpdated::look(&self.shared, live).await
+            && let Ok(data) = SessionUpdated::look(live).await
         {
             self.looked_up(Topic::SessionUpdated, live, cause, &data);
         }

@@ -124,6 +124,10 @@ impl Child {
             Ok(content) => content,
             Err(why) => return self.error(Some(id), &why).await,
         };
+        let content = match self.session.expand(content).await {
+            Ok(content) => content,
+            Err(error) => return self.error(Some(id), &error.to_string()).await,
+        };
         match self.session.prompt(content).await {
             Ok(accepted) => {
                 self.turn_count += 1;

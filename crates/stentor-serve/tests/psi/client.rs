@@ -160,6 +160,11 @@ impl Client {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
+    /// Our end, for another thread to write to.
+    pub fn clone_input(&self) -> File {
+        self.input.as_ref().unwrap().try_clone().unwrap()
+    }
+
     pub fn send_request(&mut self, id: &str, op: &str, params: &str) {
         self.send(&format!(
             "{{:id {id:?} :kind :request :op {op:?} :params {params}}}"
@@ -422,22 +427,4 @@ fn collapsed(frames: Vec<String>) -> Vec<String> {
 /// Compares frames, one a line.
 pub fn shows(frames: &[String], expected: &Expect) {
     expected.assert_eq(&frames.join("\n"));
-}
-
-/// Only the names of events, and the kinds of other frames.
-pub fn outline(frames: &[String]) -> Vec<String> {
-    frames
-        .iter()
-        .map(|frame| {
-            let form = edn::read_one(frame).unwrap();
-            match form.get("event").and_then(Value::as_str) {
-                Some(event) => event.to_owned(),
-                None => form
-                    .get("kind")
-                    .and_then(Value::as_keyword)
-                    .unwrap()
-                    .to_owned(),
-            }
-        })
-        .collect()
 }

@@ -392,6 +392,8 @@ steps = [ { text = "heard: {{last_user}}" } ]
     world.file(".stentor/prompts/greet.md", "Say hello to $1.");
     world.file(".stentor/skills/pdf/SKILL.md", "Use it.");
     let mut client = Client::ready(world);
+    // Else it would be called by what was said, in which a path is cut.
+    client.request("n", "set_session_name", r#"{:name "named"}"#);
     let mut seen = client.request("c", "command", r#"{:text "/greet Ann"}"#);
     seen.extend(client.request("s", "command", r#"{:text "/skill:pdf now"}"#));
     seen.extend(client.request("d", "prompt", r#"{:message "/skill:pdf now"}"#));
@@ -399,27 +401,27 @@ steps = [ { text = "heard: {{last_user}}" } ]
     shows(
         &seen,
         &expect![[r#"
-        {:kind :event :event "session/updated" :data {… :session-display-name "Say hello to Ann." :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :path-line "~/work • Say hello to Ann." :stats-line STATS :usage-parts STATS} :id "c" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "heard: Say hello to Ann."} :id "c" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard: Say hello to Ann."}] :text "heard: Say hello to Ann." :stop-reason :stop} :id "c" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "c" :seq N :ts "TIME"}
-        {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true :fallback :template}}
-        {:kind :event :event "session/updated" :data {… :session-display-name "<skill name=\"pdf\" location=\"ROOT/hom…" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "s" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :path-line "~/work • <skill name=\"pdf\" location=\"ROOT/hom…" :stats-line STATS :usage-parts STATS} :id "s" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nUse it.\n</skill>\n\nnow"} :id "s" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nUse it.\n</skill>\n\nnow"}] :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nUse it.\n</skill>\n\nnow" :stop-reason :stop} :id "s" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "s" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "s" :seq N :ts "TIME"}
-        {:id "s" :kind :response :op "command" :ok true :data {:accepted true :handled true :fallback :template}}
-        {:id "d" :kind :response :op "prompt" :ok true :data {:accepted true}}
-        {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "d" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nUse it.\n</skill>\n\nnow"} :id "d" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nUse it.\n</skill>\n\nnow"}] :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nUse it.\n</skill>\n\nnow" :stop-reason :stop} :id "d" :seq N :ts "TIME"}
-        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "d" :seq N :ts "TIME"}"#]],
+            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "heard: Say hello to Ann."} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard: Say hello to Ann."}] :text "heard: Say hello to Ann." :stop-reason :stop} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "c" :seq N :ts "TIME"}
+            {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true :fallback :template}}
+            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "s" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "s" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nPaths in it are relative to ROOT/home/work/.stentor/skills/pdf.\n\nUse it.\n</skill>\n\nnow"} :id "s" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nPaths in it are relative to ROOT/home/work/.stentor/skills/pdf.\n\nUse it.\n</skill>\n\nnow"}] :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nPaths in it are relative to ROOT/home/work/.stentor/skills/pdf.\n\nUse it.\n</skill>\n\nnow" :stop-reason :stop} :id "s" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "s" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "s" :seq N :ts "TIME"}
+            {:id "s" :kind :response :op "command" :ok true :data {:accepted true :handled true :fallback :template}}
+            {:id "d" :kind :response :op "prompt" :ok true :data {:accepted true}}
+            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "d" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nPaths in it are relative to ROOT/home/work/.stentor/skills/pdf.\n\nUse it.\n</skill>\n\nnow"} :id "d" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nPaths in it are relative to ROOT/home/work/.stentor/skills/pdf.\n\nUse it.\n</skill>\n\nnow"}] :text "heard: <skill name=\"pdf\" location=\"ROOT/home/work/.stentor/skills/pdf/SKILL.md\">\nPaths in it are relative to ROOT/home/work/.stentor/skills/pdf.\n\nUse it.\n</skill>\n\nnow" :stop-reason :stop} :id "d" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "d" :seq N :ts "TIME"}"#]],
     );
 }
 
@@ -432,7 +434,10 @@ steps = [ { text = "the model answers" } ]
     let mut world = World::new(&[script]);
     world.with_extension = true;
     let mut client = Client::ready(world);
-    let mut seen = commands(&mut client, &["/deploy to the moon", "/fail", "/ask it"]);
+    let mut seen = commands(
+        &mut client,
+        &["/deploy  to the moon", "/hush", "/fail", "/ask it"],
+    );
     // Over prompt it is said in the transcript.
     seen.push_str("prompt\n");
     let mut frames = client.request("p", "prompt", r#"{:message "/deploy again"}"#);
@@ -441,28 +446,25 @@ steps = [ { text = "the model answers" } ]
         seen.push_str(&format!("    {frame}\n"));
     }
     expect![[r#"
-        /deploy to the moon
-            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "c" :seq N :ts "TIME"}
+        /deploy  to the moon
             {:kind :event :event "command-result" :data {:type "text" :message "deployed to the moon"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
+        /hush
+            {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /fail
-            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "[extension command error: no such place]"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /ask it
-            {:kind :event :event "session/updated" :data {… :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line STATS :usage-parts STATS} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "it"}] :text "it" :custom-type "ext"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "The scenario has no more turns."} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "The scenario has no more turns."}] :text "The scenario has no more turns." :stop-reason :stop} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :session-display-name "it" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :path-line "~/work • it" :stats-line STATS :usage-parts STATS} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "the model answers"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "the model answers"}] :text "the model answers" :stop-reason :stop} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) script-0 • thinking medium" :usage-parts ["?/200k"]} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}

@@ -9,10 +9,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{Clock, CountingClock, SharedClock};
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel};
 use stentor_agent::hooks::{
-    AddedContext, CallVerdict, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
+    CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
 };
 use stentor_agent::memory::MemoryStore;
 use stentor_agent::message::ToolCall;
@@ -51,7 +52,7 @@ pub struct World {
     pub grace: Duration,
     /// Sessions have the tool for subagents.
     pub with_subagents: bool,
-    /// Sessions have an extension with the commands `deploy`, `ask` and `fail`.
+    /// Sessions have an extension with the commands `deploy`, `hush`, `ask` and `fail`.
     pub with_extension: bool,
     /// What models there are besides, from a registry that can be reloaded.
     pub later_models: Arc<Mutex<Result<Vec<&'static str>, String>>>,
@@ -123,6 +124,7 @@ impl World {
             permission_mode: self.permission_mode,
             subagents: self.with_subagents.then(|| environment.clone()),
             with_extension: self.with_extension,
+            root: self.root(),
         };
         let files = SessionFiles::PerFolder(self.root().join("sessions"));
         Agent::new(environment, Arc::new(defaults), files)
@@ -131,7 +133,6 @@ impl World {
     pub fn options(&self) -> PsiOptions {
         let mut options = PsiOptions::new(self.work());
         options.home = Some(self.root().join("home"));
-        options.config_dir = Some(self.root().join("config"));
         options.local_time = false;
         options.max_pending = self.max_pending;
         options.delta_interval = self.delta_interval;
@@ -182,6 +183,7 @@ struct Defaults {
     permission_mode: PermissionMode,
     subagents: Option<Environment>,
     with_extension: bool,
+    root: PathBuf,
 }
 
 impl SessionDefaults for Defaults {
@@ -192,6 +194,11 @@ impl SessionDefaults for Defaults {
         options.model = self.models.first().cloned();
         options.policy = Policy::new(self.permission_mode, Vec::new());
         options.auto_compaction = false;
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: cwd.to_owned(),
+            home: Some(self.root.join("home")),
+            config: Some(self.root.join("config")),
+        })));
         options.retry.base_delay_ms = 1;
         if self.scoped {
             options.scoped_models = self
@@ -207,7 +214,6 @@ impl SessionDefaults for Defaults {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: environment.clone(),
                 session: options.clone(),
-                config_dir: None,
             });
             options.tools.push(tool);
         }
@@ -272,9 +278,7 @@ impl ModelRegistry for Registry {
 struct Extension;
 
 impl HookSource for Extension {
-    fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
-        let commands = Extension.commands().into();
-        hooked.session.publish(EventKind::CommandsChanged(commands));
+    fn attach(&self, _: HookedSession) -> Arc<dyn Hooks> {
         Arc::new(Extension)
     }
 }
@@ -285,7 +289,7 @@ impl Hooks for Extension {
     }
 
     fn commands(&self) -> Vec<CommandInfo> {
-        ["deploy", "ask", "fail"]
+        ["deploy", "hush", "ask", "fail"]
             .map(|name| CommandInfo {
                 name: name.to_owned(),
                 description: None,
@@ -296,20 +300,21 @@ impl Hooks for Extension {
             .into()
     }
 
-    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
-        let context = |text: &str| AddedContext {
-            source: "ext".to_owned(),
-            text: text.to_owned(),
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        let ran = match name {
+            "deploy" => Some(CommandRan::Said(Some(format!("deployed {arguments}")))),
+            "hush" => Some(CommandRan::Said(None)),
+            "ask" => Some(CommandRan::Ask(arguments.to_owned())),
+            "fail" => Some(CommandRan::Failed("no such place".to_owned())),
+            _ => None,
         };
+        Box::pin(std::future::ready(ran))
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
         let verdict = match text.split_once(' ').unwrap_or((&text, "")) {
             ("/deploy", rest) => PromptVerdict::Answered {
                 text: format!("deployed {rest}"),
-            },
-            ("/ask", rest) => PromptVerdict::Answer {
-                context: vec![context(rest)],
-            },
-            ("/fail", _) => PromptVerdict::Denied {
-                reason: "no such place".to_owned(),
             },
             _ => PromptVerdict::Answer {
                 context: Vec::new(),

@@ -45,6 +45,13 @@ impl Port {
         }
     }
 
+    /// The commands that extensions bring have changed.
+    pub async fn commands_changed(&self) {
+        if let Some(session) = &self.session {
+            session.commands_changed().await;
+        }
+    }
+
     /// Waits until the slowest client has room.
     pub async fn publish_in_turn(&self, event: EventKind) {
         if let Some(session) = &self.session {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use stentor_agent::clock::CountingClock;
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
@@ -56,10 +57,13 @@ impl Stage {
         let mut options = SessionOptions::in_memory(folder.path(), crate::builtin_tools());
         options.system_prompt = "You are the parent.".into();
         options.model = Some(info);
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: folder.path().to_owned(),
+            ..CommandFolders::default()
+        })));
         options.tools.push(subagent_tool(SubagentSetup {
             environment: environment.clone(),
             session: options.clone(),
-            config_dir: None,
         }));
         Self {
             folder,
@@ -201,6 +205,30 @@ async fn what_subagents_consumed_is_still_known_when_the_session_is_resumed() {
     let again = Session::resume(stage.environment.clone(), stage.options.clone(), opened).unwrap();
     let total = again.stats().await.unwrap().total_usage;
     assert_eq!((total.input, total.output), (120, 12));
+}
+
+#[tokio::test]
+async fn a_subagent_has_only_what_is_left_of_the_budget() {
+    let mut stage = Stage::new(&format!(
+        r#"
+        usage = {{ input = 10 }}
+        [[turn]]
+        {CHILD}
+        tool = "bash"
+        arguments = {{ command = "true" }}
+        [[turn]]
+        tool = "subagent"
+        arguments = {{ task = "work" }}
+        "#
+    ));
+    stage.options.budget.tokens = Some(35);
+    let (told, end) = play(&stage.start()).await;
+    let result = told.last().unwrap();
+    assert!(
+        result.contains("Budget reached: 30 of 25 tokens are used."),
+        "{result}"
+    );
+    assert_eq!(end.usage.input, 40);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use stentor_agent::commands::AgentDefinition;
 use stentor_agent::event::{EventKind, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
@@ -15,13 +16,13 @@ use stentor_agent::usage::Usage;
 
 use super::SubagentSetup;
 use super::activity::Activity;
-use super::definition::Definition;
+use super::definition;
 use super::permitted::Permitted;
 use super::telling::{CANCELLED, Telling};
 
 /// One task for one agent.
 pub(super) struct Job {
-    pub agent: Definition,
+    pub agent: AgentDefinition,
     pub task: String,
     pub model: Option<Arc<ModelInfo>>,
     pub timeout: Option<Duration>,
@@ -235,7 +236,7 @@ fn options(
     job: &Job,
     context: &ToolContext,
 ) -> Result<SessionOptions, String> {
-    let tools = job.agent.tools(&setup.session.tools)?;
+    let tools = definition::tools(&job.agent, &setup.session.tools)?;
     let mut options = setup.session.clone();
     options.id = None;
     options.name = None;
@@ -248,10 +249,11 @@ fn options(
     options.tools = Permitted::all(tools, &context.host);
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
+    options.budget = context.host.budget_left();
     Ok(options)
 }
 
-fn system_prompt(setup: &SubagentSetup, agent: &Definition, context: &ToolContext) -> String {
+fn system_prompt(setup: &SubagentSetup, agent: &AgentDefinition, context: &ToolContext) -> String {
     let own = match &agent.prompt {
         Some(prompt) => format!("{prompt}\n\nWorking folder: {}", context.cwd.display()),
         None => setup.session.system_prompt.to_string(),

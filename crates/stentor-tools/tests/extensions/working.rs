@@ -82,7 +82,7 @@ async fn commands_are_listed_and_answer_without_a_model_or_ask_one() {
     let names: Vec<&str> = commands.iter().map(|info| info.name.as_str()).collect();
     assert_eq!(names, ["hello", "expand"]);
     assert_eq!(
-        stage.session.extension_commands().await.unwrap(),
+        stage.session.slash().list().await.to_vec(),
         commands.to_vec()
     );
     assert_eq!(stage.run("/hello you").await.answer(), "hello number 1");

@@ -67,6 +67,8 @@ impl Ask<'_> {
         let signals =
             EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
         let blocks = vec![ContentBlock::text(self.prompt.clone())];
+        let blocks = session.expand(blocks).await;
+        let blocks = blocks.map_err(|error| error.to_string())?;
         let accepted = session.prompt(blocks).await;
         drop(accepted.map_err(|error| error.to_string())?);
         let ending = follow(&session, events, signals, self.print, out, err).await;

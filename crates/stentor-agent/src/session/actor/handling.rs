@@ -130,10 +130,6 @@ impl Actor {
             }
             Command::SetPlan(plan) => self.set_plan(plan),
             Command::SetTools(tools) => self.set_tools(tools),
-            Command::ExtensionCommands { reply } => {
-                let commands = self.hooks.as_ref().map(|hooks| hooks.commands());
-                answer(reply, commands.unwrap_or_default());
-            }
             Command::AppendCustom {
                 custom_type,
                 data,

@@ -32,6 +32,7 @@ use super::queues::{QueueKind, WaitingMessages};
 use super::record::Record;
 use super::settings::Settings;
 use super::tool_host::SessionToolHost;
+use crate::commands::SlashCommands;
 use crate::conversation::Conversation;
 use crate::event::{
     CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
@@ -87,6 +88,7 @@ pub(super) struct Actor {
     place: Arc<dyn Place>,
     host: Arc<SessionToolHost>,
     hooks: Option<Arc<dyn Hooks>>,
+    slash: Arc<SlashCommands>,
     retry: RetryPolicy,
     watch: Arc<Watch>,
 
@@ -187,6 +189,7 @@ impl Actor {
             Arc::clone(&jobs),
             requests.0.clone(),
         );
+        let slash = SlashCommands::new(options.commands.clone(), hub.clone());
         let mut actor = Self {
             hub,
             commands,
@@ -209,6 +212,7 @@ impl Actor {
             place: Arc::clone(&options.place),
             host: Arc::new(host),
             hooks: None,
+            slash: Arc::new(slash),
             retry: options.retry,
             watch: Arc::new(Watch {
                 rules: options.rules.afresh(),
@@ -255,6 +259,10 @@ impl Actor {
         Arc::clone(&self.jobs)
     }
 
+    pub fn slash(&self) -> Arc<SlashCommands> {
+        Arc::clone(&self.slash)
+    }
+
     pub fn dialogs(&self) -> Arc<Dialogs> {
         Arc::clone(&self.dialogs)
     }
@@ -262,6 +270,7 @@ impl Actor {
     /// Has `hooks` asked from now on.
     pub fn set_hooks(&mut self, hooks: Arc<dyn Hooks>) {
         self.host.set_hooks(Arc::clone(&hooks));
+        self.slash.set_hooks(&hooks);
         self.hooks = Some(hooks);
     }
 
@@ -326,6 +335,7 @@ impl Actor {
 
     fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
         self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        self.slash.set_tools(&self.specs);
         self.tools = tools.into();
     }
 
@@ -352,6 +362,7 @@ impl Actor {
             session_id: Arc::clone(&self.id),
             watch: Arc::clone(&self.watch),
             hooks: self.hooks.clone(),
+            slash: Arc::clone(&self.slash),
             cancel,
             cancel_retry,
         }

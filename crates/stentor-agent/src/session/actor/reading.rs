@@ -85,7 +85,7 @@ impl Actor {
             let totals = self.record.totals()?;
             self.consumed = Consumed::Known {
                 usage: totals.usage,
-                turns: totals.assistant_messages,
+                turns: totals.assistant_messages + totals.summaries,
             };
         }
         match &self.consumed {

@@ -240,7 +240,7 @@ impl<'a> Engine<'a> {
         match resolver {
             Resolver::Session => resolvers::session::session(shared, live).await,
             Resolver::Statistics => resolvers::session::statistics(live).await,
-            Resolver::Commands => Ok(resolvers::session::commands(shared, live)),
+            Resolver::Commands => Ok(resolvers::session::commands(live)),
             Resolver::Jobs => Ok(resolvers::session::jobs(live)),
             Resolver::History => resolvers::messages::history(live).await,
             Resolver::ToolCalls => resolvers::messages::tool_calls(live).await,

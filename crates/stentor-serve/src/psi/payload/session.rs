@@ -8,7 +8,6 @@ use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
 use super::model;
 use crate::psi::live::{Live, Phase, RetryWait, View};
-use crate::psi::shared::Shared;
 use crate::psi::slash;
 
 /// A session as it is.
@@ -20,13 +19,13 @@ pub(in crate::psi) struct SessionUpdated {
 }
 
 impl SessionUpdated {
-    pub async fn look(shared: &Shared, live: &Live) -> Result<Self, SessionError> {
+    pub async fn look(live: &Live) -> Result<Self, SessionError> {
         let view = live.view().await?;
         Ok(Self {
             phase: live.phase(),
             view,
-            book: shared.book(&live.cwd),
-            extension_commands: shared.extension_commands(&live.id),
+            book: live.session.slash().book(),
+            extension_commands: live.further_commands(),
         })
     }
 }

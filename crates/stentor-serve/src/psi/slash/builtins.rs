@@ -44,25 +44,25 @@ pub(super) async fn perform(
         Slash::Thinking(Some(level)) => Effect::Text(set_thinking(live, &level).await),
         Slash::Status => texts::status(live).await,
         Slash::History => texts::history(live).await,
-        Slash::Help => texts::help(&connection.shared, live),
-        Slash::Prompts => texts::prompts(&connection.shared, live),
-        Slash::Skills => texts::skills(&connection.shared, live),
+        Slash::Help => texts::help(live),
+        Slash::Prompts => texts::prompts(live),
+        Slash::Skills => texts::skills(live),
         Slash::Worktree => texts::worktree(live),
         Slash::Jobs(words) => list_jobs(live, &words),
         Slash::Job(id) => show_job(live, id.as_deref(), false),
         Slash::CancelJob(id) => show_job(live, id.as_deref(), true),
         Slash::ReloadPrompts => {
-            let book = connection.shared.reload_book(&live.cwd);
+            let book = live.session.slash().book();
             Effect::Text(format!(
                 "✓ Prompts reloaded: {} templates, {} skills.",
                 book.templates.len(),
                 book.skills.len()
             ))
         }
-        Slash::ReloadExtensions => texts::extensions(&connection.shared, live),
+        Slash::ReloadExtensions => texts::extensions(live),
         Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
         // The caller takes these.
-        Slash::Prompt(_)
+        Slash::Prompt
         | Slash::Extension
         | Slash::Unknown
         | Slash::Resume(None)

@@ -12,13 +12,13 @@ mod texts;
 
 use std::sync::Arc;
 
+use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
 use super::connection::{Ask, Connection, Done, Handled, Outcome};
 use super::item::{Cause, Part};
 use super::live::Live;
-use super::ops::prompting::Expansion;
 use super::ops::{login, navigation, prompting};
 use super::payload;
 
@@ -55,17 +55,12 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
     let text = ask.params.filled("text")?;
     let live = connection.target(ask)?;
     let cause = ask.answerer.cause();
-    let slash = resolve(connection, &live, text);
+    let slash = resolve(&live, text);
     let effect = match slash {
-        Some(Slash::Prompt(expanded)) => {
-            let by = Expansion::Template;
-            return prompting::run_to_its_end(&ask.answerer, &live, expanded.text, by);
+        Some(Slash::Prompt) => {
+            return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
         }
-        // Its extension takes it before any model hears of it, and what it says is the answer.
-        Some(Slash::Extension) => {
-            let (text, by) = (text.trim().to_owned(), Expansion::Extension);
-            return prompting::run_to_its_end(&ask.answerer, &live, text, by);
-        }
+        Some(Slash::Extension) => return extension(ask, live, text),
         Some(slash) if slash.takes_long() => {
             let shared = Arc::clone(&connection.shared);
             return Ok(ask.answerer.later(async move {
@@ -77,6 +72,32 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
         Some(slash) => builtins::perform(connection, &live, slash, &cause).await,
     };
     told(effect, &live, cause).into()
+}
+
+/// The command of an extension: what it says is the result, and it may have the agent asked.
+fn extension(ask: &Ask<'_>, live: Arc<Live>, text: &str) -> Handled {
+    let command = text.trim().trim_start_matches('/');
+    let (name, rest) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
+    let (name, rest) = (name.to_owned(), rest.trim().to_owned());
+    let starter = ask.answerer.clone();
+    Ok(ask.answerer.later(async move {
+        let cause = starter.cause();
+        let effect = match live.session.run_command(&name, &rest).await {
+            Some(CommandRan::Said(Some(said))) => Effect::Text(said),
+            Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
+            Some(CommandRan::Ask(prompt)) => {
+                prompting::run_through(&starter, &live, prompt).await?;
+                return Ok(Done::data(handled(false)).of(&live));
+            }
+            Some(CommandRan::Failed(why)) => {
+                Effect::Text(format!("[extension command error: {why}]"))
+            }
+            None => Effect::Text(format!("[extension command error: /{name} is gone]")),
+        };
+        Ok(told(effect, &live, cause))
+    }))
 }
 
 /// The events of a command, the snapshots of the session that is focused then, the answer.
@@ -94,10 +115,10 @@ pub(super) async fn through_prompt(
     live: &Arc<Live>,
     text: &str,
 ) -> Option<Handled> {
-    let slash = resolve(connection, live, text)?;
+    let slash = resolve(live, text)?;
     let cause = ask.answerer.cause();
     let effect = match slash {
-        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => return None,
+        Slash::Prompt | Slash::Extension | Slash::Unknown => return None,
         Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
         Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
         Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
@@ -143,10 +164,12 @@ fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
     parts
 }
 
-fn resolve(connection: &Connection, live: &Live, text: &str) -> Option<Slash> {
-    let extensions = connection.shared.extension_commands(&live.id);
-    let book = connection.shared.book(&live.cwd);
-    grammar::parse(text, &extensions, &book)
+pub(super) fn resolve(live: &Live, text: &str) -> Option<Slash> {
+    let slash = live.session.slash();
+    // A file that was written a moment ago counts.
+    slash.book();
+    let called = slash.called(text);
+    grammar::parse(text, called.map(|called| called.source))
 }
 
 fn effect_parts(effect: Effect, cause: &Cause) -> Vec<Part> {

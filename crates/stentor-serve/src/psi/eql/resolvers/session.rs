@@ -114,8 +114,8 @@ pub(in crate::psi::eql) async fn statistics(live: &Arc<Live>) -> Result<Known, E
     ))
 }
 
-pub(in crate::psi::eql) fn commands(shared: &Shared, live: &Live) -> Known {
-    let book = shared.book(&live.cwd);
+pub(in crate::psi::eql) fn commands(live: &Live) -> Known {
+    let book = live.session.slash().book();
     let skills = book.skills.iter().map(|skill| {
         Value::map([
             ("name", skill.name.clone().into()),
@@ -146,7 +146,7 @@ pub(in crate::psi::eql) fn commands(shared: &Shared, live: &Live) -> Known {
     );
     known.push(
         Value::keyword("psi.extension/command-names"),
-        strings(&shared.extension_commands(&live.id)),
+        strings(&live.further_commands()),
     );
     known
 }
