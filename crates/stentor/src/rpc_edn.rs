@@ -42,9 +42,6 @@ const SETTINGS: [(&str, &str); 9] = [
 /// The original's environment.
 const VARIABLES: [(&str, &str); 2] = [("PSI_MODEL", "model"), ("PSI_THINKING_LEVEL", "thinking")];
 
-/// Flags of the original that mean nothing here and have a value.
-const IGNORED_WITH_VALUE: [&str; 1] = ["--llm-idle-timeout-ms"];
-
 /// What the command line says.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Words {
@@ -54,6 +51,8 @@ struct Words {
     resume: Option<String>,
     trace_file: Option<PathBuf>,
     log_level: Option<String>,
+    /// How long a model may say nothing.
+    idle_timeout_ms: Option<u64>,
     no_session: bool,
     /// What is worth a note on stderr.
     notes: Vec<String>,
@@ -116,7 +115,13 @@ fn read_words(words: &[&str]) -> Words {
                 read.notes
                     .push("--nrepl is not available; ignored".to_owned());
             }
-            flag if IGNORED_WITH_VALUE.contains(&flag) || flag.starts_with("--memory-") => {
+            "--llm-idle-timeout-ms" => match value().and_then(|text| text.parse().ok()) {
+                Some(ms) => read.idle_timeout_ms = Some(ms),
+                None => read
+                    .notes
+                    .push(format!("{flag} needs a number of milliseconds; ignored")),
+            },
+            flag if flag.starts_with("--memory-") => {
                 value();
                 read.notes
                     .push(format!("{flag} means nothing here; ignored"));
@@ -132,7 +137,12 @@ fn serve(words: Words) -> Result<u8, String> {
     let cwd = setup::working_folder(words.cwd.as_deref())?;
     let flags = layer(&words, &cwd).map_err(|errors| errors.to_string())?;
     let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
-    let models = setup::models(&config, &flags, &cwd).map_err(|errors| errors.to_string())?;
+    let idle_timeout_ms = words.idle_timeout_ms.filter(|ms| *ms > 0);
+    let models = setup::models_with(&config, &flags, &cwd, move |sources| {
+        let limits = &mut sources.http.limits;
+        limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
+    });
+    let models = models.map_err(|errors| errors.to_string())?;
     let notes = Notes::of(&config, true);
     let files = setup::session_files(&config.settings, words.no_session);
     let defaults = Defaults {
@@ -272,6 +282,9 @@ mod tests {
             "t.edn",
             "--memory-store",
             "x",
+            "--llm-idle-timeout-ms",
+            "9000",
+            "--llm-idle-timeout-ms=soon",
             "--what",
         ]);
         let expected = Words {
@@ -280,9 +293,11 @@ mod tests {
                 ("--thinking-level".into(), "thinking", "high".into()),
             ],
             trace_file: Some("t.edn".into()),
+            idle_timeout_ms: Some(9000),
             notes: vec![
                 "--nrepl is not available; ignored".into(),
                 "--memory-store means nothing here; ignored".into(),
+                "--llm-idle-timeout-ms needs a number of milliseconds; ignored".into(),
                 "unknown flag --what; ignored".into(),
             ],
             ..Words::default()
