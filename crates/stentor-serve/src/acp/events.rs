@@ -113,6 +113,7 @@ impl EventEncoder for Encoder {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let seconds = delay_ms.div_ceil(1000);
                 let text = format!(
