@@ -6,6 +6,7 @@ pub mod args;
 pub mod choose_model;
 pub mod commands;
 pub mod config;
+pub mod dialect;
 pub mod extensions;
 pub mod kept_answers;
 pub mod log;

@@ -17,6 +17,7 @@ use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::dialect::in_own_words;
 use crate::extensions;
 use crate::log;
 use crate::mcp_servers;
@@ -40,7 +41,7 @@ const UNASKED: PermissionMode = PermissionMode::All;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let words = in_own_words(words.into_iter().collect());
     if words.get(1).is_some_and(|word| word == HELPER_WORD) {
         return run_helper(words.into_iter().skip(2));
     }
