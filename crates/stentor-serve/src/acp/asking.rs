@@ -51,8 +51,8 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
 pub(super) struct Asking {
     session: Session,
     outbound: Outbound,
-    /// Request and call of each permission that was asked for.
-    permissions: HashMap<u64, (Id, String)>,
+    /// The requests, by question.
+    permissions: HashMap<u64, Id>,
     dialogs: HashMap<u64, Id>,
     /// The dialogs among them that the client shows as a choice.
     choices: HashSet<u64>,
@@ -93,8 +93,7 @@ impl Asking {
         let Some(mut waiting) = self.request(method::REQUEST_PERMISSION, &params, frames) else {
             return self.give(id, PermissionAnswer::RejectOnce);
         };
-        let call_id = request.call.id.clone();
-        self.permissions.insert(id, (waiting.id.clone(), call_id));
+        self.permissions.insert(id, waiting.id.clone());
         let session = self.session.clone();
         tokio::spawn(async move {
             let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
@@ -110,27 +109,31 @@ impl Asking {
     }
 
     /// A question is closed. If we closed it ourselves, the client need not answer any more.
-    /// Gives the call that may run now.
-    pub fn permission_answered(
-        &mut self,
-        id: u64,
-        answer: PermissionAnswer,
-        frames: &mut Vec<u8>,
-    ) -> Option<String> {
-        let (request, call_id) = self.permissions.remove(&id)?;
-        match answer {
-            PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Some(call_id),
-            PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => None,
-            PermissionAnswer::Cancelled => {
-                self.withdraw(&request, frames);
-                None
-            }
+    pub fn permission_answered(&mut self, id: u64, answer: PermissionAnswer, out: &mut Vec<u8>) {
+        if let Some(request) = self.permissions.remove(&id)
+            && answer == PermissionAnswer::Cancelled
+        {
+            self.withdraw(&request, out);
         }
     }
 
     /// Asks a person something: with a form if the client has forms, else as a choice.
-    pub fn dialog(&mut self, id: u64, dialog: &Arc<Dialog>, has_forms: bool, out: &mut Vec<u8>) {
-        let params = has_forms.then(|| form(self.session.id(), dialog));
+    pub fn dialog(
+        &mut self,
+        id: u64,
+        dialog: &Arc<Dialog>,
+        has_forms: bool,
+        turns: &Turns,
+        out: &mut Vec<u8>,
+    ) {
+        let params = has_forms.then(|| {
+            let trace = turns.running().and_then(|turn| turn.trace.clone());
+            let mut params = form(self.session.id(), dialog);
+            if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {
+                params.insert("_meta".into(), trace.into());
+            }
+            params
+        });
         let waiting =
             params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
         let session = self.session.clone();

@@ -91,6 +91,7 @@ fn kind_json(kind: &EventKind) -> Value {
             max_attempts,
             delay_ms,
             error,
+            ..
         } => json!({
             "type": "retry_started",
             "attempt": attempt,

@@ -140,6 +140,7 @@ impl Printer {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let wait = seconds(*delay_ms);
                 let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");

@@ -75,6 +75,12 @@ fn write_state(writer: &mut EdnWriter<'_>, live: &Live, view: &View) {
         .field("retry-attempt", &state.retry_attempt)
         .field("auto-retry-enabled", &state.auto_retry)
         .field("auto-compaction-enabled", &state.auto_compaction)
+        .key("scoped-models")
+        .vector(|list| {
+            for model in &state.scoped_models {
+                list.value(&ModelRef(model));
+            }
+        })
         .field("context-tokens", &state.context.tokens)
         .field("context-window", &state.context.window)
         .field("phase", &Keyword(phase.name()))
