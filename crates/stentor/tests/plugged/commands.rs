@@ -98,6 +98,31 @@ fn omp_lists_them_as_each_original_does() {
 }
 
 #[test]
+fn omps_flags_leave_out_skills_and_templates() {
+    let world = world();
+    let listed = |flag: &str| {
+        let mut child = world.child(&["--mode", "rpc", "--no-session", flag]);
+        child.until_type("ready");
+        until_deploy(&mut child);
+        child.send(r#"{"id":"1","type":"get_commands"}"#);
+        let mut answer = child.until_type("response").pop().unwrap();
+        child.end();
+        let commands = answer["data"]["commands"].take();
+        let names = commands
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].clone());
+        names.skip(3).collect::<Vec<Value>>()
+    };
+    assert_eq!(listed("--no-skills"), ["review", "agent:tester"]);
+    assert_eq!(
+        listed("--no-prompt-templates"),
+        ["skill:pdf", "agent:tester"]
+    );
+}
+
+#[test]
 fn omp_expands_templates_skills_and_agents_in_what_is_said() {
     let world = world();
     let mut child = world.omp();
