@@ -135,6 +135,11 @@ impl Progress {
 
 /// Where tools work: on this machine, or in the client that offers its files and terminals.
 pub trait Place: Send + Sync {
+    /// A call was permitted and runs from now on: a place that is shown to somebody can say so.
+    fn call_begins<'a>(&'a self, _call_id: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Reads a text file for the tool, unsaved changes included where the place knows of any.
     /// `Ok(None)` means: this place has no files of its own, read the disk.
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>>;

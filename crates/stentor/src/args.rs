@@ -269,6 +269,12 @@ pub struct LimitArgs {
     /// Start this extension, too: a program, or a Python or JavaScript file; may be given twice
     #[arg(short, long, value_name = "FILE", global = true)]
     pub extension: Vec<String>,
+    /// Look for no skills
+    #[arg(long, global = true)]
+    pub no_skills: bool,
+    /// Look for no prompt templates
+    #[arg(long, global = true)]
+    pub no_prompt_templates: bool,
     /// Start no extensions
     #[arg(long, global = true, conflicts_with = "extension")]
     pub no_extensions: bool,
@@ -348,6 +354,10 @@ impl Args {
         let extensions = self.limits.extension.join(",");
         let extensions = (!extensions.is_empty()).then_some(extensions);
         flags.set("extension_files", "--extension", extensions.as_deref());
+        let none = self.limits.no_skills.then_some("false");
+        flags.set("use_skills", "--no-skills", none);
+        let none = self.limits.no_prompt_templates.then_some("false");
+        flags.set("use_prompt_templates", "--no-prompt-templates", none);
         let none = self.limits.no_extensions.then_some("false");
         flags.set("use_extensions", "--no-extensions", none);
         let no_servers = self.limits.no_mcp.then_some("false");

@@ -9,7 +9,7 @@ use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::options::{Environment, SessionOptions};
+use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::commands::{PromptSource, SlashCommands};
@@ -168,8 +168,21 @@ impl Session {
 
     /// Starts a run. Refused while one is running; one that is being aborted is waited for.
     pub async fn prompt(&self, content: Vec<ContentBlock>) -> Result<Accepted, SessionError> {
+        self.prompt_with(content, RunOptions::default()).await
+    }
+
+    /// Starts a run that differs from the session in something.
+    pub async fn prompt_with(
+        &self,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+    ) -> Result<Accepted, SessionError> {
         let started = self
-            .ask(|reply| Command::Prompt { content, reply })
+            .ask(|reply| Command::Prompt {
+                content,
+                options,
+                reply,
+            })
             .await??;
         Ok(Accepted { _go: started.go })
     }
@@ -433,7 +446,16 @@ impl Session {
     /// Copies the conversation up to a point into a new session, ready to be resumed. With
     /// [`ForkPoint::Before`] also the text of the message it stops before.
     pub async fn fork(&self, point: ForkPoint) -> Result<(Opened, Option<String>), SessionError> {
-        self.ask(|reply| Command::Fork { point, reply }).await?
+        self.fork_as(point, None).await
+    }
+
+    /// The same, into a session with a certain id.
+    pub async fn fork_as(
+        &self,
+        point: ForkPoint,
+        id: Option<String>,
+    ) -> Result<(Opened, Option<String>), SessionError> {
+        self.ask(|reply| Command::Fork { point, id, reply }).await?
     }
 
     /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.

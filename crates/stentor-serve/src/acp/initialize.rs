@@ -8,6 +8,7 @@ use stentor_wire::jsonrpc::RawJson;
 use super::AcpLogin;
 use super::client::Client;
 use super::error::{Handled, Refusal};
+use super::run_options;
 
 /// What a client says first. What cannot be read of its capabilities it does not have.
 pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
@@ -52,6 +53,8 @@ pub(super) fn answer(client: Client, logins: &[AcpLogin]) -> acp::InitializeResp
     let mut meta = Map::new();
     // As other agents advertise it (section 6.6).
     meta.insert("steering".into(), json!({ "supported": true }));
+    let own = json!({ "promptMeta": run_options::WORDS });
+    meta.insert("stentor".into(), own);
     acp::InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .auth_methods(methods(client, logins))

@@ -6,6 +6,7 @@
 
 mod asking;
 mod calls;
+mod choices;
 mod client;
 mod commands;
 mod connection;
@@ -17,10 +18,13 @@ mod initialize;
 mod limits;
 mod listing;
 mod open;
+mod order;
 mod outbound;
 mod place;
 mod prompting;
 mod replay;
+mod run_options;
+mod sessions;
 mod settings;
 mod setup;
 mod turns;

@@ -1,17 +1,18 @@
 //! A session that is open on this connection: how it is opened, and how it is closed.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::asking::Asking;
 use super::calls::CallViewer;
@@ -20,11 +21,12 @@ use super::commands;
 use super::error::{self, Handled, Refusal};
 use super::events::{self, Encoder};
 use super::limits;
+use super::order::Order;
 use super::outbound::{Lane, Outbound};
 use super::place::ClientPlace;
 use super::replay::{Replay, active_path};
 use super::settings::Settings;
-use super::turns::Turns;
+use super::turns::{Cancelled, Turns};
 use crate::output::{Closed, Output};
 use crate::pump::Pump;
 
@@ -33,45 +35,13 @@ pub(super) struct OpenSession {
     pub lane: Lane,
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
+    pub models: Arc<dyn ModelRegistry>,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
     /// How many messages were said that are nobody's.
     pub said: AtomicU64,
-    pub order: Order,
+    pub order: Arc<Order>,
     pump: Mutex<Option<JoinHandle<Result<Encoder, Closed>>>>,
-}
-
-/// Keeps changes of settings in the order of their requests, and prompts behind the changes that
-/// were asked for before them.
-pub(super) struct Order {
-    /// Fires when the last change that was asked for has been made.
-    last: Mutex<CancellationToken>,
-}
-
-impl Order {
-    fn new() -> Self {
-        let nothing = CancellationToken::new();
-        nothing.cancel();
-        Self {
-            last: Mutex::new(nothing),
-        }
-    }
-
-    /// Fires when every change that was asked for so far has been made.
-    pub fn last(&self) -> CancellationToken {
-        self.lock().clone()
-    }
-
-    /// One more change: what it waits for, and what says that it was made when it is dropped.
-    pub fn enter(&self) -> (CancellationToken, DropGuard) {
-        let mine = CancellationToken::new();
-        let before = std::mem::replace(&mut *self.lock(), mine.clone());
-        (before, mine.drop_guard())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, CancellationToken> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What a client wants of a session it opens.
@@ -102,15 +72,21 @@ impl Opener {
             ..NewSession::default()
         };
         let session = blocking(move || agent.start_with(options, new)).await??;
-        self.open(session, place, wanted, tools, false).await
+        self.open(session, place, wanted, tools, None).await
     }
 
     /// Goes on with a stored session.
-    pub async fn resume(&self, id: &str, wanted: Wanted) -> Handled<(Arc<OpenSession>, Ready)> {
+    pub async fn resume(
+        &self,
+        id: &str,
+        wanted: Wanted,
+        order: Arc<Order>,
+    ) -> Handled<(Arc<OpenSession>, Ready)> {
         let (place, mut options) = self.options(&wanted)?;
-        // The model the session was left with, not the default of new ones.
+        // What the session was left with, not the default of new ones.
         options.model = None;
         options.thinking = None;
+        options.keeps_permission_mode = true;
         let tools = options.tools.clone();
         let (agent, wanted_id) = (self.agent.clone(), id.to_owned());
         let session = blocking(move || {
@@ -119,7 +95,7 @@ impl Opener {
         })
         .await?
         .map_err(|error| error::about_stored(id, error))?;
-        self.open(session, place, wanted, tools, true).await
+        self.open(session, place, wanted, tools, Some(order)).await
     }
 
     fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientPlace>, SessionOptions)> {
@@ -141,7 +117,7 @@ impl Opener {
         place: Arc<ClientPlace>,
         wanted: Wanted,
         tools: Vec<Arc<dyn Tool>>,
-        is_quiet: bool,
+        resumed: Option<Arc<Order>>,
     ) -> Handled<(Arc<OpenSession>, Ready)> {
         let events = session.subscribe();
         session.set_can_ask(true).await?;
@@ -161,10 +137,10 @@ impl Opener {
             asking: Asking::new(session.clone(), self.outbound.clone()),
             message_prefix: message_prefix.clone(),
             cost: stats.total_usage.cost.total,
-            is_quiet,
+            is_quiet: resumed.is_some(),
             held: Vec::new(),
             message: None,
-            calls: HashMap::new(),
+            calls: HashSet::new(),
             has_shown_text: false,
             compactions: 0,
             knows_prompt: false,
@@ -176,15 +152,18 @@ impl Opener {
             outbound: self.outbound.clone(),
             session,
             answers,
+            turns: turns.clone(),
         };
         place.connect(lane.clone());
+        let order = resumed.unwrap_or_else(|| Arc::new(Order::new()));
         let open = Arc::new(OpenSession {
             lane,
             turns,
             place,
+            models: Arc::clone(self.agent.models()),
             message_prefix,
             said: AtomicU64::new(0),
-            order: Order::new(),
+            order,
             pump: Mutex::default(),
         });
         let ready = Ready {
@@ -205,6 +184,15 @@ pub(super) struct Ready {
     viewer: CallViewer,
     usage: Option<acp::SessionUpdate>,
     pump: Pump<Encoder>,
+}
+
+impl Ready {
+    /// What a client may want to know that the protocol has no field for.
+    pub fn meta(&self) -> Option<Map<String, Value>> {
+        let sandbox = self.state.sandbox.to_tell()?;
+        let ours = json!({ "stentor": { "sandbox": sandbox } });
+        ours.as_object().cloned()
+    }
 }
 
 impl OpenSession {
@@ -259,10 +247,20 @@ impl OpenSession {
         self.hand_over(frames).await
     }
 
-    /// Stops what runs and ends the session. Open prompts are answered with `cancelled`.
+    /// Stops what runs and ends the session. Open prompts are answered with `cancelled`. Everything
+    /// the session ever said has been handed over when this returns.
     pub async fn close(&self) {
-        self.turns.cancel(None);
+        if self.turns.cancel(None) == Some(Cancelled::Running) {
+            // What was meant for that turn is not for a later one.
+            self.lane.session.clear_queues().await.ok();
+        }
         self.lane.session.close().await;
+        self.lane.answers.written(u64::MAX).await;
+        // A run that ended in the moment in which it was accepted has answered nobody.
+        for turn in self.turns.close() {
+            self.answer_cancelled(&turn).await;
+        }
+        self.lane.answers.written(u64::MAX).await;
     }
 
     /// The task that writes the session's frames, to be waited for at the very end.

@@ -7,6 +7,8 @@ mod command_line;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod dialects;
+#[cfg(test)]
 mod extensions;
 #[cfg(test)]
 mod mcp;

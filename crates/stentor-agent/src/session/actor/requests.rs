@@ -121,14 +121,14 @@ impl Actor {
     }
 
     fn next_call(&mut self) -> Result<ModelCall, Refusal> {
-        let model = self.settings.info().cloned();
+        let model = self.model_of_now().map(|chosen| Arc::clone(&chosen.info));
         // A run that was told to stop makes no call any more, so no limit stops it either.
         if !self.is_stopping()
             && let Some(why) = self.budget_reached()
         {
             return Err(Refusal { model, why });
         }
-        let opened = match &self.settings.model {
+        let opened = match self.model_of_now() {
             Some(chosen) => chosen.opened.clone(),
             None => Err(ModelError::new(
                 ModelErrorKind::UnknownModel,
@@ -144,7 +144,7 @@ impl Actor {
                 let ToolsOfNow { tools, specs } = self.tools_of_now();
                 Ok(ModelCall {
                     model,
-                    thinking: self.settings.thinking,
+                    thinking: self.thinking_of_now(),
                     system: self.slash.system_prompt(&self.system_prompt, &specs),
                     messages: self.conversation.for_model(),
                     specs,
