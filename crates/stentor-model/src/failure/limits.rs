@@ -81,7 +81,7 @@ fn length_ms(text: &str) -> Option<f64> {
         sum += number.parse::<f64>().ok()? * unit_ms;
         rest = behind;
     }
-    (sum.is_finite() && sum < 1e12).then_some(sum)
+    (!text.is_empty() && sum.is_finite() && sum < 1e12).then_some(sum)
 }
 
 fn whole(ms: f64) -> u64 {

@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 r#"{:id "q" :kind :response :op "ping" :ok true :data {:a #{1}}}"#,
-                "a set in a frame at byte 55",
+                "a form that is not allowed at byte 55",
             ),
         ] {
             assert_eq!(check(line).unwrap_err(), why, "{line}");

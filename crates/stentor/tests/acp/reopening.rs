@@ -126,7 +126,15 @@ fn what_a_busy_session_had_to_say_is_said_before_it_is_loaded_again() {
 
 #[test]
 fn a_prompt_behind_a_load_can_be_cancelled() {
-    let mut client = Client::with("[[turn]]\ntext = \"x\"\ntimes = 100\n");
+    let mut client = Client::with(
+        r#"
+on_exhausted = { text = "x" }
+[[turn]]
+when = { last_user_contains = "One" }
+steps = [{ hang = true }]
+times = 100
+"#,
+    );
     let session = client.session();
     let cwd = client.world.work("");
     for round in 0..20 {

@@ -102,7 +102,9 @@ fn what_was_meant_for_a_cancelled_turn_is_not_for_the_next_one() {
     client.until(steering);
     client.cancel(&session);
     client.until(first);
-    expect![[r#""#]].assert_eq(&client.turn(&session, "again"));
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: again"},"messageId":"MSG-6"}}}
+        {"id":5,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.turn(&session, "again"));
 }
 
 #[test]
@@ -131,5 +133,8 @@ times = 2
     let mut messages = client.until(steering);
     client.cancel(&session);
     messages.extend(client.until(prompt));
-    expect![[r#""#]].assert_eq(&client.shown(&messages));
+    expect![[r#"
+        {"id":6,"result":{"outcome":"failed","_meta":{"stentor":{"reason":"no turn is running; send session/prompt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"cancelled"}}}
+        {"id":5,"result":{"stopReason":"cancelled"}}"#]].assert_eq(&client.shown(&messages));
 }
