@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
+use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
@@ -134,6 +135,11 @@ impl Progress {
 
 /// Where tools work: on this machine, or in the client that offers its files and terminals.
 pub trait Place: Send + Sync {
+    /// A call was permitted and runs from now on: a place that is shown to somebody can say so.
+    fn call_begins<'a>(&'a self, _call_id: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Reads a text file for the tool, unsaved changes included where the place knows of any.
     /// `Ok(None)` means: this place has no files of its own, read the disk.
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>>;
@@ -268,6 +274,12 @@ pub trait ToolHost: Send + Sync {
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         drop((call, spec, touches));
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The session's hooks, for a tool that makes calls on its own account: what guards the calls
+    /// of the session must guard these.
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        None
     }
 
     /// Counts what a tool consumed of a model into the session.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use stentor_agent::event::Event;
 use stentor_agent::hub::Subscription;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::output::{Closed, Output};
@@ -42,15 +42,34 @@ pub struct Answers {
 struct Answer {
     after_seq: u64,
     frames: Vec<u8>,
+    /// Dropped when the frames have been handed over.
+    _written: Option<oneshot::Sender<()>>,
 }
 
 impl Answers {
     /// Writes complete frames after all events up to number `after_seq` and before later ones.
     pub async fn send(&self, after_seq: u64, frames: Vec<u8>) -> Result<(), Closed> {
-        self.sender
-            .send(Answer { after_seq, frames })
-            .await
-            .map_err(|_| Closed)
+        let answer = Answer {
+            after_seq,
+            frames,
+            _written: None,
+        };
+        self.sender.send(answer).await.map_err(|_| Closed)
+    }
+
+    /// Waits until all answers before this one, and all events up to number `after_seq`, have been
+    /// handed over, or nobody hands over anything any more.
+    pub async fn written(&self, after_seq: u64) {
+        let (sender, written) = oneshot::channel();
+        let answer = Answer {
+            after_seq,
+            frames: Vec::new(),
+            _written: Some(sender),
+        };
+        if self.sender.send(answer).await.is_ok() {
+            // Nothing is ever sent: it ends when it is dropped.
+            written.await.ok();
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginInput, Logins as ModelLogins};
 use stentor_serve::omp::{LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, serve};
 use stentor_serve::stdio;
+use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::config::{ConfigErrors, locate};
@@ -63,6 +64,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         // The originals ask nothing; who wants to be asked says so.
         permission_mode: PermissionMode::All,
         subagents: true,
+        mcp: McpServers::default(),
         notes: Notes::of(&config, false),
         clock: setup::system_clock(),
     };

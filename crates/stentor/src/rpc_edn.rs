@@ -14,6 +14,7 @@ use stentor_model::login::{LoginInput, Logins};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
+use stentor_tools::mcp::McpServers;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
@@ -151,6 +152,7 @@ fn serve(words: Words) -> Result<u8, String> {
         // The original asks nobody.
         permission_mode: PermissionMode::All,
         subagents: true,
+        mcp: McpServers::default(),
         notes: notes.clone(),
         clock: setup::system_clock(),
     };

@@ -20,6 +20,7 @@ use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
+use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::sandbox::CommandSandbox;
 use stentor_tools::{SUBAGENT, SubagentSetup};
@@ -33,6 +34,7 @@ use crate::config::{
 };
 use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
+use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
@@ -60,6 +62,8 @@ pub struct Defaults {
     pub permission_mode: PermissionMode,
     /// True when the tool for subagents is among the tools nobody chose.
     pub subagents: bool,
+    /// The MCP servers that run, which the sessions share.
+    pub mcp: McpServers,
     pub notes: Notes,
     pub clock: SharedClock,
 }
@@ -125,6 +129,8 @@ impl Defaults {
         }
         // Subagents have none of their own: what they do is asked of those of their session.
         options.hooks = extensions::hooks(config, held_back.as_ref())?;
+        let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, held_back)?;
+        options.servers = Some(servers);
         Ok(options)
     }
 
@@ -286,7 +292,7 @@ fn registry(
 
 /// What is wrong with a table: an unknown key with its line and the nearest right one, else the
 /// words of the reader with the line of the table.
-fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
+pub(crate) fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown field").then(|| quoted.next());
     match unknown.flatten() {
@@ -369,6 +375,8 @@ fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
         project: cwd.to_owned(),
         home: config.places.home.clone(),
         config: config.places.config_dir.clone(),
+        without_templates: !config.settings.use_prompt_templates.value,
+        without_skills: !config.settings.use_skills.value,
     }
 }
 

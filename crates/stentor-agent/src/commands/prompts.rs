@@ -18,6 +18,13 @@ pub trait PromptSource: Send + Sync {
     /// What the agent is asked for one of them. `arguments` is what followed the name, as it was
     /// typed. The error is text for a person; how long it may take is up to the source.
     fn fetch(&self, name: &str, arguments: &str) -> PromptFuture;
+
+    /// Somebody called a command that nobody has: waits until it is known whether it is one of
+    /// these, for a source that takes time to know. How long is up to the source.
+    fn await_prompt(&self, name: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let _ = name;
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A prompt that is being fetched.

@@ -142,6 +142,9 @@ impl SlashCommands {
             return Ok(None);
         }
         self.look().await;
+        if self.called(text).is_none() {
+            self.await_sources(text).await;
+        }
         let Some(called) = self.called(text) else {
             return Ok(None);
         };
@@ -230,6 +233,16 @@ impl SlashCommands {
         let mut names = std::collections::HashSet::new();
         list.retain(|info| names.insert(info.name.clone()));
         list.into()
+    }
+
+    /// Gives sources that are not ready the time they take to know a command.
+    async fn await_sources(&self, text: &str) {
+        let word = text.trim().strip_prefix('/').unwrap_or_default();
+        let name = word.split_whitespace().next().unwrap_or_default();
+        let sources = self.lock().sources.clone();
+        for source in sources {
+            source.await_prompt(name).await;
+        }
     }
 
     fn source_of(&self, name: &str) -> Option<Arc<dyn PromptSource>> {

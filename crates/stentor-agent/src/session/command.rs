@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
+use super::options::RunOptions;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
@@ -26,6 +27,7 @@ pub(super) type Reply<T> = oneshot::Sender<T>;
 pub(super) enum Command {
     Prompt {
         content: Vec<ContentBlock>,
+        options: RunOptions,
         reply: Reply<Result<Started, SessionError>>,
     },
     Enqueue {

@@ -9,12 +9,13 @@ use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::options::{Environment, SessionOptions};
+use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::commands::{PromptSource, SlashCommands};
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::hook_chain;
 use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
@@ -64,7 +65,7 @@ impl Session {
         beginning: Beginning,
     ) -> Result<Self, SessionError> {
         let (commands, receiver) = mpsc::channel(COMMANDS);
-        let hooks = options.hooks.clone();
+        let (hooks, servers) = (options.hooks.clone(), options.servers.clone());
         let cwd = Arc::from(options.cwd.as_path());
         let resumed = matches!(beginning, Beginning::Resumed(_));
         let mut actor = Actor::new(environment, options, beginning, receiver)?;
@@ -76,12 +77,21 @@ impl Session {
             jobs: actor.jobs(),
             slash: actor.slash(),
         };
-        if let Some(source) = hooks {
-            actor.set_hooks(source.attach(HookedSession {
-                session: session.downgrade(),
-                cwd,
-                resumed,
-            }));
+        let hooked = HookedSession {
+            session: session.downgrade(),
+            cwd,
+            resumed,
+        };
+        let mut attached = Vec::new();
+        attached.extend(hooks.map(|source| source.attach(hooked.clone())));
+        let servers = servers.filter(|servers| !servers.is_empty());
+        if let Some(servers) = servers {
+            let brought = servers.starter.attach(&servers, hooked);
+            attached.push(brought.hooks);
+            session.slash.add_source(brought.prompts);
+        }
+        if let Some(hooks) = hook_chain::all_in_one(attached) {
+            actor.set_hooks(hooks);
         }
         tokio::spawn(actor.live());
         Ok(session)
@@ -158,8 +168,21 @@ impl Session {
 
     /// Starts a run. Refused while one is running; one that is being aborted is waited for.
     pub async fn prompt(&self, content: Vec<ContentBlock>) -> Result<Accepted, SessionError> {
+        self.prompt_with(content, RunOptions::default()).await
+    }
+
+    /// Starts a run that differs from the session in something.
+    pub async fn prompt_with(
+        &self,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+    ) -> Result<Accepted, SessionError> {
         let started = self
-            .ask(|reply| Command::Prompt { content, reply })
+            .ask(|reply| Command::Prompt {
+                content,
+                options,
+                reply,
+            })
             .await??;
         Ok(Accepted { _go: started.go })
     }

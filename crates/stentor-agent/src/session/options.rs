@@ -8,10 +8,12 @@ use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use crate::permission::PermissionMode;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
+use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
 use crate::usage::Usage;
 
@@ -42,6 +44,8 @@ pub struct SessionOptions {
     pub parent_session: Option<String>,
     pub name: Option<String>,
     pub policy: Policy,
+    /// In a resumed session the permission mode counts that was chosen in it, where one was.
+    pub keeps_permission_mode: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_keeper: Option<Arc<dyn AnswerKeeper>>,
     /// What the tools that run commands are held back from. It is told, not enforced here.
@@ -64,6 +68,17 @@ pub struct SessionOptions {
     pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
+    /// Servers that bring tools of their own.
+    pub servers: Option<SessionServers>,
+}
+
+/// What one run has otherwise than its session. The session stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    pub model: Option<Arc<ModelInfo>>,
+    pub thinking: Option<ThinkingLevel>,
+    /// Counts where it is more careful than the session's.
+    pub permission_mode: Option<PermissionMode>,
 }
 
 /// Where a session is kept.
@@ -142,6 +157,7 @@ impl SessionOptions {
             parent_session: None,
             name: None,
             policy: Policy::default(),
+            keeps_permission_mode: false,
             answer_keeper: None,
             sandbox: Arc::default(),
             steering_mode: QueueMode::default(),
@@ -157,6 +173,7 @@ impl SessionOptions {
             plan_reminders: 0,
             commands: None,
             hooks: None,
+            servers: None,
             cwd,
         }
     }

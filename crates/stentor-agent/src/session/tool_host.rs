@@ -8,7 +8,7 @@ use super::Budget;
 use super::dialogs::Dialogs;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
-use crate::hooks::{CallVerdict, Hooks};
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::message::ToolCall;
@@ -120,21 +120,7 @@ impl ToolHost for SessionToolHost {
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let requests = self.requests.clone();
-        let hooks = self.lock().hooks.clone();
         Box::pin(async move {
-            // What a subagent does is guarded as what the session does itself. Its arguments are
-            // not ours to change, so who wants others is taken to refuse these.
-            match hooks.map(|hooks| hooks.before_tool_call(Arc::clone(&call))) {
-                None => {}
-                Some(verdict) => match verdict.await {
-                    CallVerdict::Allowed => {}
-                    CallVerdict::Denied(why) => return Err(why),
-                    CallVerdict::Changed(arguments) => {
-                        let wanted = serde_json::Value::Object(arguments);
-                        return Err(format!("An extension allows this only as {wanted}"));
-                    }
-                },
-            }
             let (reply, verdict) = oneshot::channel();
             let asked = requests
                 .send(Request::Permit {
@@ -150,6 +136,10 @@ impl ToolHost for SessionToolHost {
                 _ => Err("The session was closed.".to_owned()),
             }
         })
+    }
+
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        self.lock().hooks.clone()
     }
 
     fn consumed(&self, usage: Usage) {

@@ -217,8 +217,14 @@ async fn execute(
     };
     // Also when the tool panics: no report of a call may follow its end.
     let _over = Over(over);
+    let running = async {
+        if let Err(error) = model_call.place.call_begins(&call.id).await {
+            tracing::warn!(error, "that a call runs could not be told");
+        }
+        tool.run(arguments, context).await
+    };
     tokio::select! {
-        output = tool.run(arguments, context) => output,
+        output = running => output,
         () = overdue(&cancel) => ToolOutput::error("Command aborted"),
     }
 }

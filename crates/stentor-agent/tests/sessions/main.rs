@@ -15,6 +15,7 @@ mod stage;
 
 mod aborting;
 mod answers;
+mod commands;
 mod compacting;
 mod events;
 mod hooks;
@@ -22,6 +23,7 @@ mod limits;
 mod machine;
 mod remembering;
 mod retrying;
+mod run_options;
 mod settings;
 mod steering;
 mod storing;

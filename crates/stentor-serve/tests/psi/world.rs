@@ -198,6 +198,7 @@ impl SessionDefaults for Defaults {
             project: cwd.to_owned(),
             home: Some(self.root.join("home")),
             config: Some(self.root.join("config")),
+            ..CommandFolders::default()
         })));
         options.retry.base_delay_ms = 1;
         if self.scoped {

@@ -31,9 +31,11 @@ pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, St
 }
 
 /// The tools an agent has of those there are. Names other programs use for the same tool count.
+/// `brought` come from elsewhere; an agent that has only such has none of these.
 pub(super) fn tools(
     agent: &AgentDefinition,
     there_are: &[Arc<dyn Tool>],
+    brought: &[Arc<dyn Tool>],
 ) -> Result<Vec<Arc<dyn Tool>>, String> {
     let Some(wanted) = &agent.tools else {
         return Ok(there_are.to_vec());
@@ -43,7 +45,8 @@ pub(super) fn tools(
         .filter(|tool| has(agent, &tool.spec().name))
         .cloned()
         .collect();
-    if chosen.is_empty() && !wanted.is_empty() {
+    let has_brought = brought.iter().any(|tool| has(agent, &tool.spec().name));
+    if chosen.is_empty() && !has_brought && !wanted.is_empty() {
         let wanted: Vec<String> = wanted.iter().map(|name| our_name(name)).collect();
         return Err(format!(
             "The agent `{}` may use only {}, and there are no such tools.",
@@ -112,6 +115,7 @@ mod tests {
             project: project.clone(),
             home: Some(folder.path().join("home")),
             config: Some(user.clone()),
+            ..CommandFolders::default()
         };
         assert_eq!(names(&CommandBook::load(&folders)).len(), 1);
         write(
@@ -179,7 +183,7 @@ mod tests {
         );
         let there_are = crate::builtin_tools();
         let has = |name: &str| -> Result<Vec<String>, String> {
-            let tools = tools(&find(&book, name)?, &there_are)?;
+            let tools = tools(&find(&book, name)?, &there_are, &[])?;
             Ok(tools.iter().map(|tool| tool.spec().name.clone()).collect())
         };
         assert_eq!(has("r").unwrap(), ["read", "find"]);

@@ -3,11 +3,12 @@
 //! An agent is a Markdown file ([`definition`] chooses), or the general one that is always there. Each task
 //! is a session in memory ([`worker`]) that nobody sees but the call: what it does is told in a few
 //! words ([`activity`]), its start and its end exactly once ([`telling`]), its calls are permitted
-//! by the session it works for ([`permitted`]), and its last message is the result. A subagent has
+//! by the session it works for ([`permitted`]) and go through its hooks ([`hooked`]), and its last message is the result. A subagent has
 //! no subagents.
 
 mod activity;
 mod definition;
+mod hooked;
 mod permitted;
 mod telling;
 mod worker;

@@ -17,6 +17,7 @@ use stentor_agent::usage::Usage;
 use super::SubagentSetup;
 use super::activity::Activity;
 use super::definition;
+use super::hooked::ParentsHooks;
 use super::permitted::Permitted;
 use super::telling::{CANCELLED, Telling};
 
@@ -236,7 +237,9 @@ fn options(
     job: &Job,
     context: &ToolContext,
 ) -> Result<SessionOptions, String> {
-    let tools = definition::tools(&job.agent, &setup.session.tools)?;
+    let hooks = context.host.hooks();
+    let brought = hooks.map(|hooks| hooks.tools()).unwrap_or_default();
+    let tools = definition::tools(&job.agent, &setup.session.tools, &brought)?;
     let mut options = setup.session.clone();
     options.id = None;
     options.name = None;
@@ -247,6 +250,7 @@ fn options(
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::default();
     options.tools = Permitted::all(tools, &context.host);
+    options.hooks = ParentsHooks::of(&context.host, &job.agent);
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
     options.budget = context.host.budget_left();

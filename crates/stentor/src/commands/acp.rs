@@ -13,7 +13,6 @@ pub fn run(agent: Agent, logins: &Logins, pipes: Pipes) -> Result<u8, String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let options = AcpOptions {
-        tool_servers: Some(stentor_tools::mcp::servers()),
         logins: ways_to_log_in(logins),
     };
     let status = runtime.block_on(acp::serve(agent, pipes, options));

@@ -134,7 +134,11 @@ settings! {
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";
         "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
         "sandbox.required" sandbox_required: bool = false, "Whether nothing starts where the sandbox would not hold.";
+        "use_skills" use_skills: bool = true, "Whether skills are looked for.";
+        "use_prompt_templates" use_prompt_templates: bool = true, "Whether prompt templates are looked for.";
         "use_extensions" use_extensions: bool = true, "Whether extensions are started.";
+        "use_mcp_servers" use_mcp_servers: bool = true, "Whether the MCP servers of the configuration are started.";
+        "mcp_wait_ms" mcp_wait_ms: u64 = 10_000, "How long a first prompt waits for MCP servers that are still starting.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }
 }

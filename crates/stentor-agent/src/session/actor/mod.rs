@@ -27,10 +27,10 @@ use tokio_util::sync::CancellationToken;
 use super::command::{Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::options::{Environment, SessionOptions, Storage};
+use super::options::{Environment, RunOptions, SessionOptions, Storage};
 use super::queues::{QueueKind, WaitingMessages};
 use super::record::Record;
-use super::settings::Settings;
+use super::settings::{ForRun, Settings};
 use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
 use crate::conversation::Conversation;
@@ -42,6 +42,7 @@ use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
 use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
+use crate::permission::PermissionMode;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
 use crate::store::Opened;
@@ -76,8 +77,12 @@ pub(super) struct Actor {
     leaf: Option<String>,
     name: Option<String>,
     settings: Settings,
+    /// What the run that is going on has otherwise.
+    for_run: ForRun,
     waiting: WaitingMessages,
     policy: Policy,
+    /// The permission mode that was chosen in this session, where one was.
+    chosen_mode: Option<PermissionMode>,
     answer_keeper: Option<Arc<dyn AnswerKeeper>>,
     sandbox: Arc<SandboxState>,
 
@@ -120,6 +125,7 @@ struct Activity {
 enum Afterwards {
     Prompt {
         content: Vec<ContentBlock>,
+        options: RunOptions,
         reply: Reply<Result<Started, SessionError>>,
     },
     Compact {
@@ -201,8 +207,10 @@ impl Actor {
             leaf: None,
             name: options.name.clone(),
             settings: Settings::new(&environment, &options),
+            for_run: ForRun::default(),
             waiting: WaitingMessages::default(),
             policy: options.policy.clone(),
+            chosen_mode: None,
             answer_keeper: options.answer_keeper.clone(),
             sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),

@@ -14,9 +14,9 @@ use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 use crate::usage::Usage;
 
 /// The tools of one model call, and what the model is told of them.
-struct ToolsOfNow {
-    tools: Arc<[Arc<dyn Tool>]>,
-    specs: Arc<[ToolSpec]>,
+pub(super) struct ToolsOfNow {
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    pub specs: Arc<[ToolSpec]>,
 }
 
 impl Actor {
@@ -121,14 +121,14 @@ impl Actor {
     }
 
     fn next_call(&mut self) -> Result<ModelCall, Refusal> {
-        let model = self.settings.info().cloned();
+        let model = self.model_of_now().map(|chosen| Arc::clone(&chosen.info));
         // A run that was told to stop makes no call any more, so no limit stops it either.
         if !self.is_stopping()
             && let Some(why) = self.budget_reached()
         {
             return Err(Refusal { model, why });
         }
-        let opened = match &self.settings.model {
+        let opened = match self.model_of_now() {
             Some(chosen) => chosen.opened.clone(),
             None => Err(ModelError::new(
                 ModelErrorKind::UnknownModel,
@@ -144,7 +144,7 @@ impl Actor {
                 let ToolsOfNow { tools, specs } = self.tools_of_now();
                 Ok(ModelCall {
                     model,
-                    thinking: self.settings.thinking,
+                    thinking: self.thinking_of_now(),
                     system: self.slash.system_prompt(&self.system_prompt, &specs),
                     messages: self.conversation.for_model(),
                     specs,
@@ -182,7 +182,7 @@ impl Actor {
 
     /// The session's own tools, and those its hooks bring. Of tools with the same name the
     /// session's own, then the first, is meant.
-    fn tools_of_now(&mut self) -> ToolsOfNow {
+    pub(super) fn tools_of_now(&mut self) -> ToolsOfNow {
         self.renew_tools();
         let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
         let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {

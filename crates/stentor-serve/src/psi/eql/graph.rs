@@ -80,6 +80,7 @@ const TABLE: &[Entry] = &[
             "psi.agent-session/context-tokens",
             "psi.agent-session/context-window",
             "psi.agent-session/context-fraction",
+            "psi.agent-session/sandbox",
             "psi.agent-session/rpc-trace-enabled",
             "psi.agent-session/rpc-trace-file",
             "psi.agent-session/ui-type",

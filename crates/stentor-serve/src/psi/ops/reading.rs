@@ -85,6 +85,10 @@ fn write_state(writer: &mut EdnWriter<'_>, live: &Live, view: &View) {
         .field("context-window", &state.context.window)
         .field("phase", &Keyword(phase.name()))
         .field("message-count", &state.message_count)
+        .field_if_some(
+            "sandbox",
+            state.sandbox.to_tell().map(ToString::to_string).as_ref(),
+        )
         .field("ui-type", &Keyword("emacs"));
 }
 

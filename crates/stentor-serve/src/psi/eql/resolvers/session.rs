@@ -83,6 +83,7 @@ pub(in crate::psi::eql) async fn session(
                 "rpc-trace-file",
                 trace.map(|path| path.to_string_lossy().into_owned()).into(),
             ),
+            ("sandbox", state.sandbox.to_string().into()),
             ("ui-type", Value::keyword("emacs")),
         ],
     ))
