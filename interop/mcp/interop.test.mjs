@@ -121,13 +121,13 @@ for (const server of ["stdio", "http", "sse"]) {
 
   test(`${server}: a tool that says how far it is is called`, async () => {
     const tool = `mcp__${server}__trigger-long-running-operation`;
-    writeFileSync(join(work, "play.toml"), calls(tool, "{ duration = 0.2, steps = 2 }"));
+    writeFileSync(join(work, "play.toml"), calls(tool, "{ duration = 2, steps = 2 }"));
     const ran = await stentor(
       ..."--model script/play.toml --no-session --json -p go".split(" "),
     );
     const events = ran.out.trim().split("\n").map((line) => JSON.parse(line));
     const reports = events.filter((event) => /progress/.test(event.type)).map((event) => JSON.stringify(event));
-    assert.ok(reports.some((report) => report.includes("1 of 2")), ran.out);
+    assert.ok(reports.some((report) => /[12] of 2/.test(report)), ran.out);
     assert.match(ran.out, /Long running operation completed/);
   });
 

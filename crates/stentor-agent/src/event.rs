@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
 use crate::message::{Message, ToolCall};
-use crate::model::{ModelErrorKind, ModelInfo, ThinkingLevel};
+use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
 use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
 use crate::tool::{Plan, ToolOutput};
 use crate::usage::Usage;
@@ -97,6 +97,10 @@ pub enum EventKind {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
+        /// The provider asked for this wait; else it is ours.
+        asked_for: bool,
+        /// What the provider said about its limits.
+        rate_limit: Option<RateLimit>,
         error: String,
     },
     RetryEnded {

@@ -30,6 +30,7 @@ fn main() -> Outcome<()> {
     let folder = Folder::new()?;
     if wanted("start") {
         start(&folder)?;
+        start_with_plugged(&folder)?;
     }
     if wanted("children") {
         children(&folder, 10)?;
@@ -78,6 +79,44 @@ fn start(folder: &Folder) -> Outcome<()> {
         &format!("{:.2} ms", ms(times[0])),
     );
     report("idle memory", &format!("{:.1} MB", idle_kb as f64 / 1024.0));
+    Ok(())
+}
+
+/// Spawn to the first frame with nothing configured, and with ten extensions and ten MCP servers
+/// of which none ever answers.
+fn start_with_plugged(folder: &Folder) -> Outcome<()> {
+    let model = folder.scenario("start", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut config = String::new();
+    for n in 1..=10 {
+        config.push_str(&format!(
+            "[extensions.hangs{n}]\ncommand = [\"sleep\", \"1000\"]\n\
+             [mcp_servers.hangs{n}]\ncommand = \"sleep\"\nargs = [\"1000\"]\n"
+        ));
+    }
+    let home = folder.path.join(".config/stentor");
+    std::fs::create_dir_all(&home)?;
+    let file = home.join("config.toml");
+    for (plugged, config) in [("nothing", ""), ("ten of each", &config)] {
+        std::fs::write(&file, config)?;
+        for (dialect, words) in [
+            ("synaps", &["rpc", "--model", &model][..]),
+            ("omp", &["--mode", "rpc", "--model", &model]),
+        ] {
+            let mut times = Vec::new();
+            for _ in 0..30 {
+                let begun = Instant::now();
+                let mut program = Program::start(folder, words)?;
+                program.line()?;
+                times.push(begun.elapsed());
+            }
+            times.sort();
+            report(
+                &format!("{dialect} start to first frame, {plugged} plugged in"),
+                &format!("{:.2} ms median", ms(times[times.len() / 2])),
+            );
+        }
+    }
+    std::fs::remove_file(&file)?;
     Ok(())
 }
 

@@ -102,6 +102,8 @@ struct Table {
     /// How often it is started again after it failed.
     restart: Option<u32>,
     when_broken: Option<Broken>,
+    /// What its yes-or-no questions are answered with where nobody can be asked.
+    unasked: Option<Unasked>,
     sandbox: Option<bool>,
     enabled: Option<bool>,
 }
@@ -111,6 +113,13 @@ struct Table {
 enum Broken {
     Allow,
     Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Unasked {
+    Yes,
+    No,
 }
 
 #[derive(Default)]
@@ -196,6 +205,9 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err("only your own file may say `sandbox = false`".to_owned());
     }
+    if raw.at.scope == Scope::Project && table.unasked == Some(Unasked::Yes) {
+        return Err("only your own file may say `unasked = \"yes\"`".to_owned());
+    }
     let mut spec = ExtensionSpec::new(&raw.name, command);
     spec.cwd = table.cwd.as_deref().map(resolved);
     spec.env = table.env.into_iter().collect();
@@ -212,6 +224,7 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
             ..RestartPolicy::default()
         };
     }
+    spec.unasked = table.unasked.map(|unasked| unasked == Unasked::Yes);
     spec.when_broken = match table.when_broken {
         None | Some(Broken::Allow) => WhenBroken::Allow,
         Some(Broken::Deny) => WhenBroken::Deny,

@@ -12,6 +12,7 @@ pub mod kept_answers;
 pub mod log;
 pub mod mcp_servers;
 pub mod models;
+pub mod notes;
 pub mod omp;
 pub mod overview;
 pub mod print;

@@ -17,6 +17,7 @@ use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::config::{ConfigErrors, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
+use crate::notes::Notes;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the child cannot begin.
@@ -56,7 +57,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let flags = args(&words).layer(&cwd, home.as_deref()).map_err(said)?;
     let config = setup::load_config(&cwd, &flags).map_err(said)?;
     let key = words.api_key.as_deref().zip(provider(&words));
-    let models = setup::models_with_key(&config, &cwd, key).map_err(said)?;
+    let models = setup::models_with_key(&config, &flags, &cwd, key).map_err(said)?;
     let defaults = Defaults {
         flags,
         models: Arc::clone(&models),
@@ -64,6 +65,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         permission_mode: PermissionMode::All,
         subagents: true,
         mcp: McpServers::default(),
+        notes: Notes::of(&config, false),
         clock: setup::system_clock(),
     };
     let files = setup::session_files(&config.settings, words.no_session);
@@ -140,6 +142,8 @@ fn args(words: &OmpArgs) -> Args {
             tools: tools.filter(|_| !words.no_tools),
             no_tools: words.no_tools,
             permission_mode: words.permission_mode.clone(),
+            no_skills: words.no_skills,
+            no_prompt_templates: words.no_prompt_templates,
             ..LimitArgs::default()
         },
         verbose: words.verbose,
@@ -153,7 +157,7 @@ struct ProgramLogins {
 
 impl Logins for ProgramLogins {
     fn providers(&self) -> Vec<LoginProvider> {
-        let status = match self.models.registry().logins().status() {
+        let status = match self.models.logins().status() {
             Ok(status) => status,
             Err(error) => {
                 tracing::warn!("{error}");
@@ -170,7 +174,7 @@ impl Logins for ProgramLogins {
     }
 
     fn login<'a>(&'a self, provider: &'a str, ui: &'a dyn LoginUi) -> LoginFuture<'a> {
-        let logins = Arc::clone(self.models.registry().logins());
+        let logins = self.models.logins();
         Box::pin(async move {
             login(&logins, provider, ui)
                 .await

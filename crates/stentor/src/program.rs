@@ -22,6 +22,7 @@ use crate::extensions;
 use crate::log;
 use crate::mcp_servers;
 use crate::models::Models;
+use crate::notes::Notes;
 use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
@@ -135,7 +136,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let config = setup::load_config(&cwd, &flags)?;
-    let models = setup::models(&config, &cwd)?;
+    let models = setup::models(&config, &flags, &cwd)?;
     let job = Job {
         args,
         flags,
@@ -149,9 +150,9 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 stdin: stdin.into(),
                 stdout: out.into(),
             };
-            let agent = job.agent(PermissionMode::Ask);
-            let logins = job.models.registry().logins();
-            commands::acp::run(agent, logins, pipes).map_err(Failure::other)
+            let agent = job.serving_agent(PermissionMode::Ask);
+            let logins = job.models.logins();
+            commands::acp::run(agent, &logins, pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
@@ -168,14 +169,14 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
-            let logins = job.models.registry().logins();
-            let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
+            let logins = job.models.logins();
+            let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.registry().logins();
-            let logout = commands::login::logout(logins, provider, &mut out);
+            let logins = job.models.logins();
+            let logout = commands::login::logout(&logins, provider, &mut out);
             runtime()?.block_on(logout).map_err(Failure::other)?;
             Ok(0)
         }
@@ -208,12 +209,26 @@ struct Job<'a> {
 impl Job<'_> {
     /// An agent whose sessions take this stance where nobody chose one.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
+        self.agent_with(permission_mode, false)
+    }
+
+    /// The same for a frontend, whose sessions have subagents.
+    fn serving_agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
+        self.agent_with(permission_mode, true)
+    }
+
+    fn agent_with(
+        &self,
+        permission_mode: PermissionMode,
+        subagents: bool,
+    ) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
             models: Arc::clone(&self.models),
             permission_mode,
-            subagents: false,
+            subagents,
             mcp: McpServers::default(),
+            notes: Notes::of(&self.config, false),
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);

@@ -25,6 +25,7 @@ use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
 use crate::dialect::Dialect;
 use crate::log::{self, PatientStderr};
+use crate::notes::Notes;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the child cannot begin.
@@ -160,12 +161,13 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
     let defaults = Defaults {
-        models: setup::models_with(&config, cwd, originals_models)
+        models: setup::models_with(&config, &flags, cwd, originals_models)
             .map_err(|errors| errors.to_string())?,
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
         mcp: McpServers::default(),
+        notes: Notes::of(&config, false),
         clock: setup::system_clock(),
         flags,
     };

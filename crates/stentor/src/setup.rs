@@ -21,6 +21,7 @@ use stentor_agent::turn::RetryPolicy;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
 use stentor_tools::mcp::McpServers;
+use stentor_tools::memory::MEMORY;
 use stentor_tools::sandbox::CommandSandbox;
 use stentor_tools::{SUBAGENT, SubagentSetup};
 
@@ -35,6 +36,7 @@ use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::mcp_servers;
 use crate::models::{Guide, Models};
+use crate::notes::Notes;
 use crate::sandbox::sandbox;
 
 /// The environment the program was started in.
@@ -62,6 +64,7 @@ pub struct Defaults {
     pub subagents: bool,
     /// The MCP servers that run, which the sessions share.
     pub mcp: McpServers,
+    pub notes: Notes,
     pub clock: SharedClock,
 }
 
@@ -86,7 +89,8 @@ impl Defaults {
         let settings = &config.settings;
         let sandbox = sandbox(config, cwd, &spill_dir(config))?;
         let held_back = sandbox.commands.clone();
-        let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
+        let (mut tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
+        tools.extend(self.notes.tool(settings));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
@@ -228,20 +232,22 @@ pub fn system_clock() -> SharedClock {
 }
 
 /// The models of this configuration.
-pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
-    models_with(config, cwd, |_| {})
+pub fn models(config: &Config, flags: &Layer, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    models_with(config, flags, cwd, |_| {})
 }
 
 /// The models of this configuration, with a key for one provider that counts before all others.
 pub fn models_with_key(
     config: &Config,
+    flags: &Layer,
     cwd: &Path,
     key: Option<(&str, &str)>,
 ) -> Result<Arc<Models>, ConfigErrors> {
-    models_with(config, cwd, |sources| {
-        if let Some((key, provider)) = key {
-            let configured = sources.providers.entry(provider.to_owned()).or_default();
-            configured.api_key = Some(Secret::new(key));
+    let key = key.map(|(key, provider)| (Secret::new(key), provider.to_owned()));
+    models_with(config, flags, cwd, move |sources| {
+        if let Some((key, provider)) = &key {
+            let configured = sources.providers.entry(provider.clone()).or_default();
+            configured.api_key = Some(key.clone());
         }
     })
 }
@@ -249,9 +255,25 @@ pub fn models_with_key(
 /// The same for a way in that has something to say about where models come from.
 pub fn models_with(
     config: &Config,
+    flags: &Layer,
     cwd: &Path,
-    adjust: impl FnOnce(&mut RegistrySources),
+    adjust: impl Fn(&mut RegistrySources) + Send + Sync + 'static,
 ) -> Result<Arc<Models>, ConfigErrors> {
+    let registry = registry(config, &adjust)?;
+    let (flags, folder) = (flags.clone(), cwd.to_owned());
+    let again = move || {
+        let config = load_config(&folder, &flags).map_err(|errors| errors.to_string())?;
+        let read = self::registry(&config, &adjust);
+        read.map_err(|errors| errors.to_string())
+    };
+    Ok(Arc::new(Models::new(registry, cwd).read_again_by(again)))
+}
+
+/// The registry of a configuration.
+fn registry(
+    config: &Config,
+    adjust: impl Fn(&mut RegistrySources),
+) -> Result<Registry, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
@@ -265,7 +287,7 @@ pub fn models_with(
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
     adjust(&mut sources);
-    Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
+    Ok(Registry::new(sources))
 }
 
 /// What is wrong with a table: an unknown key with its line and the nearest right one, else the
@@ -353,6 +375,8 @@ fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
         project: cwd.to_owned(),
         home: config.places.home.clone(),
         config: config.places.config_dir.clone(),
+        without_templates: !config.settings.use_prompt_templates.value,
+        without_skills: !config.settings.use_skills.value,
     }
 }
 
@@ -398,6 +422,9 @@ pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
     Some(KeptAnswers::in_folder(&data_dir.value))
 }
 
+/// Tools that are made of more than the machine: they are put together elsewhere.
+const SPECIAL: [&str; 2] = [SUBAGENT, MEMORY];
+
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(
     settings: &Settings,
@@ -411,12 +438,12 @@ fn chosen_tools(
     let known = |name: &str| all.iter().find(|tool| tool.spec().name == name);
     let mut chosen: Vec<Arc<dyn Tool>> = Vec::new();
     for name in &wanted.value {
-        if name == SUBAGENT {
+        if SPECIAL.contains(&name.as_str()) {
             continue;
         }
         let Some(tool) = known(name) else {
             let names = all.iter().map(|tool| tool.spec().name.as_str());
-            let names: Vec<&str> = names.chain([SUBAGENT]).collect();
+            let names: Vec<&str> = names.chain(SPECIAL).collect();
             let near = nearest(name, names.iter().copied());
             let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
             return Err(format!(

@@ -25,6 +25,8 @@ pub struct CommandFolders {
     pub home: Option<PathBuf>,
     /// The program's own configuration folder.
     pub config: Option<PathBuf>,
+    pub without_templates: bool,
+    pub without_skills: bool,
 }
 
 impl CommandFolders {

@@ -45,9 +45,13 @@ pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
         if !folder.is_dir() {
             continue;
         }
-        scan.templates(&folder.join("prompts"), origin);
-        scan.templates(&folder.join("commands"), origin);
-        scan.skills(&folder.join("skills"), origin);
+        if !folders.without_templates {
+            scan.templates(&folder.join("prompts"), origin);
+            scan.templates(&folder.join("commands"), origin);
+        }
+        if !folders.without_skills {
+            scan.skills(&folder.join("skills"), origin);
+        }
         scan.agents(&folder.join("agents"), origin);
     }
     scan.found

@@ -42,6 +42,7 @@ fn book() -> (tempfile::TempDir, CommandBook) {
         project: dir.join("p"),
         home: Some(dir.join("home")),
         config: Some(dir.join("config")),
+        ..CommandFolders::default()
     };
     let book = CommandBook::load(&folders);
     (root, book)
@@ -108,6 +109,23 @@ fn a_command_expands_to_what_the_agent_is_asked() {
 }
 
 #[test]
+fn templates_and_skills_can_be_left_out() {
+    let (root, _) = book();
+    let mut folders = CommandFolders {
+        project: root.path().join("p"),
+        config: Some(root.path().join("config")),
+        without_skills: true,
+        ..CommandFolders::default()
+    };
+    let book = CommandBook::load(&folders);
+    assert_eq!((book.templates.len(), book.skills.len()), (2, 0));
+    folders.without_templates = true;
+    folders.without_skills = false;
+    let book = CommandBook::load(&folders);
+    assert_eq!((book.templates.len(), book.skills.len()), (0, 2));
+}
+
+#[test]
 fn without_folders_there_are_no_commands() {
     let folders = CommandFolders {
         project: "/nonexistent/p".into(),
@@ -145,7 +163,7 @@ fn folders_above_count_up_to_the_root_of_the_project() {
     let folders = CommandFolders {
         project: dir.join("home/repo/sub"),
         home: Some(dir.join("home")),
-        config: None,
+        ..CommandFolders::default()
     };
     let found = CommandBook::load(&folders);
     let found: Vec<(&str, &str, Origin)> = found

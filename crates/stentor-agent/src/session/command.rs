@@ -142,6 +142,8 @@ pub(super) enum Command {
     },
     Fork {
         point: ForkPoint,
+        /// The id of the new session, if it must have a certain one.
+        id: Option<String>,
         reply: Reply<Result<(Opened, Option<String>), SessionError>>,
     },
     Close {

@@ -481,7 +481,16 @@ impl Session {
     /// Copies the conversation up to a point into a new session, ready to be resumed. With
     /// [`ForkPoint::Before`] also the text of the message it stops before.
     pub async fn fork(&self, point: ForkPoint) -> Result<(Opened, Option<String>), SessionError> {
-        self.ask(|reply| Command::Fork { point, reply }).await?
+        self.fork_as(point, None).await
+    }
+
+    /// The same, into a session with a certain id.
+    pub async fn fork_as(
+        &self,
+        point: ForkPoint,
+        id: Option<String>,
+    ) -> Result<(Opened, Option<String>), SessionError> {
+        self.ask(|reply| Command::Fork { point, id, reply }).await?
     }
 
     /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.

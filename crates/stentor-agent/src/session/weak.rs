@@ -78,6 +78,11 @@ impl WeakSession {
         self.slash.refresh().await;
     }
 
+    /// True when a person can be asked.
+    pub fn can_ask(&self) -> bool {
+        self.dialogs.can_ask()
+    }
+
     /// Asks a person, as [`Session::ask_dialog`] does.
     pub async fn ask_dialog(&self, dialog: Dialog) -> DialogAnswer {
         Arc::clone(&self.dialogs).ask(dialog).await

@@ -170,13 +170,17 @@ async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id:
     let delay = link
         .retry
         .delay(retries.attempt, error, link.clock.random());
+    let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     // Whoever sees the event may cancel at once, so this listens before it is told.
     let mut given_up = pin!(link.cancel_retry.notified());
     given_up.as_mut().enable();
     link.hub.publish(EventKind::RetryStarted {
         attempt: retries.attempt,
         max_attempts: link.retry.max_attempts,
-        delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        delay_ms,
+        // A longer wait than ours is the provider's wish, were it cut or not.
+        asked_for: error.retry_after_ms.is_some_and(|ms| ms >= delay_ms),
+        rate_limit: error.rate_limit,
         error: error.message.clone(),
     });
     link.tell(Request::Forget { entry_id }).await.ok();

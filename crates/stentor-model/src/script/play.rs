@@ -293,6 +293,7 @@ impl Player {
             message,
             status: error.status.or(status),
             retry_after_ms: error.retry_after_ms,
+            rate_limit: error.rate_limit,
         }
     }
 }

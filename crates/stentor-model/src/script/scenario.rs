@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use stentor_agent::message::StopReason;
-use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
+use stentor_agent::model::{InputKind, ModelErrorKind, RateLimit, ThinkingLevel};
 use stentor_agent::usage::{Prices, Usage};
 
 use super::condition::Condition;
@@ -127,6 +127,7 @@ pub struct ErrorStep {
     pub message: Option<String>,
     pub status: Option<u16>,
     pub retry_after_ms: Option<u64>,
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// What a turn says it consumed.
@@ -363,6 +364,7 @@ impl ErrorStep {
             message: None,
             status: None,
             retry_after_ms: None,
+            rate_limit: None,
         }
     }
 }

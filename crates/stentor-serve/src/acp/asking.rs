@@ -1,18 +1,20 @@
 //! Questions to the person at the client: permissions and dialogs (sections 9 and 12).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
 use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
 use stentor_agent::session::Session;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
 
 use super::calls::{Before, CallViewer};
+use super::choices::{self, Choices};
+use super::events;
 use super::outbound::{Outbound, Waiting};
 use super::place::text_before;
 use super::turns::Turns;
@@ -52,6 +54,8 @@ pub(super) struct Asking {
     /// The requests, by question.
     permissions: HashMap<u64, Id>,
     dialogs: HashMap<u64, Id>,
+    /// The dialogs among them that the client shows as a choice.
+    choices: HashSet<u64>,
 }
 
 impl Asking {
@@ -61,6 +65,7 @@ impl Asking {
             outbound,
             permissions: HashMap::new(),
             dialogs: HashMap::new(),
+            choices: HashSet::new(),
         }
     }
 
@@ -112,7 +117,7 @@ impl Asking {
         }
     }
 
-    /// Asks a person something, if the client has forms; else the asker gets its default.
+    /// Asks a person something: with a form if the client has forms, else as a choice.
     pub fn dialog(
         &mut self,
         id: u64,
@@ -133,10 +138,7 @@ impl Asking {
             params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
         let session = self.session.clone();
         let Some(mut waiting) = waiting else {
-            tokio::spawn(async move {
-                session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
-            });
-            return;
+            return self.choice(id, dialog, out);
         };
         self.dialogs.insert(id, waiting.id.clone());
         let dialog = Arc::clone(dialog);
@@ -149,9 +151,41 @@ impl Asking {
         });
     }
 
-    pub fn dialog_closed(&mut self, id: u64, frames: &mut Vec<u8>) {
+    /// Asks a person to choose; what cannot be asked that way gets its default.
+    fn choice(&mut self, id: u64, dialog: &Arc<Dialog>, out: &mut Vec<u8>) {
+        let session = self.session.clone();
+        let asked = Choices::of(id, dialog).and_then(|choices| {
+            let session_id = Arc::clone(session.id());
+            let (call, options) = (choices.call.clone(), choices.options.clone());
+            let params = acp::RequestPermissionRequest::new(session_id, call, options);
+            let waiting = self.request(method::REQUEST_PERMISSION, &params, out)?;
+            Some((choices, waiting))
+        });
+        let Some((choices, mut waiting)) = asked else {
+            tokio::spawn(async move {
+                session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
+            });
+            return;
+        };
+        self.dialogs.insert(id, waiting.id.clone());
+        self.choices.insert(id);
+        tokio::spawn(async move {
+            let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
+                Ok(response) => choices.answer(&response.outcome),
+                Err(_) => DialogAnswer::Nothing,
+            };
+            session.answer_dialog(id, answer).await.ok();
+        });
+    }
+
+    pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {
         if let Some(request) = self.dialogs.remove(&id) {
             self.withdraw(&request, frames);
+        }
+        if self.choices.remove(&id) {
+            let closed = choices::closed(id, close);
+            let update = acp::SessionUpdate::ToolCallUpdate(closed);
+            events::update(frames, self.session.id(), update);
         }
     }
 

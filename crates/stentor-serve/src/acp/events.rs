@@ -116,6 +116,7 @@ impl EventEncoder for Encoder {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let seconds = delay_ms.div_ceil(1000);
                 let text = format!(
@@ -152,7 +153,7 @@ impl EventEncoder for Encoder {
                 self.asking
                     .dialog(*id, dialog, self.client.has_forms, &self.turns, frames);
             }
-            EventKind::DialogClosed { id, .. } => self.asking.dialog_closed(*id, frames),
+            EventKind::DialogClosed { id, close } => self.asking.dialog_closed(*id, close, frames),
             EventKind::CommandsChanged(list) => {
                 if !self.hold(event) {
                     self.update(frames, commands::update(list));

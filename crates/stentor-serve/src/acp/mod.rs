@@ -6,6 +6,7 @@
 
 mod asking;
 mod calls;
+mod choices;
 mod client;
 mod commands;
 mod connection;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
@@ -183,6 +184,15 @@ pub(super) struct Ready {
     viewer: CallViewer,
     usage: Option<acp::SessionUpdate>,
     pump: Pump<Encoder>,
+}
+
+impl Ready {
+    /// What a client may want to know that the protocol has no field for.
+    pub fn meta(&self) -> Option<Map<String, Value>> {
+        let sandbox = self.state.sandbox.to_tell()?;
+        let ours = json!({ "stentor": { "sandbox": sandbox } });
+        ours.as_object().cloned()
+    }
 }
 
 impl OpenSession {

@@ -182,7 +182,8 @@ impl Connection {
         let settings = &ready.settings;
         let response = acp::NewSessionResponse::new(Arc::clone(&session_id))
             .modes(settings.modes())
-            .config_options(settings.options());
+            .config_options(settings.options())
+            .meta(ready.meta());
         let mut frames = Vec::new();
         events::result(&mut frames, &id, &response);
         self.sessions.insert(session_id, Arc::clone(&open));
@@ -291,13 +292,15 @@ async fn tell(open: &OpenSession, ready: Ready, id: &Id, tells_again: bool) -> H
     if tells_again {
         let response = acp::LoadSessionResponse::new()
             .modes(settings.modes())
-            .config_options(settings.options());
+            .config_options(settings.options())
+            .meta(ready.meta());
         events::result(&mut frames, id, &response);
         return open.tell_again(ready, frames).await;
     }
     let response = acp::ResumeSessionResponse::new()
         .modes(settings.modes())
-        .config_options(settings.options());
+        .config_options(settings.options())
+        .meta(ready.meta());
     events::result(&mut frames, id, &response);
     open.announce(ready, frames).await;
     Ok(())

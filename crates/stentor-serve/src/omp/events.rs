@@ -267,6 +267,7 @@ impl EventEncoder for Encoder {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let frame = Frame::AutoRetryStart {
                     attempt: *attempt,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::Message;
+use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState};
 
 use super::limits::{DISPLAY_NAME_CHARS, SHORT_ID_CHARS};
@@ -44,7 +45,21 @@ pub(super) struct Phase {
 pub(super) struct RetryWait {
     pub attempt: u32,
     pub delay_ms: u64,
+    /// The provider asked for the wait; else it is ours.
+    pub asked_for: bool,
     pub resume_at_ms: u64,
+    pub rate_limit: Option<RateLimit>,
+}
+
+impl RetryWait {
+    /// What the length of the wait comes from (section 10.1).
+    pub fn source(&self) -> &'static str {
+        if self.asked_for {
+            "retry-after"
+        } else {
+            "exponential-backoff"
+        }
+    }
 }
 
 impl Phase {

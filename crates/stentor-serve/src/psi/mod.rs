@@ -19,6 +19,7 @@ mod git;
 mod item;
 mod limits;
 mod live;
+mod login_slot;
 mod ops;
 mod params;
 mod payload;

@@ -12,6 +12,7 @@ use super::PsiOptions;
 use super::item::{Item, Part};
 use super::limits::{MAX_SESSIONS, WAITING_ITEMS};
 use super::live::Live;
+use super::login_slot::LoginSlot;
 use super::pending::Pending;
 use super::ui::Ui;
 
@@ -20,21 +21,12 @@ pub(super) struct Shared {
     pub agent: Agent,
     pub options: PsiOptions,
     pub pending: Pending,
+    pub login: LoginSlot,
     items: mpsc::Sender<Item>,
     sessions: Mutex<Vec<Arc<Live>>>,
     ui: Mutex<Ui>,
-    pending_login: Mutex<Option<PendingLogin>>,
     /// Told when a session comes to rest.
     settled: Notify,
-}
-
-/// A login that was begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PendingLogin {
-    pub provider: String,
-    pub name: String,
-    /// The next prompt is the code.
-    pub wants_paste: bool,
 }
 
 impl Shared {
@@ -43,11 +35,11 @@ impl Shared {
         let shared = Self {
             agent,
             pending: Pending::new(options.max_pending),
+            login: LoginSlot::default(),
             options,
             items,
             sessions: Mutex::default(),
             ui: Mutex::default(),
-            pending_login: Mutex::default(),
             settled: Notify::new(),
         };
         (Arc::new(shared), receiver)
@@ -97,7 +89,7 @@ impl Shared {
 
     /// An id that is random from its beginning on: people see and type only the beginning
     /// (section 7), and ids that begin with the time would look alike.
-    fn random_id(&self) -> String {
+    pub fn random_id(&self) -> String {
         let random = || self.clock().random();
         let (a, b, c, d) = (random(), random(), random(), random());
         format!(
@@ -126,10 +118,6 @@ impl Shared {
 
     pub fn ui(&self) -> MutexGuard<'_, Ui> {
         lock(&self.ui)
-    }
-
-    pub fn pending_login(&self) -> MutexGuard<'_, Option<PendingLogin>> {
-        lock(&self.pending_login)
     }
 
     /// A session came to rest, or something else happened that [`Shared::idle`] should look at.

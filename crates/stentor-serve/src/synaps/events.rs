@@ -109,10 +109,14 @@ impl EventEncoder for Encoder {
             | EventKind::EditorText(_)
             | EventKind::CommandsChanged(_)
             | EventKind::RulesTriggered(_)
-            | EventKind::PlanReminder { .. }
-            | EventKind::ExtensionFailed { .. } => {}
-            // The protocol has no frame for it; parents show what is on stderr as a warning.
+            | EventKind::PlanReminder { .. } => {}
+            // The protocol has no frame for these; parents show what is on stderr as a warning.
             EventKind::Notice { message, .. } => tracing::error!("{message}"),
+            EventKind::ExtensionFailed {
+                extension,
+                event: doing,
+                error,
+            } => tracing::error!("the extension {extension} failed in {doing}: {error}"),
         }
     }
 }

@@ -131,8 +131,7 @@ impl Reader {
                 let connection = Arc::clone(&self.connection);
                 let extension = Arc::clone(&self.extension);
                 self.beside(&id.clone(), async move {
-                    let (port, state) = (&extension.port, &extension.state_store);
-                    ask.answer(&id, &connection, port, state).await;
+                    ask.answer(&id, &connection, &extension).await;
                 });
             }
         }

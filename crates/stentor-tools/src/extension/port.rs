@@ -63,6 +63,11 @@ impl Port {
         self.session.as_ref().map(WeakSession::subscribe)
     }
 
+    /// True when a person can be asked.
+    pub fn can_ask(&self) -> bool {
+        self.session.as_ref().is_some_and(WeakSession::can_ask)
+    }
+
     pub async fn ask(&self, dialog: Dialog) -> DialogAnswer {
         match &self.session {
             Some(session) => session.ask_dialog(dialog).await,

@@ -24,6 +24,7 @@ pub(super) struct ServerHooks {
     posts: Arc<[Arc<Post>]>,
     patience: Duration,
     has_waited: Arc<AtomicBool>,
+    problems: Problems,
     session: WeakSession,
     held: Mutex<Option<Held>>,
 }
@@ -45,20 +46,18 @@ impl ServerHooks {
         for post in posts.iter() {
             watching.spawn(watch(Arc::clone(post), session.clone()));
         }
-        if !problems.is_empty() {
-            let session = session.clone();
-            watching.spawn(async move {
-                // Who opened the session listens by then.
-                sleep(START_DELAY).await;
-                for problem in problems {
-                    warn(&session, problem);
-                }
-            });
-        }
+        let problems = Problems(Arc::new(Mutex::new(problems)));
+        let (untold, told) = (problems.clone(), session.clone());
+        watching.spawn(async move {
+            // Who opened the session listens by then.
+            sleep(START_DELAY).await;
+            untold.tell(&told);
+        });
         Self {
             posts,
             patience,
             has_waited: Arc::default(),
+            problems,
             session,
             held: Mutex::new(Some(Held {
                 _servers: servers,
@@ -93,6 +92,7 @@ impl Hooks for ServerHooks {
         let (posts, session) = (Arc::clone(&self.posts), self.session.clone());
         let is_first = !self.has_waited.swap(true, Ordering::AcqRel);
         let patience = self.patience;
+        self.problems.tell(&self.session);
         Box::pin(async move {
             if is_first {
                 wait_for_start(&posts, patience, &session).await;
@@ -119,6 +119,19 @@ impl Hooks for ServerHooks {
             .take();
         drop(held);
         Box::pin(std::future::ready(()))
+    }
+}
+
+/// What is wrong with servers that are not even started, until it was told.
+#[derive(Clone)]
+struct Problems(Arc<Mutex<Vec<String>>>);
+
+impl Problems {
+    fn tell(&self, session: &WeakSession) {
+        let untold = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for problem in untold {
+            warn(session, problem);
+        }
     }
 }
 

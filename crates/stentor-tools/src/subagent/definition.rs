@@ -115,6 +115,7 @@ mod tests {
             project: project.clone(),
             home: Some(folder.path().join("home")),
             config: Some(user.clone()),
+            ..CommandFolders::default()
         };
         assert_eq!(names(&CommandBook::load(&folders)).len(), 1);
         write(

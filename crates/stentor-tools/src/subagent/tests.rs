@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::json;
 use stentor_agent::clock::CountingClock;
 use stentor_agent::commands::{CommandFolders, Shelf};
-use stentor_agent::event::{EventKind, RunEnd};
+use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
+use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
 use stentor_agent::permission::PermissionMode;
@@ -452,4 +453,88 @@ fn a_call_that_says_too_little_or_too_much_is_refused_before_anything_starts() {
         let refused = tasks(serde_json::from_value(arguments).unwrap()).map(|_: Vec<Task>| ());
         assert_eq!(refused.unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn an_agent_that_was_added_is_told_of_with_the_tool() {
+    let stage = Stage::new("[[turn]]\ntext = \"done\"\n");
+    let tool = stage.options.tools.last().unwrap();
+    let shelf = stage.options.commands.as_ref().unwrap();
+    assert!(
+        tool.spec()
+            .description
+            .ends_with("Agents:\n- general: Works on any task with all tools.")
+    );
+    shelf.look();
+    assert!(tool.renewed().is_none());
+    let folder = stage.path(".omp/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("tester.md"),
+        "---\ndescription: Tests\n---\nYou test.",
+    )
+    .unwrap();
+    // It is looked for when a run begins.
+    assert!(tool.renewed().is_none());
+    shelf.look();
+    let renewed = tool.renewed().unwrap();
+    let told = "Agents:\n- tester: Tests\n- general: Works on any task with all tools.";
+    assert!(renewed.spec().description.ends_with(told));
+    assert!(renewed.renewed().is_none());
+}
+
+#[tokio::test]
+async fn a_subagent_is_a_job_of_its_session_and_stopping_the_job_stops_it_alone() {
+    let stage = Stage::new(&format!(
+        r#"
+        [[turn]]
+        {CHILD}
+        steps = [{{ hang = true }}]
+        [[turn]]
+        tool = "subagent"
+        arguments = {{ task = "wait" }}
+        [[turn]]
+        text = "went on"
+        "#
+    ));
+    let session = stage.start();
+    let mut events = session.subscribe();
+    begin(&session).await;
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::SubagentStarted(_)) {
+            break;
+        }
+    }
+    let job = session.jobs().list().pop().unwrap();
+    assert_eq!(
+        (job.id.as_str(), job.kind, job.status, &job.work),
+        (
+            "job-1",
+            JobKind::Subagent,
+            JobStatus::Running,
+            &JobWork {
+                tool_name: "subagent".into(),
+                tool_call_id: "call_1_1".into(),
+                what: "general: wait".into(),
+            }
+        )
+    );
+    session.jobs().cancel("job-1").unwrap();
+    let (mut told, end) = until_idle(&mut events).await;
+    // Whether it began to think before it was stopped is nobody's business.
+    told.retain(|line| !line.starts_with("doing"));
+    assert_eq!(
+        told,
+        [
+            "failed general: cancelled",
+            "error call_1_1: The subagent `general` failed: cancelled",
+        ]
+    );
+    assert_eq!(end.outcome, RunOutcome::Completed);
+    let job = session.jobs().find("job-1").unwrap();
+    let payload = job.ended.unwrap().payload;
+    assert_eq!(
+        (job.status, payload),
+        (JobStatus::Cancelled, Some(json!("cancelled")))
+    );
 }

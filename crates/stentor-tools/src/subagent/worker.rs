@@ -6,6 +6,7 @@ use std::time::Duration;
 use stentor_agent::commands::AgentDefinition;
 use stentor_agent::event::{EventKind, RunOutcome};
 use stentor_agent::hub::Subscription;
+use stentor_agent::jobs::JobStatus;
 use stentor_agent::message::{ContentBlock, KnownMessage, Message};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::policy::Policy;
@@ -47,16 +48,10 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
         Ok(options) => options,
         Err(why) => return Report::never_started(job, why),
     };
-    let mut telling = Telling::start(
-        Arc::clone(&context.host),
-        context.progress.clone(),
-        job.agent.name.clone(),
-        job.task.clone(),
-        context.call_id.clone(),
-    );
+    let mut telling = Telling::start(context, job.agent.name.clone(), job.task.clone());
     let result = match Session::start(setup.environment.clone(), options) {
         Ok(session) => {
-            let result = attend(&session, &job, context, &mut telling).await;
+            let result = attend(&session, &job, &mut telling).await;
             // Its tools and their processes are gone when this returns.
             session.close().await;
             result
@@ -69,7 +64,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
             (text, false)
         }
         Err(failure) => {
-            telling.failed(&failure.why);
+            telling.failed(&failure.why, failure.status);
             (failure.for_model(&job.agent.name), true)
         }
     };
@@ -111,6 +106,8 @@ struct Failure {
     why: String,
     /// What it said before.
     said: Option<String>,
+    /// How it counts among the jobs.
+    status: JobStatus,
 }
 
 impl Failure {
@@ -118,6 +115,24 @@ impl Failure {
         Self {
             why: why.into(),
             said: None,
+            status: JobStatus::Failed,
+        }
+    }
+
+    fn cancelled() -> Self {
+        Self {
+            status: JobStatus::Cancelled,
+            ..Self::because(CANCELLED)
+        }
+    }
+
+    fn late(limit: Duration) -> Self {
+        let seconds = limit.as_secs_f64();
+        Self {
+            status: JobStatus::TimedOut,
+            ..Self::because(format!(
+                "it was stopped after {seconds} seconds, its time limit"
+            ))
         }
     }
 
@@ -132,33 +147,26 @@ impl Failure {
 }
 
 /// Gives the task to the session and watches it until it is idle, or must stop.
-async fn attend(
-    session: &Session,
-    job: &Job,
-    context: &ToolContext,
-    telling: &mut Telling,
-) -> Result<String, Failure> {
+async fn attend(session: &Session, job: &Job, telling: &mut Telling) -> Result<String, Failure> {
+    let cancel = telling.cancel.clone();
     let mut events = session.subscribe();
     let task = vec![ContentBlock::text(job.task.clone())];
     let accepted = session.prompt(task).await;
     drop(accepted.map_err(|error| Failure::because(error.to_string()))?);
     let stopped = tokio::select! {
         outcome = watch(&mut events, telling) => Ok(outcome),
-        () = context.cancel.cancelled() => Err(CANCELLED.to_owned()),
-        () = out_of_time(job.timeout) => {
-            let seconds = job.timeout.unwrap_or_default().as_secs_f64();
-            Err(format!("it was stopped after {seconds} seconds, its time limit"))
-        }
+        () = cancel.cancelled() => Err(Failure::cancelled()),
+        limit = out_of_time(job.timeout) => Err(Failure::late(limit)),
     };
     let outcome = match stopped {
         Ok(outcome) => outcome,
-        Err(why) => {
+        Err(failure) => {
             // What the broken-off answer consumed is told while it stops.
             session.abort().await.ok();
             while let Some(event) = events.try_next() {
                 count(&event.kind, &mut telling.usage);
             }
-            return Err(Failure::because(why));
+            return Err(failure);
         }
     };
     if let Ok(stats) = session.stats().await {
@@ -175,13 +183,16 @@ fn judge(outcome: Option<RunOutcome>, said: Option<String>) -> Result<String, Fa
             return said.ok_or_else(|| Failure::because("it ended without saying anything"));
         }
         Some(RunOutcome::Refused) => "the model declined the task".to_owned(),
-        Some(RunOutcome::Aborted) => CANCELLED.to_owned(),
+        Some(RunOutcome::Aborted) => return Err(Failure::cancelled()),
         Some(RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. }) => {
             message
         }
         None => "its session ended".to_owned(),
     };
-    Err(Failure { why, said })
+    Err(Failure {
+        said,
+        ..Failure::because(why)
+    })
 }
 
 /// Tells what it does until it is idle. `None` when its session went away.
@@ -210,9 +221,13 @@ fn count(event: &EventKind, usage: &mut Usage) {
     }
 }
 
-async fn out_of_time(limit: Option<Duration>) {
+/// Waits for the end of the time there is, and says how long that was.
+async fn out_of_time(limit: Option<Duration>) -> Duration {
     match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
+        Some(limit) => {
+            tokio::time::sleep(limit).await;
+            limit
+        }
         None => std::future::pending().await,
     }
 }

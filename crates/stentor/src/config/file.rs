@@ -153,9 +153,14 @@ impl<'a> Reader<'a> {
         let DeValue::Table(tables) = value.get_ref() else {
             return self.wrong(section, value, &expected);
         };
+        let mut plain = raw_tables(self.text, section).unwrap_or_default();
         for (key, value) in in_order(tables) {
             let name = key.get_ref().as_ref();
-            match raw_table(self.text, section, name) {
+            let table = plain.remove(name).and_then(|value| match value {
+                toml::Value::Table(table) => Some(table),
+                _ => None,
+            });
+            match table {
                 Some(table) => {
                     let raw = RawTable {
                         name: name.to_owned(),
@@ -237,14 +242,11 @@ fn suggestion(name: &str) -> Option<String> {
     Some(key.name.to_owned())
 }
 
-/// The same table without spans, which is what others want.
-fn raw_table(text: &str, section: &str, name: &str) -> Option<toml::Table> {
+/// The same section without spans, which is what others want.
+fn raw_tables(text: &str, section: &str) -> Option<toml::Table> {
     let mut document: toml::Table = text.parse().ok()?;
-    let toml::Value::Table(tables) = document.get_mut(section)? else {
-        return None;
-    };
-    match tables.remove(name)? {
-        toml::Value::Table(table) => Some(table),
+    match document.remove(section)? {
+        toml::Value::Table(tables) => Some(tables),
         _ => None,
     }
 }

@@ -124,7 +124,7 @@ fn without(text: &str, name: &str) -> String {
 fn is_of(header: &str, name: &str) -> bool {
     let inner = header.trim_start_matches('[');
     let inner: String = inner.chars().filter(|c| !c.is_whitespace()).collect();
-    let plain = inner.replace('"', "").replace('\'', "");
+    let plain = inner.replace(['"', '\''], "");
     let own = format!("{SECTION}.{name}");
     plain
         .strip_prefix(&own)

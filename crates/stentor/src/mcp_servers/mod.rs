@@ -61,7 +61,7 @@ pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> 
         {
             match table::read(raw, config.places.home.as_deref(), env) {
                 Ok(found) => all.add(found),
-                Err(error) => errors.push(error),
+                Err(error) => errors.push(*error),
             }
         }
     };

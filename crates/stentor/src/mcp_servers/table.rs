@@ -85,15 +85,17 @@ pub(super) fn read(
     raw: &RawTable,
     home: Option<&Path>,
     env: Lookup<'_>,
-) -> Result<Found, ConfigError> {
-    let bad = |message: String| ConfigError::BadServer {
-        at: raw.at.clone(),
-        name: raw.name.clone(),
-        message,
+) -> Result<Found, Box<ConfigError>> {
+    let bad = |message: String| {
+        Box::new(ConfigError::BadServer {
+            at: raw.at.clone(),
+            name: raw.name.clone(),
+            message,
+        })
     };
     check_name(&raw.name).map_err(bad)?;
     let table = raw.table.clone().try_into::<Table>();
-    let table = table.map_err(|error| table_error(SECTION, raw, error.message()))?;
+    let table = table.map_err(|error| Box::new(table_error(SECTION, raw, error.message())))?;
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err(bad(
             "only your own file may say `sandbox = false`".to_owned()

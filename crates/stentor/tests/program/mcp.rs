@@ -295,23 +295,86 @@ fn the_first_exchange_waits_for_no_server() {
             ));
         }
         user_file(&world, &text);
-        let mut child = world
-            .command(words)
+        let mut child = Child::start(&mut world.command(words));
+        child.write(sent);
+        child.line_with(answered);
+    }
+}
+
+/// Prompts a session of each way in, and reads until a line has this in it.
+fn prompt_each(world: &World, prompt: &str, expected: &str) {
+    let quoted = format!("{prompt:?}");
+    let acp_new = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"session/new\",\"params\":{{\"cwd\":{:?},\"mcpServers\":[]}}}}\n",
+        world.work("")
+    );
+    let sent = [
+        format!("{{\"type\":\"prompt\",\"id\":\"1\",\"message\":{quoted}}}\n"),
+        format!("{{\"type\":\"prompt\",\"id\":\"1\",\"message\":{quoted}}}\n"),
+        format!(
+            "{}{{:id \"p\" :kind :request :op \"prompt\" :params {{:message {quoted}}}}}\n",
+            WAYS_IN[2].1
+        ),
+        format!("{}{acp_new}", WAYS_IN[3].1),
+    ];
+    for ((words, _, _), sent) in WAYS_IN.into_iter().zip(sent) {
+        let mut child = Child::start(
+            world
+                .command(words)
+                .args((words[0] == "acp").then_some("--permission-mode=all")),
+        );
+        child.write(&sent);
+        if words[0] == "acp" {
+            let answer: Value = serde_json::from_str(&child.line_with("\"id\":8")).unwrap();
+            let id = answer["result"]["sessionId"].as_str().unwrap();
+            child.write(&format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"session/prompt\",\"params\":{{\"sessionId\":{id:?},\"prompt\":[{{\"type\":\"text\",\"text\":{quoted}}}]}}}}\n"
+            ));
+        }
+        child.line_with(expected);
+    }
+}
+
+/// The program as a child with pipes. Dropping it kills it.
+struct Child {
+    process: std::process::Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Child {
+    fn start(command: &mut std::process::Command) -> Self {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        input.write_all(sent.as_bytes()).unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines
-            .map(Result::unwrap)
-            .find(|line| line.contains(answered));
-        assert!(first.is_some(), "{words:?}");
-        drop(input);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, lines }
+    }
+
+    fn write(&mut self, text: &str) {
+        let input = self.process.stdin.as_mut().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn line_with(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        for line in self.lines.by_ref() {
+            let line = line.unwrap();
+            if line.contains(text) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no {text:?} in {seen:#?}");
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
     }
 }
 
@@ -319,52 +382,49 @@ fn the_first_exchange_waits_for_no_server() {
 fn the_tools_of_a_server_reach_every_way_in() {
     let world = world();
     user_file(&world, TABLE);
-    let session = world.work("");
-    let acp = format!(
-        "{}\n{{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"session/new\",\"params\":{{\"cwd\":{session:?},\"mcpServers\":[]}}}}\n",
-        WAYS_IN[3].1.trim_end()
+    prompt_each(&world, "go", "said well");
+}
+
+#[test]
+fn the_prompts_of_a_server_are_commands_in_every_way_in_from_the_first_prompt_on() {
+    let world = world();
+    user_file(&world, TABLE);
+    world.file(
+        "work/plan.toml",
+        "[[turn]]\ntext = \"I was asked: {{last_user}}\"\n",
     );
-    let prompts = [
-        "{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"go\"}\n".to_owned(),
-        "{\"type\":\"prompt\",\"message\":\"go\"}\n".to_owned(),
-        format!(
-            "{}{{:id \"p\" :kind :request :op \"prompt\" :params {{:message \"go\"}}}}\n",
-            WAYS_IN[2].1
+    let asked = "I was asked: Say hello to Ada.";
+    prompt_each(&world, "/mcp__talk__greet Ada", asked);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_dies_with_a_program_that_is_killed() {
+    let world = world();
+    let pid = world.work("pid");
+    user_file(
+        &world,
+        &format!(
+            "{TABLE}\n[mcp_servers.stays]\ncommand = \"sh\"\nargs = [\"-c\", \"echo $$ > {0}.new; mv {0}.new {0}; exec sleep 3600\"]\n",
+            pid.display()
         ),
-        acp,
-    ];
-    for ((words, _, _), sent) in WAYS_IN.into_iter().zip(prompts) {
-        let mut child = world
-            .command(words)
-            .arg("--permission-mode=all")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        input.write_all(sent.as_bytes()).unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut seen = Vec::new();
-        let found = lines.map(Result::unwrap).any(|line| {
-            if words[0] == "acp"
-                && let Ok(answer) = serde_json::from_str::<Value>(&line)
-                && answer["id"] == 8
-            {
-                let id = answer["result"]["sessionId"].as_str().unwrap();
-                let prompt = format!(
-                    "{{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"session/prompt\",\"params\":{{\"sessionId\":{id:?},\"prompt\":[{{\"type\":\"text\",\"text\":\"go\"}}]}}}}\n"
-                );
-                input.write_all(prompt.as_bytes()).unwrap();
-            }
-            let is_it = line.contains("said well");
-            seen.push(line);
-            is_it
-        });
-        assert!(found, "{words:?} {seen:#?}");
-        drop(input);
-        child.kill().unwrap();
-        child.wait().unwrap();
+    );
+    let mut child = Child::start(&mut world.command(WAYS_IN[0].0));
+    child.line_with(WAYS_IN[0].2);
+    let pid = loop {
+        match std::fs::read_to_string(&pid) {
+            Ok(text) => break text.trim().to_owned(),
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    drop(child);
+    let process = std::path::PathBuf::from(format!("/proc/{pid}"));
+    while process.exists() {
+        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+        if status.contains("State:\tZ") {
+            break;
+        }
+        std::thread::yield_now();
     }
 }
 

@@ -155,8 +155,8 @@ impl Actor {
                     self.record.user_messages().map_err(SessionError::from),
                 );
             }
-            Command::Fork { point, reply } => {
-                let forked = self.fork(point);
+            Command::Fork { point, id, reply } => {
+                let forked = self.fork(point, id);
                 answer(reply, forked);
             }
             // The loop itself takes this one.

@@ -19,7 +19,7 @@ pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -
     let text = ask.params.filled("message")?;
     let images = images(ask)?;
     let live = connection.target(ask)?;
-    if let Some(pasted) = login::take_paste(&connection.shared) {
+    if let Some(pasted) = connection.shared.login.take_for_prompt(text) {
         return login::pasted(ask, live, pasted, text.to_owned());
     }
     if let Some(handled) = slash::through_prompt(connection, ask, &live, text).await {
@@ -176,29 +176,39 @@ pub(in crate::psi) fn run_to_its_end(
     answerer: &Answerer,
     live: &Arc<Live>,
     text: String,
-    data: Vec<u8>,
 ) -> Handled {
     let (starter, live) = (answerer.clone(), Arc::clone(live));
     Ok(answerer.later(async move {
-        let mut events = live.session.subscribe();
-        let content = vec![ContentBlock::text(text)];
-        let content = live.session.expand(content).await.map_err(session_error)?;
-        let accepted = live.session.prompt(content).await.map_err(session_error)?;
-        let begin = vec![
-            Part::RunBegins {
-                session: Arc::clone(&live.id),
-                cause: starter.cause(),
-            },
-            Part::Release(accepted),
-        ];
-        starter.shared.tell(begin).await;
-        while let Some(event) = events.next().await {
-            if matches!(event.kind, EventKind::Settled { .. }) {
-                break;
-            }
-        }
-        Ok(Done::data(data).of(&live))
+        run_through(&starter, &live, text).await?;
+        Ok(Done::data(slash::handled(true)).of(&live))
     }))
+}
+
+/// Has the agent asked something, and waits until it is idle again.
+pub(in crate::psi) async fn run_through(
+    starter: &Answerer,
+    live: &Live,
+    text: String,
+) -> Result<(), OpError> {
+    let content = vec![ContentBlock::text(text)];
+    let content = live.session.expand(content).await.map_err(session_error)?;
+    let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    // The end of a run before, which this one may have waited for, is not its end.
+    let mut events = live.session.subscribe();
+    let begin = vec![
+        Part::RunBegins {
+            session: Arc::clone(&live.id),
+            cause: starter.cause(),
+        },
+        Part::Release(accepted),
+    ];
+    starter.shared.tell(begin).await;
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::Settled { .. }) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn message(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {

@@ -75,10 +75,20 @@ fn write_state(writer: &mut EdnWriter<'_>, live: &Live, view: &View) {
         .field("retry-attempt", &state.retry_attempt)
         .field("auto-retry-enabled", &state.auto_retry)
         .field("auto-compaction-enabled", &state.auto_compaction)
+        .key("scoped-models")
+        .vector(|list| {
+            for model in &state.scoped_models {
+                list.value(&ModelRef(model));
+            }
+        })
         .field("context-tokens", &state.context.tokens)
         .field("context-window", &state.context.window)
         .field("phase", &Keyword(phase.name()))
         .field("message-count", &state.message_count)
+        .field_if_some(
+            "sandbox",
+            state.sandbox.to_tell().map(ToString::to_string).as_ref(),
+        )
         .field("ui-type", &Keyword("emacs"));
 }
 

@@ -6,12 +6,13 @@ use stentor_wire::edn::{Keyword, Value};
 
 use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::OpError;
+use crate::psi::live::Live;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, model::ModelRef};
 
 /// Where a choice of model may be kept. It is kept in the session; the wider scopes are the
 /// configuration's business.
-const SCOPES: [&str; 3] = ["session", "project", "user"];
+pub(in crate::psi) const SCOPES: [&str; 3] = ["session", "project", "user"];
 
 pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let provider = ask.params.word("provider")?;
@@ -122,6 +123,7 @@ pub(in crate::psi) async fn set_auto_compaction(
     let live = connection.target(ask)?;
     let set = live.session.set_auto_compaction(enabled).await;
     set.map_err(session_error)?;
+    settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
@@ -130,7 +132,14 @@ pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &As
     let live = connection.target(ask)?;
     let set = live.session.set_auto_retry(enabled).await;
     set.map_err(session_error)?;
+    settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
+}
+
+/// Waits until what the session was told is done, so that its events come before the answer.
+async fn settled(live: &Live) -> Result<(), OpError> {
+    live.session.state().await.map_err(session_error)?;
+    Ok(())
 }
 
 /// A level by its name, or by its place in the list of levels.

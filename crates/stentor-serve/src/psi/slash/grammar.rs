@@ -38,7 +38,10 @@ pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
         "reload-prompts",
         "Read the prompt templates and skills again",
     ),
-    ("reload-extension-installs", "Look for extensions again"),
+    (
+        "reload-extension-installs",
+        "Show the extensions' commands, and how to look for extensions again",
+    ),
     ("project-repl", "Talk to the project's REPL"),
     ("quit", "Leave"),
     ("exit", "Leave"),
@@ -74,6 +77,20 @@ pub(in crate::psi) enum Slash {
     /// A prompt template, a skill or another prompt: it says what the agent is asked.
     Prompt,
     Unknown,
+}
+
+impl Slash {
+    /// Whether it looks at files, asks servers or waits for others.
+    pub fn takes_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Resume(None)
+                | Self::Remember(_)
+                | Self::Login(_)
+                | Self::Logout
+                | Self::ReloadModels
+        )
+    }
 }
 
 /// What `/tree` is asked to do.

@@ -135,6 +135,22 @@ pub(super) fn skills(live: &Live) -> Effect {
     Effect::Text(text.trim_start().to_owned())
 }
 
+/// Extensions belong to a session from its beginning on.
+pub(super) fn extensions(live: &Live) -> Effect {
+    let mut text = "Extensions are looked for when a session begins: /new begins one with those \
+        that are installed now."
+        .to_owned();
+    let commands = live.commands_of(CommandSource::Extension);
+    let none = String::new();
+    let commands = commands.into_iter().map(|command| (command.name, &none));
+    section(
+        &mut text,
+        "Commands of the extensions of this session:",
+        commands,
+    );
+    Effect::Text(text)
+}
+
 pub(super) fn worktree(live: &Live) -> Effect {
     let mut text = format!("Worktree: {}", live.cwd.display());
     for tree in git::work_trees(&live.cwd) {
