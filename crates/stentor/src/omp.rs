@@ -142,6 +142,8 @@ fn args(words: &OmpArgs) -> Args {
             tools: tools.filter(|_| !words.no_tools),
             no_tools: words.no_tools,
             permission_mode: words.permission_mode.clone(),
+            no_skills: words.no_skills,
+            no_prompt_templates: words.no_prompt_templates,
             ..LimitArgs::default()
         },
         verbose: words.verbose,

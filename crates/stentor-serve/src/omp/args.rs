@@ -26,6 +26,8 @@ pub struct OmpArgs {
     pub name: Option<String>,
     pub cwd: Option<PathBuf>,
     pub permission_mode: Option<String>,
+    pub no_skills: bool,
+    pub no_prompt_templates: bool,
     pub verbose: bool,
     /// What was said and means nothing here, for a note on stderr.
     pub ignored: Vec<String>,
@@ -117,6 +119,8 @@ impl OmpArgs {
                 },
             };
             match flag.as_str() {
+                "--no-skills" | "-ns" => args.no_skills = true,
+                "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
                 // That it is this mode is known.
                 "--mode" => drop(value(&mut args)?),
                 "--provider" => args.provider = value(&mut args)?,
@@ -148,20 +152,8 @@ impl OmpArgs {
                 "--permission-mode" => args.permission_mode = value(&mut args)?,
                 "--verbose" => args.verbose = true,
                 // Nothing of the kind is done here.
-                "--no-skills"
-                | "--no-rules"
-                | "--no-title"
-                | "--no-ui"
-                | "--no-extensions"
-                | "--no-lsp"
-                | "--no-pty"
-                | "--offline"
-                | "--no-context-files"
-                | "--no-prompt-templates"
-                | "--no-themes"
-                | "-ne"
-                | "-ns"
-                | "-np"
+                "--no-rules" | "--no-title" | "--no-ui" | "--no-extensions" | "--no-lsp"
+                | "--no-pty" | "--offline" | "--no-context-files" | "--no-themes" | "-ne"
                 | "-nc" => {}
                 known if IGNORED_WITH_VALUE.contains(&known) => {
                     if given.is_none() {
