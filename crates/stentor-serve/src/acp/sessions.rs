@@ -31,7 +31,12 @@ impl Slot {
     /// Cancels its prompts, begun or not: all, or that of one request.
     pub fn cancel(&self, only: Option<&Id>) {
         self.order().cancel(only);
-        if let Self::Open(open) = self {
+        // A prompt that waited has begun in the session that was opened meanwhile.
+        let open = match self {
+            Self::Open(open) => Some(Arc::clone(open)),
+            Self::Changing(change) => change.lock().clone(),
+        };
+        if let Some(open) = open {
             open.cancel(only);
         }
     }
