@@ -30,6 +30,8 @@ mod settings;
 #[cfg(test)]
 mod slash;
 #[cfg(test)]
+mod slash_others;
+#[cfg(test)]
 mod subscribing;
 #[cfg(test)]
 mod transcript;
