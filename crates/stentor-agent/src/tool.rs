@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::jobs::Jobs;
+use crate::subagents::Subagents;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
 use crate::usage::Usage;
@@ -271,6 +272,16 @@ pub trait ToolHost: Send + Sync {
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
     /// would look.
     fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
+    }
+
+    /// Where a tool notes the subagents it has at work, so that others reach them.
+    fn subagents(&self) -> Option<Arc<Subagents>> {
+        None
+    }
+
+    /// The session's file, or where it will be. `None` when it is kept nowhere.
+    fn session_file(&self) -> Option<PathBuf> {
         None
     }
 }

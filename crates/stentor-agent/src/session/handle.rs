@@ -21,6 +21,7 @@ use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
+use crate::subagents::Subagents;
 use crate::tool::{Plan, Tool, ToolSpec};
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
@@ -31,6 +32,7 @@ pub struct Session {
     pub(super) hub: Hub,
     pub(super) dialogs: Arc<Dialogs>,
     pub(super) jobs: Arc<Jobs>,
+    pub(super) subagents: Arc<Subagents>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -72,6 +74,7 @@ impl Session {
             hub: actor.hub(),
             dialogs: actor.dialogs(),
             jobs: actor.jobs(),
+            subagents: actor.subagents(),
         };
         if let Some(source) = hooks {
             actor.set_hooks(source.attach(HookedSession {
@@ -92,6 +95,11 @@ impl Session {
     /// What runs beside the conversation, and what ran.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
+    }
+
+    /// The subagents at work for it.
+    pub fn subagents(&self) -> &Arc<Subagents> {
+        &self.subagents
     }
 
     /// Subscribes to what happens from now on.

@@ -11,6 +11,7 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::{Hub, Subscription};
 use crate::jobs::Jobs;
+use crate::subagents::Subagents;
 
 /// A session, for those who serve it and must not keep it alive.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ pub struct WeakSession {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    subagents: Arc<Subagents>,
 }
 
 impl Session {
@@ -31,6 +33,7 @@ impl Session {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            subagents: Arc::clone(&self.subagents),
         }
     }
 }
@@ -44,6 +47,7 @@ impl WeakSession {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            subagents: Arc::clone(&self.subagents),
         })
     }
 

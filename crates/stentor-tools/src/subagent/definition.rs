@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_agent::event::SubagentSource;
 use stentor_agent::tool::Tool;
 
 use super::front_matter::FrontMatter;
@@ -31,6 +32,7 @@ const MAX_FILES: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Definition {
     pub name: String,
+    pub source: SubagentSource,
     pub description: String,
     /// The names of the tools it has; all when absent.
     pub tools: Option<Vec<String>>,
@@ -50,10 +52,15 @@ impl AgentFolders {
     /// All agents by name, each once: the project's, then the user's, then the built-in one.
     pub fn all(&self, project: &Path) -> Vec<Definition> {
         let mut found: Vec<Definition> = Vec::new();
-        let folders = PROJECT_FOLDERS.iter().map(|folder| project.join(folder));
-        let own = self.config_dir.iter().map(|folder| folder.join("agents"));
-        for folder in folders.chain(own) {
-            for definition in in_folder(&folder) {
+        let folders = PROJECT_FOLDERS
+            .iter()
+            .map(|folder| (project.join(folder), SubagentSource::Project));
+        let own = self
+            .config_dir
+            .iter()
+            .map(|folder| (folder.join("agents"), SubagentSource::User));
+        for (folder, source) in folders.chain(own) {
+            for definition in in_folder(&folder, source) {
                 if !found.iter().any(|known| known.name == definition.name) {
                     found.push(definition);
                 }
@@ -105,6 +112,7 @@ impl Definition {
 fn general() -> Definition {
     Definition {
         name: GENERAL.to_owned(),
+        source: SubagentSource::Builtin,
         description: "Works on any task with all tools.".to_owned(),
         tools: None,
         model: None,
@@ -123,7 +131,7 @@ fn our_name(name: &str) -> String {
 }
 
 /// The agents of one folder, by file name. A folder that is not there has none.
-fn in_folder(folder: &Path) -> Vec<Definition> {
+fn in_folder(folder: &Path, source: SubagentSource) -> Vec<Definition> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -134,10 +142,10 @@ fn in_folder(folder: &Path) -> Vec<Definition> {
         .take(MAX_FILES)
         .collect();
     files.sort();
-    files.iter().filter_map(|file| read(file)).collect()
+    files.iter().filter_map(|file| read(file, source)).collect()
 }
 
-fn read(path: &Path) -> Option<Definition> {
+fn read(path: &Path, source: SubagentSource) -> Option<Definition> {
     let text = match text_of(path) {
         Ok(text) => text,
         Err(why) => {
@@ -146,7 +154,7 @@ fn read(path: &Path) -> Option<Definition> {
         }
     };
     let stem = path.file_stem()?.to_string_lossy().into_owned();
-    Some(parse(&text, stem))
+    Some(parse(&text, stem, source))
 }
 
 fn text_of(path: &Path) -> Result<String, String> {
@@ -162,10 +170,11 @@ fn text_of(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-fn parse(text: &str, stem: String) -> Definition {
+fn parse(text: &str, stem: String, source: SubagentSource) -> Definition {
     let Some(matter) = FrontMatter::read(text) else {
         return Definition {
             name: stem,
+            source,
             description: String::new(),
             tools: None,
             model: None,
@@ -175,6 +184,7 @@ fn parse(text: &str, stem: String) -> Definition {
     let everything = |tools: &Vec<String>| tools.iter().any(|name| name == "*");
     Definition {
         name: matter.text("name").unwrap_or(stem),
+        source,
         description: matter.text("description").unwrap_or_default(),
         tools: matter.list("tools").filter(|tools| !everything(tools)),
         model: matter.text("model").filter(|model| model != "inherit"),
@@ -242,11 +252,12 @@ mod tests {
     fn a_definition_says_tools_model_and_prompt() {
         let text =
             "---\nname: r\ndescription: d\ntools: Read, Glob\nmodel: inherit\n---\nYou review.\n";
-        let agent = parse(text, "file".into());
+        let agent = parse(text, "file".into(), SubagentSource::User);
         assert_eq!(
             agent,
             Definition {
                 name: "r".into(),
+                source: SubagentSource::User,
                 description: "d".into(),
                 tools: Some(vec!["Read".into(), "Glob".into()]),
                 model: None,
@@ -259,12 +270,20 @@ mod tests {
             Ok(tools.iter().map(|tool| tool.spec().name.clone()).collect())
         };
         assert_eq!(has(&agent).unwrap(), ["read", "find"]);
-        let strange = parse("---\ntools: [WebSearch]\n---\n", "s".into());
+        let strange = parse(
+            "---\ntools: [WebSearch]\n---\n",
+            "s".into(),
+            SubagentSource::User,
+        );
         assert_eq!(
             has(&strange).unwrap_err(),
             "The agent `s` may use only websearch, and there are no such tools."
         );
-        let all = parse("---\ntools: \"*\"\n---\n", "s".into());
+        let all = parse(
+            "---\ntools: \"*\"\n---\n",
+            "s".into(),
+            SubagentSource::User,
+        );
         assert_eq!(has(&all).unwrap().len(), there_are.len());
     }
 }

@@ -1,10 +1,10 @@
 //! `subagent`: gives tasks to agents with a context of their own.
 //!
 //! An agent is a Markdown file ([`definition`]), or the general one that is always there. Each task
-//! is a session in memory ([`worker`]) that nobody sees but the call: what it does is told in a few
-//! words ([`activity`]), its start and its end exactly once ([`telling`]), its calls are permitted
-//! by the session it works for ([`permitted`]), and its last message is the result. A subagent has
-//! no subagents.
+//! is a session of its own ([`worker`]), kept beside the file of the session it works for: what it
+//! does is told in a few words ([`activity`]), its start and its end exactly once ([`telling`]), its
+//! calls are permitted by the session it works for ([`permitted`]), and its last message is the
+//! result. While it works others can stop it and tell it something. A subagent has no subagents.
 
 mod activity;
 mod definition;
@@ -116,7 +116,8 @@ impl Tool for Subagents {
             // All are understood before the first begins.
             let jobs = tasks
                 .into_iter()
-                .map(|task| self.job(task, &context.cwd))
+                .enumerate()
+                .map(|(index, task)| self.job(index, task, &context.cwd))
                 .collect::<Result<Vec<Job>, Fault>>()?;
             let reports = join_all(jobs.into_iter().map(|job| self.take_turn(job, &context)));
             Ok(output(&reports.await))
@@ -125,7 +126,7 @@ impl Tool for Subagents {
 }
 
 impl Subagents {
-    fn job(&self, task: Task, project: &Path) -> Result<Job, Fault> {
+    fn job(&self, index: usize, task: Task, project: &Path) -> Result<Job, Fault> {
         let name = task.agent.as_deref().unwrap_or(GENERAL);
         let agent = self.folders.find(project, name).map_err(Fault::Refused)?;
         let model = match &task.model {
@@ -145,6 +146,7 @@ impl Subagents {
             task: task.task,
             model,
             timeout: limit(task.timeout)?,
+            index,
         })
     }
 
