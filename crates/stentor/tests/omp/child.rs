@@ -1,7 +1,7 @@
 //! A child process, and the frames it writes.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -210,10 +210,13 @@ pub fn shown(frames: &[Value], folder: &Folder) -> String {
 fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
     match value {
         Value::Object(fields) => {
-            let entry = fields.contains_key("parentId");
+            let entry = fields.contains_key("parentId") || fields.contains_key("version");
             for (key, value) in fields.iter_mut() {
                 match key.as_str() {
-                    "timestamp" | "labelTimestamp" | "lastUpdate" => *value = json!("TIME"),
+                    "timestamp" | "labelTimestamp" | "lastUpdate" | "endMs"
+                    | "currentToolStartMs" => *value = json!("TIME"),
+                    // How long a line is depends on the folder of the test.
+                    "fromByte" | "nextByte" if *value != json!(0) => *value = json!("BYTE"),
                     "durationMs" | "duration" | "ttft" if value.is_number() => *value = json!("MS"),
                     "entryId" | "leafId" | "parentId" | "firstKeptEntryId" | "sessionId"
                         if value.is_string() =>
@@ -242,12 +245,13 @@ fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
     }
 }
 
-/// The name of a session file holds a time and an id.
+/// The name of a session file holds a time and an id; so does the folder of its subagents.
 fn session_file(path: &str) -> String {
-    let folder = Path::new(path).parent().unwrap();
-    if path.contains('_') {
-        format!("{}/TIME_ID.jsonl", folder.display())
-    } else {
-        path.to_owned()
-    }
+    let part = |part: &str| match (part.contains('_'), part.ends_with(".jsonl")) {
+        (true, true) => "TIME_ID.jsonl".to_owned(),
+        (true, false) => "TIME_ID".to_owned(),
+        (false, _) => part.to_owned(),
+    };
+    let parts: Vec<String> = path.split('/').map(part).collect();
+    parts.join("/")
 }

@@ -17,4 +17,5 @@ mod originals;
 mod process;
 mod runs;
 mod sessions;
+mod subagents;
 mod watching;
