@@ -209,6 +209,7 @@ impl Job<'_> {
             models: Arc::clone(&self.models),
             permission_mode,
             subagents: false,
+            rules: true,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);

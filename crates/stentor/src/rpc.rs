@@ -167,6 +167,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
+        rules: true,
         clock: setup::system_clock(),
         flags,
     };

@@ -145,6 +145,7 @@ fn serve(words: Words) -> Result<u8, String> {
         // The original asks nobody.
         permission_mode: PermissionMode::All,
         subagents: true,
+        rules: true,
         clock: setup::system_clock(),
     };
     let environment = defaults.environment(&config);

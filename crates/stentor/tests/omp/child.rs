@@ -142,6 +142,15 @@ impl Child {
         }
     }
 
+    /// All frames until each of these was among them, in whatever order they come.
+    pub fn until_all(&mut self, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
+        let mut frames: Vec<Value> = Vec::new();
+        while !wanted.iter().all(|fits| frames.iter().any(fits)) {
+            frames.push(self.next());
+        }
+        frames
+    }
+
     /// All frames up to and with the first of that type.
     pub fn until_type(&mut self, name: &str) -> Vec<Value> {
         self.until(|frame| frame["type"] == name)

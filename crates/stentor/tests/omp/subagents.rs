@@ -58,15 +58,6 @@ fn about_subagents(frames: &[Value], folder: &Folder) -> String {
     shown(&told, folder)
 }
 
-/// All frames until each of these was among them, in whatever order.
-fn until_all(child: &mut Child, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
-    let mut frames = Vec::new();
-    while !wanted.iter().all(|fits| frames.iter().any(|frame| fits(frame))) {
-        frames.push(child.next());
-    }
-    frames
-}
-
 fn is_lifecycle(frame: &Value, status: &str) -> bool {
     frame["type"] == "subagent_lifecycle" && frame["payload"]["status"] == status
 }
@@ -161,10 +152,7 @@ fn one_of_two_is_cancelled_and_the_other_goes_on() {
     subscribe(&mut child, "progress");
     child.send(json!({"id": "p", "type": "prompt", "message": "go"}));
     let lazy_one_thinks = |frame: &Value| frame["payload"]["progress"]["id"] == "general-1";
-    until_all(
-        &mut child,
-        &[&|frame| is_lifecycle(frame, "completed"), &lazy_one_thinks],
-    );
+    child.until_all(&[&|frame| is_lifecycle(frame, "completed"), &lazy_one_thinks]);
     let listed = child.data(json!({"type": "get_subagents"}));
     let lazy = listed["subagents"][0]["id"].clone();
     expect![[r#"
@@ -176,7 +164,7 @@ fn one_of_two_is_cancelled_and_the_other_goes_on() {
     let answered = |frame: &Value| frame["id"] == "c";
     assert!(!frames.iter().any(answered));
     let settled = |frame: &Value| frame["type"] == "agent_settled";
-    let rest = until_all(&mut child, &[&answered, &settled]);
+    let rest = child.until_all(&[&answered, &settled]);
     let answer = rest.iter().find(|frame| answered(frame)).unwrap();
     let again = child.ask(json!({"type": "cancel_subagent", "subagentId": lazy}));
     expect![[r#"
@@ -282,7 +270,7 @@ fn a_subagent_that_fails_and_one_that_is_aborted_with_its_run_end_each_once() {
     let both: [&dyn Fn(&Value) -> bool; 2] = [&|frame| is_lifecycle(frame, "failed"), &|frame| {
         frame["payload"]["progress"]["id"] == "general-2"
     }];
-    let mut frames = until_all(&mut child, &both);
+    let mut frames = child.until_all(&both);
     child.send(json!({"id": "a", "type": "abort"}));
     frames.extend(child.until(|frame| frame["id"] == "a"));
     let ends: Vec<Value> = frames
