@@ -1,5 +1,6 @@
 //! What a scenario can say, and the words with which a test says it.
 
+use std::path::PathBuf;
 use serde_json::{Map, Value};
 use stentor_agent::message::StopReason;
 use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
@@ -53,6 +54,10 @@ pub struct Turn {
 pub enum Step {
     Wait {
         ms: u64,
+    },
+    /// Waits until somebody makes this file.
+    WaitFor {
+        file: PathBuf,
     },
     /// Nothing more comes until the request is cancelled.
     Hang,

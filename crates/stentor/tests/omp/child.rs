@@ -178,6 +178,11 @@ impl Child {
         self.until_type("agent_settled")
     }
 
+    /// Its stdin and the lines of its stdout, for who uses both at the same time.
+    pub fn split(&mut self) -> (ChildStdin, &Receiver<String>) {
+        (self.stdin.take().unwrap(), &self.frames)
+    }
+
     /// Closes stdin. Returns the frames that still came and the exit code.
     pub fn close(mut self) -> (Vec<Value>, Option<i32>) {
         drop(self.stdin.take());

@@ -152,6 +152,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         models: setup::models(&config, &cwd).unwrap(),
         permission_mode: PermissionMode::Ask,
         subagents: false,
+        rules: true,
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();
