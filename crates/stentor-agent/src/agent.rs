@@ -115,14 +115,15 @@ impl Agent {
         Ok(Session::resume(self.environment.clone(), options, opened)?)
     }
 
-    /// Copies a session up to a point into a new one and starts that.
+    /// Copies a session up to a point into a new one and starts that, with the id of `options` if
+    /// they have one.
     pub async fn fork(
         &self,
         session: &Session,
         point: ForkPoint,
         options: SessionOptions,
     ) -> Result<(Session, Option<String>), AgentError> {
-        let (opened, text) = session.fork(point).await?;
+        let (opened, text) = session.fork_as(point, options.id.clone()).await?;
         let forked = Session::resume(self.environment.clone(), options, opened)?;
         Ok((forked, text))
     }

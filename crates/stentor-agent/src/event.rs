@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
 use crate::message::{Message, ToolCall};
-use crate::model::{ModelErrorKind, ModelInfo, ThinkingLevel};
+use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
 use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
 use crate::tool::{Plan, ToolOutput};
 use crate::usage::Usage;
@@ -97,6 +97,10 @@ pub enum EventKind {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
+        /// The provider asked for this wait; else it is ours.
+        asked_for: bool,
+        /// What the provider said about its limits.
+        rate_limit: Option<RateLimit>,
         error: String,
     },
     RetryEnded {
@@ -151,7 +155,7 @@ pub enum EventKind {
     Title(String),
     /// Text for the client's input box.
     EditorText(String),
-    /// The slash commands that extensions bring, when they change. A client has others of files.
+    /// All slash commands of the session, when they are others than its client was last given.
     CommandsChanged(Arc<[CommandInfo]>),
     SubagentStarted(Arc<Subagent>),
     /// What a subagent is doing, for people, and what it did so far.
@@ -190,7 +194,7 @@ pub enum EventKind {
 /// A slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandInfo {
-    /// Without the slash.
+    /// As it is said, without the slash.
     pub name: String,
     pub description: Option<String>,
     /// What may follow the name, for people.
@@ -207,6 +211,8 @@ pub enum CommandSource {
     Extension,
     Prompt,
     Skill,
+    /// Gives a task to an agent.
+    Agent,
     McpPrompt,
 }
 

@@ -39,6 +39,9 @@ pub trait Hooks: Send + Sync {
     /// The slash commands the hooks bring, as they are now.
     fn commands(&self) -> Vec<CommandInfo>;
 
+    /// Runs one of these commands beside the conversation. `None` when it is nobody's.
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>>;
+
     /// The user said something that is in the conversation and has not been answered.
     fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict>;
 
@@ -54,6 +57,17 @@ pub trait Hooks: Send + Sync {
 
 /// What a hook says, once it does. Dropping it means that nobody wants to know any more.
 pub type HookFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What a command that an extension brings did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandRan {
+    /// It is done, and says this.
+    Said(Option<String>),
+    /// The agent is to be asked this.
+    Ask(String),
+    /// It failed, for this reason.
+    Failed(String),
+}
 
 /// What becomes of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -108,7 +108,7 @@ impl Hub {
             kind,
         };
         for queue in &state.subscribers {
-            queue.push(event.clone());
+            queue.push(&event);
         }
         state.remember(event);
         state.seq
@@ -282,10 +282,11 @@ impl Logged {
 }
 
 impl Queue {
-    fn push(&self, event: Event) {
+    /// Most deltas join one that waits: only what does not is cloned.
+    fn push(&self, event: &Event) {
         let mut waiting = self.lock();
         if let Some(last) = waiting.back_mut()
-            && merge(last, &event)
+            && merge(last, event)
         {
             return;
         }
@@ -318,7 +319,7 @@ impl Queue {
             }
             _ => {}
         }
-        waiting.push_back(event);
+        waiting.push_back(event.clone());
         drop(waiting);
         self.arrived.notify_one();
     }

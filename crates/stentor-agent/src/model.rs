@@ -42,6 +42,12 @@ pub trait ModelRegistry: Send + Sync {
         full.or_else(|| self.available().into_iter().find(|info| info.id == name))
     }
 
+    /// Looks again at everything models are known from. Returns what should be mended there; the
+    /// error is text for a person, and then everything stays as it was.
+    fn reload(&self) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+
     /// A usable model, or why it cannot be used.
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
 }
@@ -162,6 +168,17 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// How long the provider asks to wait.
     pub retry_after_ms: Option<u64>,
+    /// How much the provider still allows, where it said so.
+    pub rate_limit: Option<RateLimit>,
+}
+
+/// How much a provider allows in a while, and how much of it is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateLimit {
+    pub remaining: Option<u64>,
+    pub limit: Option<u64>,
+    /// When it allows the whole again, in milliseconds since the epoch.
+    pub reset_at_ms: Option<u64>,
 }
 
 /// What can be done about a model error.
@@ -279,6 +296,7 @@ impl ModelError {
             message: message.into(),
             status: None,
             retry_after_ms: None,
+            rate_limit: None,
         }
     }
 

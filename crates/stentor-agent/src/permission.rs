@@ -67,6 +67,15 @@ impl PermissionMode {
     /// All modes, most careful first.
     pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::AcceptEdits, Self::All];
 
+    /// The one of both that lets less happen unasked.
+    #[must_use]
+    pub fn more_careful(self, other: Self) -> Self {
+        let first = Self::ALL
+            .into_iter()
+            .find(|mode| [self, other].contains(mode));
+        first.unwrap_or(self)
+    }
+
     /// Its name in the configuration and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {

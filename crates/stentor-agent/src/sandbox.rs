@@ -83,6 +83,12 @@ impl Default for SandboxState {
 }
 
 impl SandboxState {
+    /// The state, where there is something to tell: a sandbox that holds, or one that was asked for
+    /// and does not. Dialects whose originals know no sandbox say nothing of none.
+    pub fn to_tell(&self) -> Option<&Self> {
+        (self.is_on() || !self.gaps.is_empty()).then_some(self)
+    }
+
     /// True when commands are held back from something.
     pub fn is_on(&self) -> bool {
         self.mode != SandboxMode::Off || !self.network

@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
+use crate::hooks::Hooks;
 use crate::jobs::Jobs;
-use crate::subagents::Subagents;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
+use crate::session::Budget;
+use crate::subagents::Subagents;
 use crate::usage::Usage;
 
 /// Something a model can have done.
@@ -27,6 +29,12 @@ pub trait Tool: Send + Sync {
     /// True when a call may run at the same time as the calls beside it of which this is also true.
     fn runs_together(&self) -> bool {
         self.spec().effect == ToolEffect::Reads
+    }
+
+    /// The same tool, when what a model is told about it has changed. Asked before each model
+    /// call, so it must not wait for anything.
+    fn renewed(&self) -> Option<Arc<dyn Tool>> {
+        None
     }
 
     /// Does it. The arguments have been checked against the schema's required names and types.
@@ -128,6 +136,11 @@ impl Progress {
 
 /// Where tools work: on this machine, or in the client that offers its files and terminals.
 pub trait Place: Send + Sync {
+    /// A call was permitted and runs from now on: a place that is shown to somebody can say so.
+    fn call_begins<'a>(&'a self, _call_id: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Reads a text file for the tool, unsaved changes included where the place knows of any.
     /// `Ok(None)` means: this place has no files of its own, read the disk.
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>>;
@@ -264,9 +277,20 @@ pub trait ToolHost: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// The session's hooks, for a tool that makes calls on its own account: what guards the calls
+    /// of the session must guard these.
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        None
+    }
+
     /// Counts what a tool consumed of a model into the session.
     fn consumed(&self, usage: Usage) {
         let _ = usage;
+    }
+
+    /// What is left of the session's limits, for a tool that uses models itself.
+    fn budget_left(&self) -> Budget {
+        Budget::default()
     }
 
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody

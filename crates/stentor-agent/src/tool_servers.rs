@@ -1,20 +1,51 @@
-//! Servers that bring tools of their own, such as MCP servers: the vocabulary.
+//! Servers that bring tools, prompts and resources of their own, such as MCP servers: the
+//! vocabulary.
 //!
-//! Who speaks to such servers is elsewhere; a dialect only hands on which ones its client wants and
-//! gives a session the tools they turn out to have.
+//! Who speaks to such servers is elsewhere. A configuration and a dialect's client say which ones a
+//! session has; what they bring reaches the session the way everything does that is brought from
+//! outside, as its [`Hooks`] and its [`PromptSource`]s.
 
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::tool::Tool;
+use crate::commands::PromptSource;
+use crate::hooks::{HookedSession, Hooks};
 
-/// A server somebody wants.
+/// How long a server has to start unless something else is said.
+pub const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long a call may take without a sign of life unless something else is said.
+pub const CALL_LIMIT: Duration = Duration::from_secs(600);
+
+/// How often a server is started again in a row unless something else is said.
+pub const RESTARTS: u32 = 5;
+
+/// A server somebody wants. Sessions that want exactly the same share it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolServer {
-    /// Unique among the servers of a session; part of the names of its tools.
+    /// Unique among the servers of a session; part of the names of what it brings.
     pub name: String,
     pub transport: ToolServerTransport,
+    /// Which of its tools are offered.
+    pub tools: ToolChoice,
+    /// How long it has to start.
+    pub start_limit: Duration,
+    /// How long a call may take without a sign of life.
+    pub call_limit: Duration,
+    /// How often it is started again when it fails several times in a row.
+    pub restarts: u32,
+    /// Whether its program runs in the sandbox, where there is one.
+    pub sandboxed: bool,
+}
+
+/// Which tools of a server are offered, by the names they have there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ToolChoice {
+    /// Only these; all when absent.
+    pub only: Option<BTreeSet<String>>,
+    /// Never these.
+    pub except: BTreeSet<String>,
 }
 
 /// How a server is reached.
@@ -26,36 +57,81 @@ pub enum ToolServerTransport {
         args: Vec<String>,
         /// What is added to the environment.
         env: Vec<(String, String)>,
+        /// Where it runs; the session's folder when absent.
+        cwd: Option<PathBuf>,
     },
     /// Streamable HTTP.
     Http {
         url: String,
         headers: Vec<(String, String)>,
     },
+    /// The older HTTP with server-sent events.
+    Sse {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
 }
 
-/// Starts servers.
+/// Starts servers, and shares those that several sessions want alike.
 pub trait ToolServers: Send + Sync {
-    /// Begins to start the servers of a session that works in `cwd`, all at the same time, and
-    /// returns at once.
-    fn start(&self, servers: Vec<ToolServer>, cwd: &Path) -> Arc<dyn StartedServers>;
+    /// Attaches servers to a session that begins. Returns at once: they start a moment later, all
+    /// at the same time, and bring what they have when they are ready.
+    fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers;
 }
 
-/// The servers of one session. Dropping the last handle ends those that no other session uses.
-pub trait StartedServers: Send + Sync {
-    /// The tools of the servers that are ready.
-    fn tools(&self) -> Vec<Arc<dyn Tool>>;
-
-    /// What went wrong so far, one text for a person for each server that cannot be used.
-    fn problems(&self) -> Vec<String>;
-
-    /// True when every server is either ready or given up.
-    fn is_settled(&self) -> bool;
-
-    /// Waits until tools or problems are others than when `seen` was the number of changes, and
-    /// returns the new number. `None`: nothing will change any more.
-    fn changed(&self, seen: u64) -> ServersChanged<'_>;
+/// What the servers of a session bring to it.
+pub struct AttachedServers {
+    /// Their tools. The servers end with these, unless other sessions use them.
+    pub hooks: Arc<dyn Hooks>,
+    pub prompts: Arc<dyn PromptSource>,
 }
 
-/// The answer to [`StartedServers::changed`].
-pub type ServersChanged<'a> = Pin<Box<dyn Future<Output = Option<u64>> + Send + 'a>>;
+/// The servers of a session, and who starts them.
+#[derive(Clone)]
+pub struct SessionServers {
+    pub starter: Arc<dyn ToolServers>,
+    pub wanted: Vec<ToolServer>,
+    /// How long the first prompt waits for servers that are still starting.
+    pub patience: Duration,
+    /// What is wrong with servers that cannot even be started, for a person.
+    pub problems: Vec<String>,
+}
+
+impl ToolServer {
+    /// A server with the usual limits, all its tools offered.
+    pub fn new(name: impl Into<String>, transport: ToolServerTransport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            tools: ToolChoice::default(),
+            start_limit: START_LIMIT,
+            call_limit: CALL_LIMIT,
+            restarts: RESTARTS,
+            sandboxed: true,
+        }
+    }
+}
+
+impl ToolChoice {
+    /// Whether the tool of that name is offered.
+    pub fn offers(&self, name: &str) -> bool {
+        let chosen = self.only.as_ref().is_none_or(|only| only.contains(name));
+        chosen && !self.except.contains(name)
+    }
+}
+
+impl SessionServers {
+    /// Adds a server. It takes the place of one with the same name.
+    pub fn add(&mut self, server: ToolServer) {
+        let mut wanted = self.wanted.iter_mut();
+        match wanted.find(|have| have.name == server.name) {
+            Some(have) => *have = server,
+            None => self.wanted.push(server),
+        }
+    }
+
+    /// True when there is nothing to start and nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && self.problems.is_empty()
+    }
+}

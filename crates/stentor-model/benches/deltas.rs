@@ -5,8 +5,8 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use stentor_model::answer::Answer;
-use stentor_model::sse::SseDecoder;
 use stentor_model::wire::Wire;
+use stentor_wire::sse::SseDecoder;
 
 const DELTAS: usize = 10_000;
 /// How much a socket usually hands over at once.

@@ -23,6 +23,5 @@ pub mod registry;
 pub mod remote;
 pub mod script;
 pub mod secret;
-pub mod sse;
 pub mod transcript;
 pub mod wire;

@@ -11,6 +11,7 @@ use stentor_agent::clock::SharedClock;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
 };
+use stentor_wire::sse::SseDecoder;
 use tokio::time::timeout;
 
 use crate::answer::{Answer, Decoder, StreamFault};
@@ -18,7 +19,6 @@ use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::failure::{Asked, fault_in};
 use crate::http::{Http, Limits};
 use crate::secret::Secret;
-use crate::sse::SseDecoder;
 use crate::wire::{Call, Target, Wire};
 
 /// The most of an error response that is read.

@@ -5,13 +5,14 @@
 //! has a reader that begins to read only when the model is done.
 
 #![expect(clippy::expect_used, reason = "a benchmark ends at a surprise")]
+#![expect(clippy::print_stdout, reason = "a benchmark tells its numbers")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use divan::{Bencher, black_box};
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
@@ -25,29 +26,48 @@ use stentor_serve::stdio::Pipes;
 const DELTAS: usize = 20_000;
 
 fn main() {
+    summary();
     divan::main();
+}
+
+/// What goes over the wire: a slow reader gets fewer events, not more, and ten times the deltas
+/// cost about ten times as much, the copies of the growing text aside.
+fn summary() {
+    for (name, deltas, interval_ms, asleep) in [
+        ("paced", DELTAS, 40, false),
+        ("eager", DELTAS / 10, 0, false),
+        ("eager", DELTAS, 0, false),
+        ("asleep", DELTAS, 0, true),
+    ] {
+        let begun = Instant::now();
+        let (events, bytes) = relay(deltas, Duration::from_millis(interval_ms), asleep);
+        let micros = begun.elapsed().as_micros();
+        println!(
+            "{name:>6}: {deltas} deltas became {events} events, {bytes} bytes, in {micros} µs"
+        );
+    }
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn relay_20000_deltas_paced(bencher: Bencher) {
-    bencher.bench_local(|| black_box(relay(Duration::from_millis(40), false)));
+    bencher.bench_local(|| black_box(relay(DELTAS, Duration::from_millis(40), false)));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn relay_20000_deltas_eager(bencher: Bencher) {
-    bencher.bench_local(|| black_box(relay(Duration::ZERO, false)));
+    bencher.bench_local(|| black_box(relay(DELTAS, Duration::ZERO, false)));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn relay_20000_deltas_asleep(bencher: Bencher) {
-    bencher.bench_local(|| black_box(relay(Duration::ZERO, true)));
+    bencher.bench_local(|| black_box(relay(DELTAS, Duration::ZERO, true)));
 }
 
 /// Runs one turn and returns how many delta events and bytes were read.
-fn relay(interval: Duration, asleep: bool) -> (usize, usize) {
+fn relay(deltas: usize, interval: Duration, asleep: bool) -> (usize, usize) {
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
     let ((their_input, input), (output, their_output)) = (pipe(), pipe());
-    let serving = std::thread::spawn(move || serve(their_input, their_output, interval));
+    let serving = std::thread::spawn(move || serve(their_input, their_output, deltas, interval));
     let mut input = File::from(input);
     for line in [
         r#"{:id "h" :kind :request :op "handshake" :params {:protocol-version "1.0"}}"#,
@@ -59,21 +79,21 @@ fn relay(interval: Duration, asleep: bool) -> (usize, usize) {
     if asleep {
         std::thread::sleep(Duration::from_millis(500));
     }
-    let (mut deltas, mut bytes) = (0, 0);
+    let (mut events, mut bytes) = (0, 0);
     for line in BufReader::new(File::from(output)).lines() {
         let line = line.expect("read");
         bytes += line.len();
-        deltas += usize::from(line.contains("\"assistant/delta\""));
+        events += usize::from(line.contains("\"assistant/delta\""));
         if line.contains("\"assistant/message\" :data") {
             break;
         }
     }
     drop(input);
     serving.join().expect("served");
-    (deltas, bytes)
+    (events, bytes)
 }
 
-fn serve(stdin: OwnedFd, stdout: OwnedFd, interval: Duration) {
+fn serve(stdin: OwnedFd, stdout: OwnedFd, deltas: usize, interval: Duration) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -83,13 +103,13 @@ fn serve(stdin: OwnedFd, stdout: OwnedFd, interval: Duration) {
     options.delta_interval = interval;
     options.local_time = false;
     runtime.block_on(async {
-        psi::serve(agent(), Pipes { stdin, stdout }, options).await;
+        psi::serve(agent(deltas), Pipes { stdin, stdout }, options).await;
     });
 }
 
-fn agent() -> Agent {
+fn agent(deltas: usize) -> Agent {
     let script =
-        format!("[[turn]]\nsteps = [ {{ text = \"a few words \", repeat = {DELTAS} }} ]\n");
+        format!("[[turn]]\nsteps = [ {{ text = \"a few words \", repeat = {deltas} }} ]\n");
     let model = ScriptModel::parse(&script, Format::Toml, "m").expect("a scenario");
     let info = Arc::clone(model.info());
     let environment = Environment {

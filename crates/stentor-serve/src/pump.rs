@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use stentor_agent::event::Event;
 use stentor_agent::hub::Subscription;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::output::{Closed, Output};
@@ -42,6 +42,8 @@ pub struct Answers {
 struct Answer {
     after_seq: u64,
     write: WriteFrames,
+    /// Dropped when the frames have been handed over.
+    _written: Option<oneshot::Sender<()>>,
 }
 
 /// Appends complete frames.
@@ -61,11 +63,27 @@ impl Answers {
         after_seq: u64,
         write: impl FnOnce(&mut Vec<u8>) + Send + 'static,
     ) -> Result<(), Closed> {
-        let write: WriteFrames = Box::new(write);
-        self.sender
-            .send(Answer { after_seq, write })
-            .await
-            .map_err(|_| Closed)
+        let answer = Answer {
+            after_seq,
+            write: Box::new(write),
+            _written: None,
+        };
+        self.sender.send(answer).await.map_err(|_| Closed)
+    }
+
+    /// Waits until all answers before this one, and all events up to number `after_seq`, have been
+    /// handed over, or nobody hands over anything any more.
+    pub async fn written(&self, after_seq: u64) {
+        let (sender, written) = oneshot::channel();
+        let answer = Answer {
+            after_seq,
+            write: Box::new(|_| ()),
+            _written: Some(sender),
+        };
+        if self.sender.send(answer).await.is_ok() {
+            // Nothing is ever sent: it ends when it is dropped.
+            written.await.ok();
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod file;
 mod ls;
 pub mod mcp;
 pub mod memory;
+mod pace;
 mod paths;
 mod process;
 mod read;

@@ -13,6 +13,9 @@ use stentor_agent::tool::{
 use crate::call;
 use crate::fault::Fault;
 
+/// The name of the tool.
+pub const MEMORY: &str = "memory";
+
 /// Writes, searches, lists and removes notes.
 pub struct Memory {
     spec: ToolSpec,
@@ -48,8 +51,8 @@ impl Memory {
         Self {
             store,
             spec: ToolSpec {
-                name: "memory".into(),
-                label: "memory".into(),
+                name: MEMORY.into(),
+                label: MEMORY.into(),
                 description: "Notes you keep across sessions. remember: write one short note \
                     worth knowing next time (a decision, a preference, how this project is \
                     built), with tags. search: find notes by words. list: the newest notes. \
@@ -87,7 +90,7 @@ impl Tool for Memory {
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(async move {
-            let arguments: Arguments = call::arguments("memory", arguments)?;
+            let arguments: Arguments = call::arguments(MEMORY, arguments)?;
             let folder = context.cwd.to_string_lossy().into_owned();
             let store = Arc::clone(&self.store);
             call::blocking(&context.cancel, move || act(&store, arguments, folder)).await

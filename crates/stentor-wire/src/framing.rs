@@ -88,6 +88,11 @@ impl LineReader {
         self.in_line().then(|| self.give())
     }
 
+    /// True while a line that is over the limit is being dropped. Its end may never come.
+    pub fn is_skipping(&self) -> bool {
+        self.skipping
+    }
+
     /// The memory held at the moment, for the tests of the bound and for diagnostics.
     pub fn capacity_bytes(&self) -> usize {
         self.carry.capacity()

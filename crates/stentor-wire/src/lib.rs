@@ -3,7 +3,7 @@
 //!
 //! **Here:** [`framing`] (lines, the size limit, UTF-8), [`edn`] (a reader of full EDN, a writer of
 //! the subset that the frontend reads back), [`eql`] (queries written in EDN), [`jsonrpc`] (envelopes
-//! and ids), and the frames of the dialects: [`psi`].
+//! and ids), [`sse`] (server-sent events), and the frames of the dialects: [`psi`].
 //!
 //! **Deliberately absent:** IO, async, clocks, logging, and every agent concept. Functions take
 //! bytes and give values, or take values and append bytes to the caller's buffer; who reads, who
@@ -18,4 +18,5 @@ pub mod framing;
 pub mod jsonrpc;
 pub mod omp;
 pub mod psi;
+pub mod sse;
 pub mod synaps;

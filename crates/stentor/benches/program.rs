@@ -9,12 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "program/acp.rs"]
+mod acp;
+
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The kernel counts CPU time in ticks of this length.
 const TICK_MS: f64 = 10.0;
 
 fn main() -> Outcome<()> {
+    if std::env::args().nth(1).as_deref() == Some(acp::PRINTER) {
+        return acp::print_by_hand();
+    }
     // Cargo passes `--bench`; a name narrows what is run.
     let only = std::env::args().skip(1).find(|word| !word.starts_with('-'));
     let wanted = |name: &str| {
@@ -24,6 +30,7 @@ fn main() -> Outcome<()> {
     let folder = Folder::new()?;
     if wanted("start") {
         start(&folder)?;
+        start_with_plugged(&folder)?;
     }
     if wanted("children") {
         children(&folder, 10)?;
@@ -46,10 +53,7 @@ fn main() -> Outcome<()> {
         }
     }
     if wanted("acp") {
-        acp_start(&folder)?;
-        for deltas in [20_000, 200_000] {
-            acp_relay(&folder, deltas)?;
-        }
+        acp::measure(&folder)?;
     }
     if wanted("rounds") {
         rounds(&folder, 100)?;
@@ -84,6 +88,44 @@ fn start(folder: &Folder) -> Outcome<()> {
         &format!("{:.2} ms", ms(times[0])),
     );
     report("idle memory", &format!("{:.1} MB", idle_kb as f64 / 1024.0));
+    Ok(())
+}
+
+/// Spawn to the first frame with nothing configured, and with ten extensions and ten MCP servers
+/// of which none ever answers.
+fn start_with_plugged(folder: &Folder) -> Outcome<()> {
+    let model = folder.scenario("start", "[[turn]]\ntext = \"hi\"\n")?;
+    let mut config = String::new();
+    for n in 1..=10 {
+        config.push_str(&format!(
+            "[extensions.hangs{n}]\ncommand = [\"sleep\", \"1000\"]\n\
+             [mcp_servers.hangs{n}]\ncommand = \"sleep\"\nargs = [\"1000\"]\n"
+        ));
+    }
+    let home = folder.path.join(".config/stentor");
+    std::fs::create_dir_all(&home)?;
+    let file = home.join("config.toml");
+    for (plugged, config) in [("nothing", ""), ("ten of each", &config)] {
+        std::fs::write(&file, config)?;
+        for (dialect, words) in [
+            ("synaps", &["rpc", "--model", &model][..]),
+            ("omp", &["--mode", "rpc", "--model", &model]),
+        ] {
+            let mut times = Vec::new();
+            for _ in 0..30 {
+                let begun = Instant::now();
+                let mut program = Program::start(folder, words)?;
+                program.line()?;
+                times.push(begun.elapsed());
+            }
+            times.sort();
+            report(
+                &format!("{dialect} start to first frame, {plugged} plugged in"),
+                &format!("{:.2} ms median", ms(times[times.len() / 2])),
+            );
+        }
+    }
+    std::fs::remove_file(&file)?;
     Ok(())
 }
 
@@ -213,75 +255,6 @@ fn omp_relay(folder: &Folder, deltas: u64, updates: &str, asleep: Duration) -> O
     Ok(())
 }
 
-const INITIALIZE: &str =
-    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
-
-/// Spawn to the answer to `initialize`.
-fn acp_start(folder: &Folder) -> Outcome<()> {
-    let model = folder.scenario("start", "[[turn]]\ntext = \"hi\"\n")?;
-    let mut times = Vec::new();
-    for _ in 0..30 {
-        let begun = Instant::now();
-        let mut program = Program::start(folder, &["acp", "--model", &model])?;
-        program.send(INITIALIZE)?;
-        program.answer(1)?;
-        times.push(begun.elapsed());
-    }
-    times.sort();
-    let (median, best) = (ms(times[times.len() / 2]), ms(times[0]));
-    report(
-        "acp: start to initialize",
-        &format!("{median:.2} ms median, {best:.2} ms best"),
-    );
-    Ok(())
-}
-
-/// A long answer from the model to an ACP client.
-fn acp_relay(folder: &Folder, deltas: u64) -> Outcome<()> {
-    let text = format!("[[turn]]\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
-    let model = folder.scenario("relay", &text)?;
-    let mut program = Program::start(folder, &["acp", "--model", &model])?;
-    program.send(INITIALIZE)?;
-    program.answer(1)?;
-    let cwd = folder.path.display();
-    program.send(&format!(
-        r#"{{"jsonrpc":"2.0","id":2,"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
-    ))?;
-    let answer = program.line()?;
-    let session = answer
-        .split('"')
-        .skip_while(|part| *part != "sessionId")
-        .nth(2);
-    let session = session.ok_or("no session")?.to_owned();
-    let cpu_before = program.cpu_ms()?;
-    let begun = Instant::now();
-    program.send(&format!(
-        r#"{{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"go"}}]}}}}"#
-    ))?;
-    let mut frames = 0_u64;
-    let mut bytes = 0;
-    loop {
-        let line = program.line()?;
-        bytes += line.len();
-        if line.contains("agent_message_chunk") {
-            frames += 1;
-        } else if line.contains("stopReason") {
-            break;
-        }
-    }
-    let (wall, cpu) = (begun.elapsed(), program.cpu_ms()? - cpu_before);
-    report(
-        &format!("acp: relay of {deltas} deltas"),
-        &format!(
-            "{:.0} ms wall, {cpu:.0} ms CPU, {frames} frames, {:.1} MB out, peak memory {:.1} MB",
-            ms(wall),
-            bytes as f64 / 1e6,
-            program.status("VmHWM")? as f64 / 1024.0,
-        ),
-    );
-    Ok(())
-}
-
 /// Rounds of one shell command each.
 fn rounds(folder: &Folder, rounds: u32) -> Outcome<()> {
     let text = format!(
@@ -344,7 +317,11 @@ struct Program {
 
 impl Program {
     fn start(folder: &Folder, words: &[&str]) -> Outcome<Self> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_stentor"))
+        Self::start_file(env!("CARGO_BIN_EXE_stentor").as_ref(), folder, words)
+    }
+
+    fn start_file(file: &Path, folder: &Folder, words: &[&str]) -> Outcome<Self> {
+        let mut child = Command::new(file)
             .args(words)
             .current_dir(&folder.path)
             .env_clear()

@@ -69,6 +69,11 @@ pub enum Command {
         #[command(subcommand)]
         action: Option<ExtensionsAction>,
     },
+    /// List the MCP servers, add one, remove one, or try them out
+    Mcp {
+        #[command(subcommand)]
+        action: Option<McpAction>,
+    },
     /// Show what may run: mode, rules, remembered answers, sandbox
     Permissions {
         #[command(subcommand)]
@@ -114,6 +119,67 @@ pub enum ExtensionsAction {
     },
     /// Print the JSON Schema of the protocol
     Schema,
+}
+
+/// What to do with the MCP servers.
+#[derive(Debug, Subcommand)]
+pub enum McpAction {
+    /// List them (the default)
+    List,
+    /// Add one: `add NAME -- COMMAND ARGS…`, or `add NAME --url URL`
+    Add(McpAdd),
+    /// Remove one
+    Remove {
+        name: String,
+        /// From whose file
+        #[arg(long, value_enum, default_value_t = McpScope::User)]
+        scope: McpScope,
+    },
+    /// Start them, and show what they bring
+    Test {
+        /// Only these
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+/// The server to add.
+#[derive(Debug, clap::Args)]
+pub struct McpAdd {
+    /// Letters, digits, `-` and `_`: it is part of the names of its tools
+    pub name: String,
+    /// Where it is reached, if it is no program of this machine
+    #[arg(long, value_name = "URL", required_unless_present = "command")]
+    pub url: Option<String>,
+    /// How it is reached [default: http for a URL]
+    #[arg(long, value_enum, requires = "url")]
+    pub transport: Option<McpTransport>,
+    /// A header it is sent; `${VAR}` is filled in at each start; may be given twice
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    pub header: Vec<String>,
+    /// A variable its program is given; `${VAR}` is filled in at each start; may be given twice
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
+    pub env: Vec<String>,
+    /// Into whose file: yours, or the project's, which others get too
+    #[arg(long, value_enum, default_value_t = McpScope::User)]
+    pub scope: McpScope,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
+    pub command: Vec<String>,
+}
+
+/// Whose file a server is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum McpScope {
+    User,
+    Project,
+}
+
+/// How a server with a URL is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum McpTransport {
+    Http,
+    Sse,
 }
 
 /// What to do with the remembered answers.
@@ -203,9 +269,18 @@ pub struct LimitArgs {
     /// Start this extension, too: a program, or a Python or JavaScript file; may be given twice
     #[arg(short, long, value_name = "FILE", global = true)]
     pub extension: Vec<String>,
+    /// Look for no skills
+    #[arg(long, global = true)]
+    pub no_skills: bool,
+    /// Look for no prompt templates
+    #[arg(long, global = true)]
+    pub no_prompt_templates: bool,
     /// Start no extensions
     #[arg(long, global = true, conflicts_with = "extension")]
     pub no_extensions: bool,
+    /// Start no MCP servers of the configuration
+    #[arg(long, global = true)]
+    pub no_mcp: bool,
     /// No tools at all
     #[arg(long, global = true, conflicts_with = "tools")]
     pub no_tools: bool,
@@ -279,8 +354,14 @@ impl Args {
         let extensions = self.limits.extension.join(",");
         let extensions = (!extensions.is_empty()).then_some(extensions);
         flags.set("extension_files", "--extension", extensions.as_deref());
+        let none = self.limits.no_skills.then_some("false");
+        flags.set("use_skills", "--no-skills", none);
+        let none = self.limits.no_prompt_templates.then_some("false");
+        flags.set("use_prompt_templates", "--no-prompt-templates", none);
         let none = self.limits.no_extensions.then_some("false");
         flags.set("use_extensions", "--no-extensions", none);
+        let no_servers = self.limits.no_mcp.then_some("false");
+        flags.set("use_mcp_servers", "--no-mcp", no_servers);
         flags.set("tools", "--no-tools", self.limits.no_tools.then_some(""));
         flags.set(
             "permission_mode",

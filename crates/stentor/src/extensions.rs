@@ -88,6 +88,8 @@ struct Table {
     /// How often it is started again after it failed.
     restart: Option<u32>,
     when_broken: Option<Broken>,
+    /// What its yes-or-no questions are answered with where nobody can be asked.
+    unasked: Option<Unasked>,
     sandbox: Option<bool>,
     enabled: Option<bool>,
 }
@@ -97,6 +99,13 @@ struct Table {
 enum Broken {
     Allow,
     Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Unasked {
+    Yes,
+    No,
 }
 
 #[derive(Default)]
@@ -203,6 +212,9 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err("only your own file may say `sandbox = false`".to_owned());
     }
+    if raw.at.scope == Scope::Project && table.unasked == Some(Unasked::Yes) {
+        return Err("only your own file may say `unasked = \"yes\"`".to_owned());
+    }
     let mut spec = ExtensionSpec::new(&raw.name, command);
     spec.cwd = table.cwd.as_deref().map(resolved);
     spec.env = table.env.into_iter().collect();
@@ -219,6 +231,7 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
             ..RestartPolicy::default()
         };
     }
+    spec.unasked = table.unasked.map(|unasked| unasked == Unasked::Yes);
     spec.when_broken = match table.when_broken {
         None | Some(Broken::Allow) => WhenBroken::Allow,
         Some(Broken::Deny) => WhenBroken::Deny,
@@ -232,7 +245,7 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
 
 /// What relative paths of a table are relative to: the folder of the user's file, the project's
 /// folder in the project's file.
-fn base(raw: &RawTable) -> &Path {
+pub(crate) fn base(raw: &RawTable) -> &Path {
     let folder = raw.at.file.parent();
     let base = match raw.at.scope {
         Scope::User => folder,
@@ -241,7 +254,8 @@ fn base(raw: &RawTable) -> &Path {
     base.unwrap_or(Path::new("."))
 }
 
-fn at_home(word: String, home: Option<&Path>) -> String {
+/// A word whose `~/` is the user's folder.
+pub(crate) fn at_home(word: String, home: Option<&Path>) -> String {
     match (word.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest).display().to_string(),
         _ => word,

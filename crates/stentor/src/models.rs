@@ -2,22 +2,29 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
+use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
 use stentor_model::registry::{PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 
 /// All models: the registry's, with the guide last among them, and scenario files by name.
 pub struct Models {
-    registry: Registry,
+    /// Replaced as a whole when it is read again.
+    registry: RwLock<Arc<Registry>>,
+    /// Reads everything again that models are known from.
+    again: Option<ReadAgain>,
     /// What a scenario's path is relative to.
     cwd: PathBuf,
     /// By the name they were asked for and by the id they have. One instance for each, so that a
     /// scenario keeps its place.
     scripts: Mutex<HashMap<String, Arc<ScriptModel>>>,
 }
+
+/// Makes a registry of what is on disk now. The error is text for a person.
+type ReadAgain = Box<dyn Fn() -> Result<Registry, String> + Send + Sync>;
 
 /// The guide, as the registry takes it in.
 #[derive(Default)]
@@ -41,15 +48,32 @@ impl Models {
     /// The models of `registry`, and scenario files relative to `cwd`.
     pub fn new(registry: Registry, cwd: impl Into<PathBuf>) -> Self {
         Self {
-            registry,
+            registry: RwLock::new(Arc::new(registry)),
+            again: None,
             cwd: cwd.into(),
             scripts: Mutex::default(),
         }
     }
 
-    /// The models that are known by name.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
+    /// The same, with a way to read the registry again.
+    #[must_use]
+    pub fn read_again_by(
+        mut self,
+        again: impl Fn() -> Result<Registry, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.again = Some(Box::new(again));
+        self
+    }
+
+    /// The models that are known by name, as they are now.
+    pub fn registry(&self) -> Arc<Registry> {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&registry)
+    }
+
+    /// The logins at their providers.
+    pub fn logins(&self) -> Arc<Logins> {
+        Arc::clone(self.registry().logins())
     }
 
     /// The model that plays a scenario file, or what is wrong with the file.
@@ -68,13 +92,30 @@ impl Models {
 
 impl ModelRegistry for Models {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
-        self.registry.available()
+        self.registry().available()
+    }
+
+    fn reload(&self) -> Result<Vec<String>, String> {
+        let Some(again) = &self.again else {
+            return Ok(Vec::new());
+        };
+        let read = again()?;
+        // A login that a person is in the middle of goes on.
+        read.logins().take_over(&self.logins());
+        let warnings = read.warnings();
+        let mut registry = self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *registry = Arc::new(read);
+        Ok(warnings)
     }
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
         if provider != script::PROVIDER {
-            let described = self.registry.find(provider, id);
-            return described.or_else(|| self.registry.optimistic(provider, id));
+            let registry = self.registry();
+            let described = registry.find(provider, id);
+            return described.or_else(|| registry.optimistic(provider, id));
         }
         match self.script(id) {
             Ok(model) => Some(Arc::clone(model.info())),
@@ -88,7 +129,7 @@ impl ModelRegistry for Models {
     fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
         match name.split_once('/') {
             Some((script::PROVIDER, id)) => self.find(script::PROVIDER, id),
-            _ => self.registry.resolve(name).ok().map(|named| named.info),
+            _ => self.registry().resolve(name).ok().map(|named| named.info),
         }
     }
 
@@ -96,6 +137,6 @@ impl ModelRegistry for Models {
         if info.provider == script::PROVIDER {
             return Ok(self.script(&info.id)?);
         }
-        self.registry.open(info)
+        self.registry().open(info)
     }
 }

@@ -11,11 +11,13 @@ use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
 use stentor_serve::omp::{LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, serve};
 use stentor_serve::stdio;
+use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::config::{ConfigErrors, Source, Sourced, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
+use crate::notes::Notes;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the child cannot begin.
@@ -61,7 +63,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     }
     let config = setup::load_config(&cwd, &flags).map_err(said)?;
     let key = words.api_key.as_deref().zip(provider(&words));
-    let models = setup::models_with_key(&config, &cwd, key).map_err(said)?;
+    let models = setup::models_with_key(&config, &flags, &cwd, key).map_err(said)?;
     let defaults = Defaults {
         flags,
         models: Arc::clone(&models),
@@ -69,6 +71,8 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: !words.no_rules,
+        mcp: McpServers::default(),
+        notes: Notes::of(&config, false),
         clock: setup::system_clock(),
     };
     let files = setup::session_files(&config.settings, words.no_session);
@@ -160,7 +164,7 @@ struct ProgramLogins {
 
 impl Logins for ProgramLogins {
     fn providers(&self) -> Vec<LoginProvider> {
-        let status = match self.models.registry().logins().status() {
+        let status = match self.models.logins().status() {
             Ok(status) => status,
             Err(error) => {
                 tracing::warn!("{error}");
@@ -177,7 +181,7 @@ impl Logins for ProgramLogins {
     }
 
     fn login<'a>(&'a self, provider: &'a str, ui: &'a dyn LoginUi) -> LoginFuture<'a> {
-        let logins = Arc::clone(self.models.registry().logins());
+        let logins = self.models.logins();
         Box::pin(async move {
             login(&logins, provider, ui)
                 .await
@@ -186,11 +190,7 @@ impl Logins for ProgramLogins {
     }
 }
 
-async fn login(
-    logins: &ModelLogins,
-    provider: &str,
-    ui: &dyn LoginUi,
-) -> Result<(), LoginError> {
+async fn login(logins: &ModelLogins, provider: &str, ui: &dyn LoginUi) -> Result<(), LoginError> {
     let step = logins.begin(provider).await?;
     ui.open_url(&step.url, Some(&step.instructions));
     if let Some(code) = &step.user_code {

@@ -10,15 +10,19 @@ use clap::Parser;
 use stentor_agent::agent::SessionFiles;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
+use stentor_tools::mcp::McpServers;
 
-use crate::args::{Args, Command, ExtensionsAction, PermissionsAction};
+use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::dialect::in_own_words;
 use crate::extensions;
 use crate::log;
+use crate::mcp_servers;
 use crate::models::Models;
+use crate::notes::Notes;
 use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
@@ -37,7 +41,7 @@ const UNASKED: PermissionMode = PermissionMode::All;
 
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let words = in_own_words(words.into_iter().collect());
     if words.get(1).is_some_and(|word| word == HELPER_WORD) {
         return run_helper(words.into_iter().skip(2));
     }
@@ -120,6 +124,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Export { .. }
             | Command::Config
             | Command::Extensions { .. }
+            | Command::Mcp { .. }
             | Command::Permissions { .. }
             | Command::Models { .. }
             | Command::Login { .. }
@@ -131,7 +136,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let config = setup::load_config(&cwd, &flags)?;
-    let models = setup::models(&config, &cwd)?;
+    let models = setup::models(&config, &flags, &cwd)?;
     let job = Job {
         args,
         flags,
@@ -145,10 +150,9 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 stdin: stdin.into(),
                 stdout: out.into(),
             };
-            let agent = job.agent(PermissionMode::Ask);
-            let logins = job.models.registry().logins();
-            let folder = job.config.places.config_dir.clone();
-            commands::acp::run(agent, logins, folder, pipes).map_err(Failure::other)
+            let agent = job.serving_agent(PermissionMode::Ask);
+            let logins = job.models.logins();
+            commands::acp::run(agent, &logins, pipes).map_err(Failure::other)
         }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
@@ -156,6 +160,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
         (Some(Command::Extensions { action }), _) => job.extensions(action.as_ref(), &mut out),
+        (Some(Command::Mcp { action }), _) => job.mcp(action.as_ref(), &mut out),
         (Some(Command::Permissions { action, all }), _) => match action {
             None => job.permissions(*all, &mut out),
             Some(PermissionsAction::Forget { numbers, project }) => {
@@ -164,14 +169,14 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         },
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
-            let logins = job.models.registry().logins();
-            let login = commands::login::login(logins, provider.as_deref(), &mut stdin, &mut out);
+            let logins = job.models.logins();
+            let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.registry().logins();
-            let logout = commands::login::logout(logins, provider, &mut out);
+            let logins = job.models.logins();
+            let logout = commands::login::logout(&logins, provider, &mut out);
             runtime()?.block_on(logout).map_err(Failure::other)?;
             Ok(0)
         }
@@ -204,11 +209,26 @@ struct Job<'a> {
 impl Job<'_> {
     /// An agent whose sessions take this stance where nobody chose one.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
+        self.agent_with(permission_mode, false)
+    }
+
+    /// The same for a frontend, whose sessions have subagents.
+    fn serving_agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
+        self.agent_with(permission_mode, true)
+    }
+
+    fn agent_with(
+        &self,
+        permission_mode: PermissionMode,
+        subagents: bool,
+    ) -> stentor_agent::agent::Agent {
         let defaults = Defaults {
             flags: self.flags.clone(),
             models: Arc::clone(&self.models),
             permission_mode,
-            subagents: false,
+            subagents,
+            mcp: McpServers::default(),
+            notes: Notes::of(&self.config, false),
             rules: true,
             clock: setup::system_clock(),
         };
@@ -245,6 +265,65 @@ impl Job<'_> {
                 let all_work = tested.iter().all(commands::extensions::Tested::works);
                 Failure::printing(commands::extensions::report(&tested, json, out))?;
                 Ok(if all_work { 0 } else { FAILED })
+            }
+        }
+    }
+
+    fn mcp(&self, action: Option<&McpAction>, out: &mut File) -> Result<u8, Failure> {
+        let json = self.args.ask.json;
+        match action {
+            None | Some(McpAction::List) => {
+                let found = mcp_servers::find(&self.config, &setup::variable)?;
+                self.warn(&found);
+                Failure::printing(commands::mcp::list(&found.servers, json, out))
+            }
+            Some(McpAction::Add(wanted)) => {
+                let file = self.file_of(wanted.scope)?;
+                commands::mcp::add(&file, wanted).map_err(Failure::usage)?;
+                let trusted = self.config.files.root_trusted;
+                Failure::printing(commands::mcp::added(&file, wanted, trusted, out))
+            }
+            Some(McpAction::Remove { name, scope }) => {
+                let file = self.file_of(*scope)?;
+                let removed = mcp_servers::edit::remove(&file, name);
+                removed.map_err(|error| Failure::usage(error.to_string()))?;
+                let removed = format!("Removed the MCP server {name} from {}.", file.display());
+                Failure::printing(writeln!(out, "{removed}"))
+            }
+            Some(McpAction::Test { names }) => {
+                let found = mcp_servers::find(&self.config, &setup::variable)?;
+                self.warn(&found);
+                let chosen = commands::mcp::choose(found.servers, names).map_err(Failure::usage)?;
+                let sandbox = setup::command_sandbox(&self.config, &self.cwd);
+                let sandbox = sandbox.map_err(Failure::other)?;
+                let tested = commands::mcp::test(chosen, sandbox.as_ref(), &self.cwd);
+                let tested = runtime()?.block_on(tested);
+                let all_work = tested.iter().all(commands::mcp::Tested::works);
+                Failure::printing(commands::mcp::report(&tested, json, out))?;
+                Ok(if all_work { 0 } else { FAILED })
+            }
+        }
+    }
+
+    fn warn(&self, found: &mcp_servers::AllFound) {
+        let warnings = self.config.warnings.iter().map(ToString::to_string);
+        for warning in warnings.chain(found.warnings.iter().cloned()) {
+            let _ = writeln!(io::stderr(), "warning: {warning}");
+        }
+    }
+
+    /// The file that a change of the configuration goes to.
+    fn file_of(&self, scope: McpScope) -> Result<std::path::PathBuf, Failure> {
+        let files = &self.config.files;
+        match (scope, &files.user, &files.project) {
+            (McpScope::User, Some(user), _) => Ok(user.path.clone()),
+            (McpScope::User, None, _) => Err(Failure::other(
+                "there is no folder for your configuration, since HOME is not set; STENTOR_CONFIG_DIR names one",
+            )),
+            (McpScope::Project, _, Some(project)) => Ok(project.path.clone()),
+            (McpScope::Project, _, None) => {
+                let root = locate::project_root(&self.cwd);
+                Ok(root.join(".stentor").join("config.toml"))
             }
         }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::permission::PermissionMode;
 use stentor_model::configuration::ProviderConfiguration;
@@ -19,10 +19,13 @@ use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
+use stentor_tools::mcp::McpServers;
 
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
+use crate::dialect::Dialect;
 use crate::log::{self, PatientStderr};
+use crate::notes::Notes;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the child cannot begin.
@@ -34,14 +37,17 @@ const USAGE: u8 = 2;
 #[derive(Debug, Parser)]
 #[command(
     name = "stentor rpc",
-    about = "Serve a frontend over stdin and stdout, one JSON object a line.",
+    bin_name = "stentor rpc",
+    about = "Serve a frontend over stdin and stdout.",
+    after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` shows what \
+                  is understood there. The flags above are those of the synaps dialect.",
     max_term_width = 100,
     // A parent adds its own words to those somebody configured: the last counts.
     args_override_self = true
 )]
 struct RpcArgs {
     /// The protocol
-    #[arg(long, value_enum, default_value_t = Dialect::Synaps)]
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Dialect::Synaps)]
     dialect: Dialect,
     /// Go on with a stored session: its id, a unique beginning of it, or its name
     #[arg(long = "continue", value_name = "SESSION")]
@@ -55,12 +61,6 @@ struct RpcArgs {
     /// Accepted for the sake of parents that pass one; there are no profiles
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
-}
-
-/// The protocols a child speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Dialect {
-    Synaps,
 }
 
 /// The tools a child would have.
@@ -114,7 +114,6 @@ fn parsed<'a, A: Parser>(
 }
 
 fn serve(args: &RpcArgs) -> Result<u8, String> {
-    let Dialect::Synaps = args.dialect;
     let pipes = take_pipes()?;
     let cwd = setup::working_folder(None)?;
     let options = SynapsOptions {
@@ -162,12 +161,14 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
     let defaults = Defaults {
-        models: setup::models_with(&config, cwd, originals_models)
+        models: setup::models_with(&config, &flags, cwd, originals_models)
             .map_err(|errors| errors.to_string())?,
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: true,
+        mcp: McpServers::default(),
+        notes: Notes::of(&config, false),
         clock: setup::system_clock(),
         flags,
     };

@@ -9,21 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::memory::MemoryStore;
 use stentor_agent::permission::PermissionMode;
-use stentor_agent::session::SessionOptions;
 use stentor_model::login::{LoginInput, Logins};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
-use stentor_tools::memory::Memory;
+use stentor_tools::mcp::McpServers;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
-use crate::config::{Config, Layer, Source, locate};
+use crate::config::{Layer, Source, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
+use crate::notes::Notes;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the backend cannot begin.
@@ -45,9 +43,6 @@ const SETTINGS: [(&str, &str); 9] = [
 /// The original's environment.
 const VARIABLES: [(&str, &str); 2] = [("PSI_MODEL", "model"), ("PSI_THINKING_LEVEL", "thinking")];
 
-/// Flags of the original that mean nothing here and have a value.
-const IGNORED_WITH_VALUE: [&str; 1] = ["--llm-idle-timeout-ms"];
-
 /// What the command line says.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Words {
@@ -57,6 +52,8 @@ struct Words {
     resume: Option<String>,
     trace_file: Option<PathBuf>,
     log_level: Option<String>,
+    /// How long a model may say nothing.
+    idle_timeout_ms: Option<u64>,
     no_session: bool,
     /// What is worth a note on stderr.
     notes: Vec<String>,
@@ -119,7 +116,13 @@ fn read_words(words: &[&str]) -> Words {
                 read.notes
                     .push("--nrepl is not available; ignored".to_owned());
             }
-            flag if IGNORED_WITH_VALUE.contains(&flag) || flag.starts_with("--memory-") => {
+            "--llm-idle-timeout-ms" => match value().and_then(|text| text.parse().ok()) {
+                Some(ms) => read.idle_timeout_ms = Some(ms),
+                None => read
+                    .notes
+                    .push(format!("{flag} needs a number of milliseconds; ignored")),
+            },
+            flag if flag.starts_with("--memory-") => {
                 value();
                 read.notes
                     .push(format!("{flag} means nothing here; ignored"));
@@ -135,10 +138,14 @@ fn serve(words: Words) -> Result<u8, String> {
     let cwd = setup::working_folder(words.cwd.as_deref())?;
     let flags = layer(&words, &cwd).map_err(|errors| errors.to_string())?;
     let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
-    let models = setup::models(&config, &cwd).map_err(|errors| errors.to_string())?;
-    let memory = memory(&config);
+    let idle_timeout_ms = words.idle_timeout_ms.filter(|ms| *ms > 0);
+    let models = setup::models_with(&config, &flags, &cwd, move |sources| {
+        let limits = &mut sources.http.limits;
+        limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
+    });
+    let models = models.map_err(|errors| errors.to_string())?;
+    let notes = Notes::of(&config, true);
     let files = setup::session_files(&config.settings, words.no_session);
-    let with_memory = config.settings.tools.is_none();
     let defaults = Defaults {
         flags,
         models: Arc::clone(&models),
@@ -146,22 +153,18 @@ fn serve(words: Words) -> Result<u8, String> {
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: true,
+        mcp: McpServers::default(),
+        notes: notes.clone(),
         clock: setup::system_clock(),
     };
-    let environment = defaults.environment(&config);
-    let remembering = Remembering {
-        defaults,
-        memory: memory.clone().filter(|_| with_memory),
-    };
-    let agent = Agent::new(environment, Arc::new(remembering), files);
+    let agent = setup::agent(&config, Arc::new(defaults), files);
     let mut options = PsiOptions::new(&cwd);
     options.resume = match &words.resume {
         Some(wanted) => Some(agent.find(wanted).map_err(|error| error.to_string())?),
         None => None,
     };
     options.home.clone_from(&config.places.home);
-    options.config_dir.clone_from(&config.places.config_dir);
-    options.memory = memory;
+    options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
     options.trace_file = words.trace_file;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -211,36 +214,12 @@ fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
     }
 }
 
-fn memory(config: &Config) -> Option<Arc<MemoryStore>> {
-    let data = config.settings.data_dir.as_ref()?;
-    let path = data.value.join("memory").join("notes.jsonl");
-    Some(MemoryStore::new(path, setup::system_clock()))
-}
-
-/// The usual sessions, with a tool for notes.
-struct Remembering {
-    defaults: Defaults,
-    memory: Option<Arc<MemoryStore>>,
-}
-
-impl SessionDefaults for Remembering {
-    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
-        let mut options = self.defaults.for_folder(cwd)?;
-        if let Some(memory) = &self.memory {
-            options
-                .tools
-                .push(Arc::new(Memory::new(Arc::clone(memory))));
-        }
-        Ok(options)
-    }
-}
-
 /// The logins of the model providers.
 struct ModelLogins(Arc<Models>);
 
 impl ModelLogins {
-    fn logins(&self) -> &Logins {
-        self.0.registry().logins()
+    fn logins(&self) -> Arc<Logins> {
+        self.0.logins()
     }
 }
 
@@ -306,6 +285,9 @@ mod tests {
             "t.edn",
             "--memory-store",
             "x",
+            "--llm-idle-timeout-ms",
+            "9000",
+            "--llm-idle-timeout-ms=soon",
             "--what",
         ]);
         let expected = Words {
@@ -314,9 +296,11 @@ mod tests {
                 ("--thinking-level".into(), "thinking", "high".into()),
             ],
             trace_file: Some("t.edn".into()),
+            idle_timeout_ms: Some(9000),
             notes: vec![
                 "--nrepl is not available; ignored".into(),
                 "--memory-store means nothing here; ignored".into(),
+                "--llm-idle-timeout-ms needs a number of milliseconds; ignored".into(),
                 "unknown flag --what; ignored".into(),
             ],
             ..Words::default()

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
@@ -19,6 +20,8 @@ use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
+use stentor_tools::mcp::McpServers;
+use stentor_tools::memory::MEMORY;
 use stentor_tools::sandbox::CommandSandbox;
 use stentor_tools::{SUBAGENT, SubagentSetup};
 
@@ -31,7 +34,9 @@ use crate::config::{
 };
 use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
+use crate::mcp_servers;
 use crate::models::{Guide, Models};
+use crate::notes::Notes;
 use crate::sandbox::sandbox;
 
 /// The environment the program was started in.
@@ -59,6 +64,9 @@ pub struct Defaults {
     pub subagents: bool,
     /// False when no rules are to watch what the model writes.
     pub rules: bool,
+    /// The MCP servers that run, which the sessions share.
+    pub mcp: McpServers,
+    pub notes: Notes,
     pub clock: SharedClock,
 }
 
@@ -82,14 +90,15 @@ impl Defaults {
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
         let sandbox = sandbox(config, cwd, &spill_dir(config))?;
-        let commands = sandbox.commands.clone();
-        let (tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
+        let held_back = sandbox.commands.clone();
+        let (mut tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
+        tools.extend(self.notes.tool(settings));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.policy = policy(config, cwd, self.permission_mode).with_wall(sandbox.wall);
         options.sandbox = Arc::new(sandbox.state);
         self.remember_answers(&mut options, config, cwd);
         options.steering_mode = settings.steering_mode.value;
@@ -114,16 +123,18 @@ impl Defaults {
         if self.rules {
             options.rules = Arc::new(rules(config, cwd));
         }
+        options.commands = commands_of(config, cwd);
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
                 session: options.clone(),
-                config_dir: config.places.config_dir.clone(),
             });
             options.tools.push(tool);
         }
         // Subagents have none of their own: what they do is asked of those of their session.
-        options.hooks = extensions::hooks(config, commands.as_ref())?;
+        options.hooks = extensions::hooks(config, held_back.as_ref())?;
+        let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, held_back)?;
+        options.servers = Some(servers);
         Ok(options)
     }
 
@@ -225,20 +236,22 @@ pub fn system_clock() -> SharedClock {
 }
 
 /// The models of this configuration.
-pub fn models(config: &Config, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
-    models_with(config, cwd, |_| {})
+pub fn models(config: &Config, flags: &Layer, cwd: &Path) -> Result<Arc<Models>, ConfigErrors> {
+    models_with(config, flags, cwd, |_| {})
 }
 
 /// The models of this configuration, with a key for one provider that counts before all others.
 pub fn models_with_key(
     config: &Config,
+    flags: &Layer,
     cwd: &Path,
     key: Option<(&str, &str)>,
 ) -> Result<Arc<Models>, ConfigErrors> {
-    models_with(config, cwd, |sources| {
-        if let Some((key, provider)) = key {
-            let configured = sources.providers.entry(provider.to_owned()).or_default();
-            configured.api_key = Some(Secret::new(key));
+    let key = key.map(|(key, provider)| (Secret::new(key), provider.to_owned()));
+    models_with(config, flags, cwd, move |sources| {
+        if let Some((key, provider)) = &key {
+            let configured = sources.providers.entry(provider.clone()).or_default();
+            configured.api_key = Some(key.clone());
         }
     })
 }
@@ -246,9 +259,25 @@ pub fn models_with_key(
 /// The same for a way in that has something to say about where models come from.
 pub fn models_with(
     config: &Config,
+    flags: &Layer,
     cwd: &Path,
-    adjust: impl FnOnce(&mut RegistrySources),
+    adjust: impl Fn(&mut RegistrySources) + Send + Sync + 'static,
 ) -> Result<Arc<Models>, ConfigErrors> {
+    let registry = registry(config, &adjust)?;
+    let (flags, folder) = (flags.clone(), cwd.to_owned());
+    let again = move || {
+        let config = load_config(&folder, &flags).map_err(|errors| errors.to_string())?;
+        let read = self::registry(&config, &adjust);
+        read.map_err(|errors| errors.to_string())
+    };
+    Ok(Arc::new(Models::new(registry, cwd).read_again_by(again)))
+}
+
+/// The registry of a configuration.
+fn registry(
+    config: &Config,
+    adjust: impl Fn(&mut RegistrySources),
+) -> Result<Registry, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
         Arc::new(|name| variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
@@ -262,12 +291,12 @@ pub fn models_with(
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
     adjust(&mut sources);
-    Ok(Arc::new(Models::new(Registry::new(sources), cwd)))
+    Ok(Registry::new(sources))
 }
 
 /// What is wrong with a table: an unknown key with its line and the nearest right one, else the
 /// words of the reader with the line of the table.
-fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
+pub(crate) fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown field").then(|| quoted.next());
     match unknown.flatten() {
@@ -339,6 +368,22 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
+/// The templates, skills and agents of the user and of a folder. Nothing is read before somebody
+/// wants to know.
+fn commands_of(config: &Config, cwd: &Path) -> Option<Arc<Shelf>> {
+    Some(Arc::new(Shelf::new(command_folders(config, cwd))))
+}
+
+fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
+    CommandFolders {
+        project: cwd.to_owned(),
+        home: config.places.home.clone(),
+        config: config.places.config_dir.clone(),
+        without_templates: !config.settings.use_prompt_templates.value,
+        without_skills: !config.settings.use_skills.value,
+    }
+}
+
 /// The rules that watch what a model writes: ours and those of omp, the nearest first.
 fn rules(config: &Config, cwd: &Path) -> RuleBook {
     let mut folders = vec![cwd.join(".stentor/rules"), cwd.join(".omp/rules")];
@@ -381,6 +426,9 @@ pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
     Some(KeptAnswers::in_folder(&data_dir.value))
 }
 
+/// Tools that are made of more than the machine: they are put together elsewhere.
+const SPECIAL: [&str; 2] = [SUBAGENT, MEMORY];
+
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(
     settings: &Settings,
@@ -394,12 +442,12 @@ fn chosen_tools(
     let known = |name: &str| all.iter().find(|tool| tool.spec().name == name);
     let mut chosen: Vec<Arc<dyn Tool>> = Vec::new();
     for name in &wanted.value {
-        if name == SUBAGENT {
+        if SPECIAL.contains(&name.as_str()) {
             continue;
         }
         let Some(tool) = known(name) else {
             let names = all.iter().map(|tool| tool.spec().name.as_str());
-            let names: Vec<&str> = names.chain([SUBAGENT]).collect();
+            let names: Vec<&str> = names.chain(SPECIAL).collect();
             let near = nearest(name, names.iter().copied());
             let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
             return Err(format!(
@@ -416,11 +464,14 @@ fn chosen_tools(
     Ok((chosen, subagents))
 }
 
-fn policy(config: &Config, default: PermissionMode) -> Policy {
+fn policy(config: &Config, cwd: &Path, default: PermissionMode) -> Policy {
     let rules = config.permissions.iter().map(|rule| rule.value.clone());
     let policy = Policy::new(config.permission_mode(default).value, rules.collect());
     // A result that was cut names the file that has it whole, so the model must be able to read it.
-    policy.with_readable(vec![spill_dir(config)])
+    // The same goes for the skills it is told of.
+    let mut readable = command_folders(config, cwd).user_skills();
+    readable.push(spill_dir(config));
+    policy.with_readable(readable)
 }
 
 fn spill_dir(config: &Config) -> PathBuf {

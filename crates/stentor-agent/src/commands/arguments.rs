@@ -41,7 +41,7 @@ pub fn fill(template: &str, given: &str) -> String {
 
 /// Words as a shell sees them: quotes hold a word together. A quote that is never closed holds to
 /// the end.
-fn split(given: &str) -> Vec<String> {
+pub fn split(given: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -28,10 +28,21 @@ fn book() -> (tempfile::TempDir, CommandBook) {
         "---\nname: pdf\ndescription: Reads PDFs\n---\nUse pdftotext.\n",
     );
     write(dir, "config/skills/empty/README.md", "no skill");
+    write(
+        dir,
+        "p/.agents/skills/group/quiet/SKILL.md",
+        "---\ndescription: >-\n  For the\n  model\nuser-invocable: false\n---\nShh.\n",
+    );
+    write(
+        dir,
+        "p/.claude/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Reviews\n---\nYou review.\n",
+    );
     let folders = CommandFolders {
         project: dir.join("p"),
         home: Some(dir.join("home")),
         config: Some(dir.join("config")),
+        ..CommandFolders::default()
     };
     let book = CommandBook::load(&folders);
     (root, book)
@@ -54,29 +65,64 @@ fn templates_and_skills_are_found_and_the_nearest_wins() {
         ]
     );
     let names: Vec<String> = book.infos().into_iter().map(|info| info.name).collect();
-    assert_eq!(names, ["git:commit", "mine", "review", "skill:pdf"]);
+    assert_eq!(
+        names,
+        [
+            "git:commit",
+            "mine",
+            "review",
+            "skill:pdf",
+            "agent:reviewer"
+        ]
+    );
+    let skills: Vec<(&str, &str)> = book
+        .skills
+        .iter()
+        .map(|one| (&*one.name, &*one.description))
+        .collect();
+    assert_eq!(skills, [("pdf", "Reads PDFs"), ("quiet", "For the model")]);
     assert_eq!(book.infos()[2].hint.as_deref(), Some("FILE"));
 }
 
 #[test]
 fn a_command_expands_to_what_the_agent_is_asked() {
     let (root, book) = book();
-    let expanded = book.expand(" /review src/a.rs ").unwrap();
+    let expanded = book.expand("review", "src/a.rs").unwrap();
+    assert_eq!(expanded, "Review src/a.rs.\n");
+    let folder = root.path().join("config/skills/pdf");
+    let folder = folder.display();
     assert_eq!(
-        (&*expanded.text, expanded.source),
-        ("Review src/a.rs.\n", CommandSource::Prompt)
-    );
-    let place = root.path().join("config/skills/pdf/SKILL.md");
-    assert_eq!(
-        book.expand("/skill:pdf read it").unwrap().text,
+        book.expand("skill:pdf", "read it").unwrap(),
         format!(
-            "<skill name=\"pdf\" location=\"{}\">\nUse pdftotext.\n</skill>\n\nread it",
-            place.display()
+            "<skill name=\"pdf\" location=\"{folder}/SKILL.md\">\nPaths in it are relative to {folder}.\n\nUse pdftotext.\n</skill>\n\nread it",
         )
     );
-    assert_eq!(book.expand("/nope"), None);
-    assert_eq!(book.expand("review x"), None);
-    assert_eq!(book.expand("/skill:nope"), None);
+    assert_eq!(
+        book.expand("agent:reviewer", "src/a.rs").unwrap(),
+        "Give this task to the agent `reviewer` with the subagent tool, and tell me what it reports:\n\nsrc/a.rs"
+    );
+    assert_eq!(book.expand("nope", ""), None);
+    assert_eq!(book.expand("skill:nope", ""), None);
+    assert_eq!(book.expand("agent:nope", ""), None);
+    // Not for people.
+    assert_eq!(book.expand("skill:quiet", ""), None);
+}
+
+#[test]
+fn templates_and_skills_can_be_left_out() {
+    let (root, _) = book();
+    let mut folders = CommandFolders {
+        project: root.path().join("p"),
+        config: Some(root.path().join("config")),
+        without_skills: true,
+        ..CommandFolders::default()
+    };
+    let book = CommandBook::load(&folders);
+    assert_eq!((book.templates.len(), book.skills.len()), (2, 0));
+    folders.without_templates = true;
+    folders.without_skills = false;
+    let book = CommandBook::load(&folders);
+    assert_eq!((book.templates.len(), book.skills.len()), (0, 2));
 }
 
 #[test]
@@ -102,4 +148,55 @@ fn a_file_too_large_or_not_utf8_harms_nobody() {
     let book = CommandBook::load(&folders);
     assert_eq!(book.templates.len(), 1);
     assert_eq!(book.templates[0].content, "a\u{fffd}b");
+}
+
+#[test]
+fn folders_above_count_up_to_the_root_of_the_project() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    write(dir, "home/repo/.git/HEAD", "ref");
+    write(dir, "home/repo/.claude/commands/top.md", "Top");
+    write(dir, "home/repo/sub/.claude/commands/near.md", "Near");
+    write(dir, "home/repo/.claude/commands/near.md", "Far");
+    write(dir, "home/.claude/commands/mine.md", "Mine");
+    write(dir, ".claude/commands/other.md", "Other");
+    let folders = CommandFolders {
+        project: dir.join("home/repo/sub"),
+        home: Some(dir.join("home")),
+        ..CommandFolders::default()
+    };
+    let found = CommandBook::load(&folders);
+    let found: Vec<(&str, &str, Origin)> = found
+        .templates
+        .iter()
+        .map(|one| (&*one.name, &*one.content, one.origin))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("mine", "Mine", Origin::User),
+            ("near", "Near", Origin::Project),
+            ("top", "Top", Origin::Project),
+        ]
+    );
+}
+
+#[test]
+fn a_shelf_reads_again_only_what_changed() {
+    let root = tempfile::tempdir().unwrap();
+    let shelf = Shelf::new(CommandFolders {
+        project: root.path().into(),
+        ..CommandFolders::default()
+    });
+    assert_eq!(*shelf.look(), CommandBook::default());
+    write(root.path(), ".pi/prompts/one.md", "One");
+    // Who does not look does not see.
+    assert_eq!(*shelf.seen(), CommandBook::default());
+    let first = shelf.look();
+    assert_eq!(first.expand("one", "").as_deref(), Some("One"));
+    assert!(std::sync::Arc::ptr_eq(&first, &shelf.look()));
+    write(root.path(), ".pi/prompts/one.md", "Another");
+    assert_eq!(shelf.look().expand("one", "").as_deref(), Some("Another"));
+    fs::remove_file(root.path().join(".pi/prompts/one.md")).unwrap();
+    assert_eq!(*shelf.look(), CommandBook::default());
 }

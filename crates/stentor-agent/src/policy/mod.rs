@@ -111,6 +111,18 @@ impl Policy {
         touches: &Touches,
         cwd: &Path,
     ) -> Decision {
+        self.decide_in(self.mode, tool, effect, touches, cwd)
+    }
+
+    /// What it would say with another stance.
+    pub fn decide_in(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &Touches,
+        cwd: &Path,
+    ) -> Decision {
         let subject = Subject::new(tool, effect, touches, cwd);
         let configured = rule::strongest(&self.rules, &subject);
         let says = configured.map(Rule::decision);
@@ -123,7 +135,7 @@ impl Policy {
             return Decision::Deny(words::denied_by_wall(&subject, &why));
         }
         let location = Location::of(&subject, &self.roots, &self.readable);
-        if self.mode == PermissionMode::ReadOnly {
+        if mode == PermissionMode::ReadOnly {
             return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
         }
         if let Some(answer) = memory::recall(&self.remembered, &subject) {
@@ -135,7 +147,7 @@ impl Policy {
         match configured {
             Some(rule) if rule.decision() == RuleDecision::Allow => Decision::Allow,
             Some(rule) => Decision::Ask(words::asked_by_rule(&subject, rule)),
-            None => self.decide_by_mode(&subject, &location),
+            None => decide_by_mode(mode, &subject, &location),
         }
     }
 
@@ -169,22 +181,22 @@ impl Policy {
         self.remembered.push(remembered.clone());
         Some(remembered)
     }
+}
 
-    fn decide_by_mode(&self, subject: &Subject<'_>, location: &Location) -> Decision {
-        let is_free = match (self.mode, subject.effect) {
-            (PermissionMode::All, _) | (_, ToolEffect::Nothing) => true,
-            (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Reads) => {
-                location.is_readable()
-            }
-            (PermissionMode::AcceptEdits, ToolEffect::Writes) => location.is_writable(),
-            (PermissionMode::Ask, ToolEffect::Writes) => false,
-            (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Executes) => false,
-            (PermissionMode::ReadOnly, _) => false,
-        };
-        match is_free {
-            true => Decision::Allow,
-            false => Decision::Ask(words::asked_by_mode(subject, location)),
+fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Location) -> Decision {
+    let is_free = match (mode, subject.effect) {
+        (PermissionMode::All, _) | (_, ToolEffect::Nothing) => true,
+        (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Reads) => {
+            location.is_readable()
         }
+        (PermissionMode::AcceptEdits, ToolEffect::Writes) => location.is_writable(),
+        (PermissionMode::Ask, ToolEffect::Writes) => false,
+        (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Executes) => false,
+        (PermissionMode::ReadOnly, _) => false,
+    };
+    match is_free {
+        true => Decision::Allow,
+        false => Decision::Ask(words::asked_by_mode(subject, location)),
     }
 }
 

@@ -6,10 +6,11 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
+use super::options::RunOptions;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
-use crate::event::{CommandInfo, CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -26,6 +27,7 @@ pub(super) type Reply<T> = oneshot::Sender<T>;
 pub(super) enum Command {
     Prompt {
         content: Vec<ContentBlock>,
+        options: RunOptions,
         reply: Reply<Result<Started, SessionError>>,
     },
     Enqueue {
@@ -107,9 +109,6 @@ pub(super) enum Command {
     },
     SetPlan(Plan),
     SetTools(Vec<Arc<dyn Tool>>),
-    ExtensionCommands {
-        reply: Reply<Vec<CommandInfo>>,
-    },
     AppendCustom {
         custom_type: String,
         data: Option<Value>,
@@ -138,6 +137,8 @@ pub(super) enum Command {
     },
     Fork {
         point: ForkPoint,
+        /// The id of the new session, if it must have a certain one.
+        id: Option<String>,
         reply: Reply<Result<(Opened, Option<String>), SessionError>>,
     },
     Close {

@@ -36,6 +36,9 @@ pub enum SessionError {
     Compaction(String),
     #[error("{0}")]
     Shell(String),
+    /// A slash command could not be used; the text says which and why.
+    #[error("{0}")]
+    Command(String),
     #[error("no question {0} is open")]
     NoSuchQuestion(u64),
     #[error("the session was closed")]

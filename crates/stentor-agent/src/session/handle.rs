@@ -9,15 +9,17 @@ use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::options::{Environment, SessionOptions};
+use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
+use crate::commands::{PromptSource, SlashCommands};
 use crate::dialog::{Dialog, DialogAnswer};
-use crate::event::{CommandInfo, CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
-use crate::hooks::HookedSession;
+use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::hook_chain;
+use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, Message};
+use crate::message::{ContentBlock, KnownBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
@@ -33,6 +35,7 @@ pub struct Session {
     pub(super) dialogs: Arc<Dialogs>,
     pub(super) jobs: Arc<Jobs>,
     pub(super) subagents: Arc<Subagents>,
+    pub(super) slash: Arc<SlashCommands>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -64,7 +67,7 @@ impl Session {
         beginning: Beginning,
     ) -> Result<Self, SessionError> {
         let (commands, receiver) = mpsc::channel(COMMANDS);
-        let hooks = options.hooks.clone();
+        let (hooks, servers) = (options.hooks.clone(), options.servers.clone());
         let cwd = Arc::from(options.cwd.as_path());
         let resumed = matches!(beginning, Beginning::Resumed(_));
         let mut actor = Actor::new(environment, options, beginning, receiver)?;
@@ -75,13 +78,23 @@ impl Session {
             dialogs: actor.dialogs(),
             jobs: actor.jobs(),
             subagents: actor.subagents(),
+            slash: actor.slash(),
         };
-        if let Some(source) = hooks {
-            actor.set_hooks(source.attach(HookedSession {
-                session: session.downgrade(),
-                cwd,
-                resumed,
-            }));
+        let hooked = HookedSession {
+            session: session.downgrade(),
+            cwd,
+            resumed,
+        };
+        let mut attached = Vec::new();
+        attached.extend(hooks.map(|source| source.attach(hooked.clone())));
+        let servers = servers.filter(|servers| !servers.is_empty());
+        if let Some(servers) = servers {
+            let brought = servers.starter.attach(&servers, hooked);
+            attached.push(brought.hooks);
+            session.slash.add_source(brought.prompts);
+        }
+        if let Some(hooks) = hook_chain::all_in_one(attached) {
+            actor.set_hooks(hooks);
         }
         tokio::spawn(actor.live());
         Ok(session)
@@ -102,6 +115,50 @@ impl Session {
         &self.subagents
     }
 
+    /// The slash commands it has.
+    pub fn slash(&self) -> &Arc<SlashCommands> {
+        &self.slash
+    }
+
+    /// Has a source of prompts asked for slash commands, too.
+    pub async fn add_prompts(&self, source: Arc<dyn PromptSource>) {
+        self.slash.add_source(source);
+        self.slash.refresh().await;
+    }
+
+    /// The slash commands may have changed: everybody is told if they did.
+    pub async fn commands_changed(&self) {
+        self.slash.refresh().await;
+    }
+
+    /// What is said to the agent for what a user said: a template, a skill or another prompt that
+    /// its first text calls by name, else the same. Every way in that takes text of a person calls
+    /// this before it prompts or queues.
+    pub async fn expand(
+        &self,
+        content: Vec<ContentBlock>,
+    ) -> Result<Vec<ContentBlock>, SessionError> {
+        let Some(ContentBlock::Known(KnownBlock::Text(first))) = content.first() else {
+            return Ok(content);
+        };
+        let expanded = self.slash.expand(&first.text).await;
+        match expanded.map_err(SessionError::Command)? {
+            None => Ok(content),
+            Some(expanded) => {
+                let rest = content.into_iter().skip(1);
+                Ok(expanded.content.into_iter().chain(rest).collect())
+            }
+        }
+    }
+
+    /// Runs a command of an extension beside the conversation. `None` when it is nobody's.
+    pub async fn run_command(&self, name: &str, arguments: &str) -> Option<CommandRan> {
+        match self.slash.run(name, arguments) {
+            Some(running) => running.await,
+            None => None,
+        }
+    }
+
     /// Subscribes to what happens from now on.
     pub fn subscribe(&self) -> Subscription {
         self.hub.subscribe()
@@ -119,8 +176,21 @@ impl Session {
 
     /// Starts a run. Refused while one is running; one that is being aborted is waited for.
     pub async fn prompt(&self, content: Vec<ContentBlock>) -> Result<Accepted, SessionError> {
+        self.prompt_with(content, RunOptions::default()).await
+    }
+
+    /// Starts a run that differs from the session in something.
+    pub async fn prompt_with(
+        &self,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+    ) -> Result<Accepted, SessionError> {
         let started = self
-            .ask(|reply| Command::Prompt { content, reply })
+            .ask(|reply| Command::Prompt {
+                content,
+                options,
+                reply,
+            })
             .await??;
         Ok(Accepted { _go: started.go })
     }
@@ -332,11 +402,6 @@ impl Session {
         self.tell(Command::SetTools(tools)).await
     }
 
-    /// The slash commands that extensions bring, as they are now.
-    pub async fn extension_commands(&self) -> Result<Vec<CommandInfo>, SessionError> {
-        self.ask(|reply| Command::ExtensionCommands { reply }).await
-    }
-
     /// Keeps something in the session that is never in context. Returns the id of its entry.
     pub async fn append_custom(
         &self,
@@ -389,7 +454,16 @@ impl Session {
     /// Copies the conversation up to a point into a new session, ready to be resumed. With
     /// [`ForkPoint::Before`] also the text of the message it stops before.
     pub async fn fork(&self, point: ForkPoint) -> Result<(Opened, Option<String>), SessionError> {
-        self.ask(|reply| Command::Fork { point, reply }).await?
+        self.fork_as(point, None).await
+    }
+
+    /// The same, into a session with a certain id.
+    pub async fn fork_as(
+        &self,
+        point: ForkPoint,
+        id: Option<String>,
+    ) -> Result<(Opened, Option<String>), SessionError> {
+        self.ask(|reply| Command::Fork { point, id, reply }).await?
     }
 
     /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.

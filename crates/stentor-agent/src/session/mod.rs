@@ -18,7 +18,9 @@ mod weak;
 
 pub use error::SessionError;
 pub use handle::{Accepted, Session};
-pub use options::{Budget, CompactionSettings, Environment, ScopedModel, SessionOptions, Storage};
+pub use options::{
+    Budget, CompactionSettings, Environment, RunOptions, ScopedModel, SessionOptions, Storage,
+};
 pub use queues::QueueKind;
 pub use state::{
     BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats,

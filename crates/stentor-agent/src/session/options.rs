@@ -4,14 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::SharedClock;
+use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use crate::permission::PermissionMode;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
+use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
+use crate::usage::Usage;
 
 /// What all sessions of a process share.
 #[derive(Clone)]
@@ -40,6 +44,8 @@ pub struct SessionOptions {
     pub parent_session: Option<String>,
     pub name: Option<String>,
     pub policy: Policy,
+    /// In a resumed session the permission mode counts that was chosen in it, where one was.
+    pub keeps_permission_mode: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_keeper: Option<Arc<dyn AnswerKeeper>>,
     /// What the tools that run commands are held back from. It is told, not enforced here.
@@ -58,8 +64,21 @@ pub struct SessionOptions {
     pub rules: Arc<RuleBook>,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    /// The prompt templates, skills and agents of files.
+    pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
+    /// Servers that bring tools of their own.
+    pub servers: Option<SessionServers>,
+}
+
+/// What one run has otherwise than its session. The session stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    pub model: Option<Arc<ModelInfo>>,
+    pub thinking: Option<ThinkingLevel>,
+    /// Counts where it is more careful than the session's.
+    pub permission_mode: Option<PermissionMode>,
 }
 
 /// Where a session is kept.
@@ -103,6 +122,19 @@ pub struct Budget {
     pub turns: Option<u64>,
 }
 
+impl Budget {
+    /// What is left of it when this much is used.
+    pub fn left_after(self, usage: &Usage, turns: u64) -> Self {
+        Self {
+            tokens: self
+                .tokens
+                .map(|most| most.saturating_sub(usage.total_tokens)),
+            cost: self.cost.map(|most| (most - usage.cost.total).max(0.0)),
+            turns: self.turns.map(|most| most.saturating_sub(turns)),
+        }
+    }
+}
+
 /// A model that cycling goes through, perhaps with a thinking level of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
@@ -125,6 +157,7 @@ impl SessionOptions {
             parent_session: None,
             name: None,
             policy: Policy::default(),
+            keeps_permission_mode: false,
             answer_keeper: None,
             sandbox: Arc::default(),
             steering_mode: QueueMode::default(),
@@ -138,7 +171,9 @@ impl SessionOptions {
             scoped_models: Vec::new(),
             rules: Arc::default(),
             plan_reminders: 0,
+            commands: None,
             hooks: None,
+            servers: None,
             cwd,
         }
     }

@@ -6,6 +6,7 @@ use super::options::{Budget, CompactionSettings, Environment, ScopedModel, Sessi
 use super::state::ModelChoice;
 use crate::event::{InterruptMode, QueueMode};
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
+use crate::permission::PermissionMode;
 
 /// The settings of a session.
 pub(super) struct Settings {
@@ -25,6 +26,14 @@ pub(super) struct Settings {
 pub(super) struct ChosenModel {
     pub info: Arc<ModelInfo>,
     pub opened: Result<Arc<dyn Model>, ModelError>,
+}
+
+/// What the run that is going on has otherwise than its session.
+#[derive(Default)]
+pub(super) struct ForRun {
+    pub model: Option<ChosenModel>,
+    pub thinking: Option<ThinkingLevel>,
+    pub permission_mode: Option<PermissionMode>,
 }
 
 impl ChosenModel {

@@ -43,6 +43,8 @@ pub struct SessionState {
     /// The place in the conversation tree the next message goes to.
     pub leaf: Option<String>,
     pub is_scoped: bool,
+    /// The models that cycling goes through; none means all there are.
+    pub scoped_models: Vec<Arc<ModelInfo>>,
 }
 
 /// How full the context is.

@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::Budget;
 use super::dialogs::Dialogs;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
-use crate::hooks::{CallVerdict, Hooks};
+use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
-use crate::subagents::Subagents;
 use crate::message::ToolCall;
 use crate::model::ModelInfo;
+use crate::subagents::Subagents;
 use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};
 use crate::usage::Usage;
@@ -36,6 +37,8 @@ struct State {
     plan: Plan,
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
+    /// What was left before the tools that run now.
+    budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
     file: Option<PathBuf>,
 }
@@ -77,6 +80,10 @@ impl SessionToolHost {
 
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
         self.lock().model = model;
+    }
+
+    pub fn set_budget_left(&self, left: Budget) {
+        self.lock().budget_left = left;
     }
 
     /// What tools consumed since this was last taken.
@@ -135,21 +142,7 @@ impl ToolHost for SessionToolHost {
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let requests = self.requests.clone();
-        let hooks = self.lock().hooks.clone();
         Box::pin(async move {
-            // What a subagent does is guarded as what the session does itself. Its arguments are
-            // not ours to change, so who wants others is taken to refuse these.
-            match hooks.map(|hooks| hooks.before_tool_call(Arc::clone(&call))) {
-                None => {}
-                Some(verdict) => match verdict.await {
-                    CallVerdict::Allowed => {}
-                    CallVerdict::Denied(why) => return Err(why),
-                    CallVerdict::Changed(arguments) => {
-                        let wanted = serde_json::Value::Object(arguments);
-                        return Err(format!("An extension allows this only as {wanted}"));
-                    }
-                },
-            }
             let (reply, verdict) = oneshot::channel();
             let asked = requests
                 .send(Request::Permit {
@@ -167,7 +160,16 @@ impl ToolHost for SessionToolHost {
         })
     }
 
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        self.lock().hooks.clone()
+    }
+
     fn consumed(&self, usage: Usage) {
         self.lock().consumed.add(&usage);
+    }
+
+    fn budget_left(&self) -> Budget {
+        let state = self.lock();
+        state.budget_left.left_after(&state.consumed, 0)
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::command::Command;
 use super::dialogs::Dialogs;
 use super::handle::Session;
+use crate::commands::SlashCommands;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::{Hub, Subscription};
@@ -22,6 +23,7 @@ pub struct WeakSession {
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
     subagents: Arc<Subagents>,
+    slash: Arc<SlashCommands>,
 }
 
 impl Session {
@@ -34,6 +36,7 @@ impl Session {
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
             subagents: Arc::clone(&self.subagents),
+            slash: Arc::clone(&self.slash),
         }
     }
 }
@@ -48,6 +51,7 @@ impl WeakSession {
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
             subagents: Arc::clone(&self.subagents),
+            slash: Arc::clone(&self.slash),
         })
     }
 
@@ -71,6 +75,16 @@ impl WeakSession {
     pub async fn publish_in_turn(&self, event: EventKind) {
         self.hub.room().await;
         self.hub.publish(event);
+    }
+
+    /// The slash commands may have changed: everybody is told if they did.
+    pub async fn commands_changed(&self) {
+        self.slash.refresh().await;
+    }
+
+    /// True when a person can be asked.
+    pub fn can_ask(&self) -> bool {
+        self.dialogs.can_ask()
     }
 
     /// Asks a person, as [`Session::ask_dialog`] does.

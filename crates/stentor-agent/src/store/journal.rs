@@ -79,6 +79,9 @@ impl std::fmt::Debug for Opened {
 /// The custom entry that says what tools consumed of models in a round: a [`Usage`].
 pub const CONSUMED_BY_TOOLS: &str = "stentor.consumedByTools";
 
+/// The custom entry that says what the model call for a summary consumed: a [`Usage`].
+pub const CONSUMED_BY_SUMMARY: &str = "stentor.consumedBySummary";
+
 /// Sums over a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
@@ -88,7 +91,9 @@ pub struct Totals {
     pub assistant_messages: u64,
     pub tool_calls: u64,
     pub tool_results: u64,
-    /// Tokens and cost of all answers, and of what tools asked models.
+    /// Model calls for summaries.
+    pub summaries: u64,
+    /// Tokens and cost of all answers, of summaries, and of what tools asked models.
     pub usage: Usage,
 }
 
@@ -100,9 +105,10 @@ impl Totals {
             EntryKind::Custom {
                 custom_type,
                 data: Some(data),
-            } if custom_type == CONSUMED_BY_TOOLS => {
+            } if custom_type == CONSUMED_BY_TOOLS || custom_type == CONSUMED_BY_SUMMARY => {
                 if let Ok(usage) = Usage::deserialize(data) {
                     self.usage.add(&usage);
+                    self.summaries += u64::from(custom_type == CONSUMED_BY_SUMMARY);
                 }
             }
             _ => {}

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::bytes::{Bytes, LinesForward};
 use super::entry::{Entry, EntryKind};
-use super::journal::{CONSUMED_BY_TOOLS, Totals};
+use super::journal::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Totals};
 use super::line::trimmed;
 
 /// Hands every entry before `end` to `visit`, in append order.
@@ -87,7 +87,9 @@ impl Glance<'_> {
     }
 
     fn is_consumption(&self) -> bool {
-        self.kind == "custom" && self.custom_type.as_deref() == Some(CONSUMED_BY_TOOLS)
+        let kinds = [CONSUMED_BY_TOOLS, CONSUMED_BY_SUMMARY];
+        let custom_type = self.custom_type.as_deref();
+        self.kind == "custom" && custom_type.is_some_and(|name| kinds.contains(&name))
     }
 }
 

@@ -63,6 +63,7 @@ pub(crate) async fn perform(link: Link, work: Work) {
 async fn answer(link: &Link, start: Start) {
     let mut retries = Retries::default();
     let mut next = start;
+    link.slash.refresh().await;
     auto_compact(link).await;
     loop {
         let mut ran = Ran::default();
@@ -86,6 +87,10 @@ async fn answer(link: &Link, start: Start) {
             Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit)
         );
         let failed = ran.failure.clone();
+        if !link.cancel.is_cancelled() {
+            // The run may have written commands; a client is told before it believes all is said.
+            link.slash.refresh().await;
+        }
         end_run(link, ran, !matches!(then, Then::Over));
         let go_on = match (then, failed) {
             (Then::Retry, Some((error, entry_id))) => {
@@ -165,13 +170,17 @@ async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id:
     let delay = link
         .retry
         .delay(retries.attempt, error, link.clock.random());
+    let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     // Whoever sees the event may cancel at once, so this listens before it is told.
     let mut given_up = pin!(link.cancel_retry.notified());
     given_up.as_mut().enable();
     link.hub.publish(EventKind::RetryStarted {
         attempt: retries.attempt,
         max_attempts: link.retry.max_attempts,
-        delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        delay_ms,
+        // A longer wait than ours is the provider's wish, were it cut or not.
+        asked_for: error.retry_after_ms.is_some_and(|ms| ms >= delay_ms),
+        rate_limit: error.rate_limit,
         error: error.message.clone(),
     });
     link.tell(Request::Forget { entry_id }).await.ok();

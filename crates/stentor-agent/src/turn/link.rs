@@ -8,6 +8,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
+use crate::commands::SlashCommands;
 use crate::event::{BudgetLimit, CompactionReason, CompactionResult};
 use crate::hooks::Hooks;
 use crate::hub::Hub;
@@ -36,6 +37,7 @@ pub(crate) struct Link {
     pub watch: Arc<Watch>,
     /// What is asked about prompts and calls.
     pub hooks: Option<Arc<dyn Hooks>>,
+    pub slash: Arc<SlashCommands>,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
     /// Told when only the waiting for a retry must stop; says nothing to a later one.

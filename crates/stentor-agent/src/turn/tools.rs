@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SKIPPED;
@@ -105,14 +106,17 @@ async fn run_batch(
         });
         let bad = unreadable.get(&call.id).map(String::as_str);
         running.push(async move {
-            let started = tokio::time::Instant::now();
             // A tool that panics, wherever, is a failed call and not a dead session.
             let work = AssertUnwindSafe(run_one(link, model_call, call, bad)).catch_unwind();
-            let output = work.await.unwrap_or_else(|_| {
-                let text = format!("Tool {} failed inside: this is a bug in it", call.name);
-                ToolOutput::error(text)
+            let ran = work.await.unwrap_or_else(|_| {
+                let name = &call.name;
+                Err(format!("Tool {name} failed inside: this is a bug in it"))
             });
-            (place, Arc::new(output), started.elapsed())
+            let (output, took) = match ran {
+                Ok(ran) => (ran.output, ran.took),
+                Err(why) => (ToolOutput::error(why), Duration::ZERO),
+            };
+            (place, Arc::new(output), took)
         });
     }
     let mut outputs: Vec<Option<Arc<ToolOutput>>> = vec![None; batch.len()];
@@ -134,40 +138,43 @@ async fn run_batch(
     Ok(results)
 }
 
+/// What a tool gave, and how long it worked: the time that somebody was asked does not count.
+struct Ran {
+    output: ToolOutput,
+    took: Duration,
+}
+
+/// Runs one call, unless something is in the way: then the error is the text for the model.
 async fn run_one(
     link: &Link,
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
-) -> ToolOutput {
-    let Some(tool) = find(model_call, &call.name) else {
-        return ToolOutput::error(format!("Tool {} not found", call.name));
-    };
+) -> Result<Ran, String> {
+    let tool =
+        find(model_call, &call.name).ok_or_else(|| format!("Tool {} not found", call.name))?;
     if let Some(why) = unreadable {
-        return ToolOutput::error(format!(
+        return Err(format!(
             "Validation failed for tool \"{}\":\n  - {why}",
             call.name
         ));
     }
-    let arguments = match arguments::validate(tool.spec(), &call.arguments) {
-        Ok(arguments) => arguments,
-        Err(problems) => return ToolOutput::error(problems),
-    };
+    let arguments = arguments::validate(tool.spec(), &call.arguments)?;
     // What hooks make of the call is what the policy and the person decide on.
-    let (wanted, arguments) = match hooked::before_call(link, call, tool.spec(), arguments).await {
-        Ok(wanted) => wanted,
-        Err(why) => return ToolOutput::error(why),
-    };
+    let (wanted, arguments) = hooked::before_call(link, call, tool.spec(), arguments).await?;
     match permit(link, &wanted, tool, &arguments).await {
         Ok(Verdict::Allowed) => {}
-        Ok(Verdict::Denied(why)) => return ToolOutput::error(why),
-        Err(Gone) => return ToolOutput::error(super::NOT_RUN_ABORTED),
+        Ok(Verdict::Denied(why)) => return Err(why),
+        Err(Gone) => return Err(super::NOT_RUN_ABORTED.to_owned()),
     }
     if link.cancel.is_cancelled() {
-        return ToolOutput::error(super::NOT_RUN_ABORTED);
+        return Err(super::NOT_RUN_ABORTED.to_owned());
     }
+    let started = Instant::now();
     let output = execute(link, model_call, call, Arc::clone(tool), arguments).await;
-    hooked::after_call(link, &wanted, output).await
+    let took = started.elapsed();
+    let output = hooked::after_call(link, &wanted, output).await;
+    Ok(Ran { output, took })
 }
 
 async fn permit(
@@ -210,8 +217,14 @@ async fn execute(
     };
     // Also when the tool panics: no report of a call may follow its end.
     let _over = Over(over);
+    let running = async {
+        if let Err(error) = model_call.place.call_begins(&call.id).await {
+            tracing::warn!(error, "that a call runs could not be told");
+        }
+        tool.run(arguments, context).await
+    };
     tokio::select! {
-        output = tool.run(arguments, context) => output,
+        output = running => output,
         () = overdue(&cancel) => ToolOutput::error("Command aborted"),
     }
 }

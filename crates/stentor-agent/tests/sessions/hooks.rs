@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, json};
 use stentor_agent::event::{CommandInfo, EventKind};
 use stentor_agent::hooks::{
-    AddedContext, CallVerdict, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
+    AddedContext, CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks,
+    PromptVerdict,
 };
 use stentor_agent::message::ToolCall;
 use stentor_agent::store::EntryKind;
@@ -57,6 +58,10 @@ impl Hooks for Fake {
 
     fn commands(&self) -> Vec<CommandInfo> {
         Vec::new()
+    }
+
+    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
+        Box::pin(std::future::ready(None))
     }
 
     fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {

@@ -22,6 +22,7 @@ mod limits;
 mod machine;
 mod remembering;
 mod retrying;
+mod run_options;
 mod settings;
 mod steering;
 mod storing;

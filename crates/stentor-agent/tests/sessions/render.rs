@@ -118,6 +118,7 @@ fn line(kind: &EventKind) -> Option<String> {
             max_attempts,
             delay_ms,
             error,
+            ..
         } => {
             format!("retry {attempt}/{max_attempts} in {delay_ms} ms: {error}")
         }

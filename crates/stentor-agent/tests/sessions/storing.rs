@@ -382,6 +382,33 @@ async fn a_compaction_refers_to_what_is_kept_and_what_still_matters_is_noted_aga
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_summary_consumed_still_counts_after_a_resume() {
+    let folder = tempdir().unwrap();
+    let scenario = Scenario::new()
+        .text("one")
+        .text("two")
+        .usage(UsageRule::Fixed(Usage {
+            input: 10,
+            ..Usage::default()
+        }));
+    let mut stage = with(scenario).in_folder(folder.path()).start();
+    let file = file_of(&stage).await;
+    stage.run("first").await;
+    stage.run("second").await;
+    stage.session.compact(None).await.unwrap();
+    let stats = stage.session.stats().await.unwrap();
+    assert_eq!((stats.total_turns, stats.total_usage.input), (3, 30));
+    leave(stage).await;
+
+    let stage = with(Scenario::new()).resume(&file);
+    let again = stage.session.stats().await.unwrap();
+    assert_eq!(
+        (again.total_turns, again.total_usage),
+        (stats.total_turns, stats.total_usage)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_closed_session_can_be_opened_at_once() {
     let folder = tempdir().unwrap();
     let mut stage = with(Scenario::new().text("x"))

@@ -1,6 +1,7 @@
 //! From what went wrong at a provider to an error a person can act on.
 
 mod kind;
+mod limits;
 mod waiting;
 
 use reqwest::header::{HeaderMap, LOCATION};
@@ -8,6 +9,7 @@ use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
 
 use self::kind::kind_of;
+use self::limits::rate_limit;
 use self::waiting::{retry_after_ms, waiting_time_in_words};
 use crate::answer::{ProviderFault, StreamFault};
 use crate::http::{Limits, deepest};
@@ -44,6 +46,7 @@ impl Asked {
         let mut error = self.error(kind, Some(status), &fault);
         error.retry_after_ms =
             retry_after_ms(headers, now_ms).or_else(|| waiting_time_in_words(&fault.message));
+        error.rate_limit = rate_limit(headers, now_ms);
         error
     }
 

@@ -212,6 +212,12 @@ impl Logins {
         Ok(())
     }
 
+    /// Takes over the logins that were begun at `other`.
+    pub fn take_over(&self, other: &Self) {
+        let begun = other.lock_pending().clone();
+        self.lock_pending().extend(begun);
+    }
+
     /// Gives up a login that was begun.
     pub fn cancel(&self, provider: &str) {
         if let Ok(provider) = self.provider(provider) {

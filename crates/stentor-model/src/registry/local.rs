@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use stentor_agent::clock::SharedClock;
 use stentor_agent::model::ModelInfo;
 
@@ -92,16 +93,42 @@ struct ModelList {
 #[derive(Deserialize)]
 struct ListedModel {
     id: String,
-    /// vLLM says it here, others elsewhere or not at all.
+    /// How long a context may be: vLLM says it here.
     max_model_len: Option<u64>,
+    /// LM Studio says it here, for a model that is loaded and for one that is not.
+    loaded_context_length: Option<u64>,
+    max_context_length: Option<u64>,
     #[serde(default)]
     meta: Option<ModelMeta>,
 }
 
 #[derive(Deserialize)]
 struct ModelMeta {
-    /// llama.cpp: what the model was trained for.
+    /// llama.cpp: what the model was trained for, which its server need not have room for.
     n_ctx_train: Option<u64>,
+}
+
+/// What llama.cpp says of itself at `/props`.
+#[derive(Deserialize)]
+struct Properties {
+    default_generation_settings: GenerationSettings,
+}
+
+#[derive(Deserialize)]
+struct GenerationSettings {
+    n_ctx: u64,
+}
+
+/// The models that Ollama has loaded, at `/api/ps`.
+#[derive(Deserialize)]
+struct LoadedModels {
+    models: Vec<LoadedModel>,
+}
+
+#[derive(Deserialize)]
+struct LoadedModel {
+    name: String,
+    context_length: Option<u64>,
 }
 
 impl LocalServers {
@@ -152,20 +179,22 @@ impl LocalServers {
 }
 
 fn ask(server: &LocalServer) -> Option<Provider> {
-    let models = models_at(server.port)?;
+    let listed = get::<ModelList>(server.port, "/v1/models")?.data;
+    if listed.is_empty() {
+        return None;
+    }
+    let windows = Windows::of(server);
     let base_url = format!("http://127.0.0.1:{}/v1", server.port);
     let api = "openai-completions";
     let to_info = |model: ListedModel| -> Arc<ModelInfo> {
         let entry = ModelConfiguration {
-            context_window: model
-                .max_model_len
-                .or(model.meta.and_then(|meta| meta.n_ctx_train)),
+            context_window: windows.window_of(&model),
             id: model.id,
             ..ModelConfiguration::default()
         };
         Arc::new(entry.to_info(server.provider, api, &base_url))
     };
-    let models: Vec<_> = models.into_iter().map(to_info).collect();
+    let models: Vec<_> = listed.into_iter().map(to_info).collect();
     Some(Provider {
         id: server.provider.to_owned(),
         api: api.to_owned(),
@@ -182,15 +211,64 @@ fn ask(server: &LocalServer) -> Option<Provider> {
     })
 }
 
-/// The models a server on this port lists. Plain HTTP by hand: building a client for a question
+/// What a server says of the length of its contexts beside the list that all of them have.
+enum Windows {
+    /// One for whatever it serves.
+    Same(u64),
+    Each(Vec<(String, u64)>),
+}
+
+impl Windows {
+    fn of(server: &LocalServer) -> Self {
+        match server.provider {
+            "llamacpp" => get::<Properties>(server.port, "/props")
+                .map(|properties| Self::Same(properties.default_generation_settings.n_ctx)),
+            "ollama" => get::<LoadedModels>(server.port, "/api/ps").map(|loaded| {
+                let windows = loaded.models.into_iter();
+                Self::Each(
+                    windows
+                        .filter_map(|model| Some((model.name, model.context_length?)))
+                        .collect(),
+                )
+            }),
+            "lmstudio" => get::<ModelList>(server.port, "/api/v0/models").map(|list| {
+                let windows = list.data.into_iter();
+                Self::Each(
+                    windows
+                        .filter_map(|model| {
+                            let window = model.loaded_context_length.or(model.max_context_length);
+                            Some((model.id, window?))
+                        })
+                        .collect(),
+                )
+            }),
+            _ => None,
+        }
+        .unwrap_or_else(|| Self::Each(Vec::new()))
+    }
+
+    fn window_of(&self, model: &ListedModel) -> Option<u64> {
+        let said = match self {
+            Self::Same(window) => Some(*window),
+            Self::Each(windows) => windows
+                .iter()
+                .find_map(|(id, window)| (*id == model.id).then_some(*window)),
+        };
+        said.or(model.max_model_len)
+            .or(model.meta.as_ref().and_then(|meta| meta.n_ctx_train))
+            .filter(|window| *window > 0)
+    }
+}
+
+/// What a server on this port answers. Plain HTTP by hand: building a client for a question
 /// to a port that is usually closed would cost more than the question.
-fn models_at(port: u16) -> Option<Vec<ListedModel>> {
+fn get<T: DeserializeOwned>(port: u16, path: &str) -> Option<T> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     socket.set_read_timeout(Some(PATIENCE)).ok()?;
     socket.set_write_timeout(Some(PATIENCE)).ok()?;
     let request = format!(
-        "GET /v1/models HTTP/1.0\r\nhost: 127.0.0.1:{port}\r\naccept: application/json\r\n\
+        "GET {path} HTTP/1.0\r\nhost: 127.0.0.1:{port}\r\naccept: application/json\r\n\
          connection: close\r\n\r\n"
     );
     socket.write_all(request.as_bytes()).ok()?;
@@ -202,8 +280,8 @@ fn models_at(port: u16) -> Option<Vec<ListedModel>> {
     let is_ok = head.split(' ').nth(1) == Some("200");
     let start = body.find('{')?;
     let end = body.rfind('}')? + 1;
-    let list: ModelList = serde_json::from_str(body.get(start..end)?).ok()?;
-    (is_ok && !list.data.is_empty()).then_some(list.data)
+    let answer = serde_json::from_str(body.get(start..end)?).ok()?;
+    is_ok.then_some(answer)
 }
 
 #[cfg(test)]

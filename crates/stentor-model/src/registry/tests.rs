@@ -270,6 +270,57 @@ fn a_server_on_this_machine_is_found_when_it_is_needed() {
 }
 
 #[test]
+fn the_length_of_a_context_is_what_the_server_has_room_for() {
+    let list = r#"{"data":[{"id":"tiny","meta":{"n_ctx_train":131072}}]}"#;
+    for (provider, path, more, window) in [
+        (
+            "llamacpp",
+            "/props",
+            r#"{"default_generation_settings":{"n_ctx":4096}}"#,
+            4096,
+        ),
+        ("llamacpp", "/props", r#"{"error":"not here"}"#, 131_072),
+        (
+            "ollama",
+            "/api/ps",
+            r#"{"models":[{"name":"other","context_length":1},{"name":"tiny","context_length":8192}]}"#,
+            8192,
+        ),
+        (
+            "lmstudio",
+            "/api/v0/models",
+            r#"{"data":[{"id":"tiny","loaded_context_length":2048,"max_context_length":65536}]}"#,
+            2048,
+        ),
+    ] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for body in [list, more] {
+                let (mut socket, _) = listener.accept().unwrap();
+                let mut request = [0; 1024];
+                let count = socket.read(&mut request).unwrap();
+                let request = String::from_utf8_lossy(&request[..count]);
+                asked.push(request.split(' ').nth(1).unwrap_or_default().to_owned());
+                let answer = format!("HTTP/1.1 200 OK\r\n\r\n{body}");
+                socket.write_all(answer.as_bytes()).unwrap();
+            }
+            asked
+        });
+        let mut setup = Setup::new();
+        setup.local_servers = vec![LocalServer {
+            provider,
+            name: "Local",
+            port,
+        }];
+        let found = setup.registry().find(provider, "tiny").unwrap();
+        assert_eq!(found.context_window, window, "{provider}");
+        assert_eq!(server.join().unwrap(), ["/v1/models", path]);
+    }
+}
+
+#[test]
 fn a_login_makes_the_models_of_its_provider_usable() {
     let setup = Setup::new();
     setup.write(

@@ -147,7 +147,7 @@ impl Model for ScriptModel {
         };
         Box::pin(Playing::new(Performance {
             turn,
-            values: values_of(&request.messages, number, n),
+            values: values_of(&request, number, n),
             usage: self.usage,
             input_chars,
             model: self.info.full_name(),
@@ -155,7 +155,8 @@ impl Model for ScriptModel {
     }
 }
 
-fn values_of(messages: &[Arc<Message>], turn: u64, n: u64) -> Values {
+fn values_of(request: &ModelRequest, turn: u64, n: u64) -> Values {
+    let messages = &request.messages;
     let user = messages.iter().rev().find_map(|one| one.as_user());
     let result = messages.iter().rev().find_map(|one| one.as_tool_result());
     Values {
@@ -163,6 +164,7 @@ fn values_of(messages: &[Arc<Message>], turn: u64, n: u64) -> Values {
         last_tool_result: result
             .map(|result| text_of(&result.content, "\n"))
             .unwrap_or_default(),
+        thinking: request.thinking.as_str(),
         turn,
         n,
     }

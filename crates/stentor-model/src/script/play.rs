@@ -299,6 +299,7 @@ impl Player {
             message,
             status: error.status.or(status),
             retry_after_ms: error.retry_after_ms,
+            rate_limit: error.rate_limit,
         }
     }
 }
@@ -381,9 +382,12 @@ fn chunk_wait_ms(step: &Step) -> u64 {
 
 /// True when the block of `step` goes on in what comes later, or is broken off there.
 fn stays_open(step: &Step, later: &[Step]) -> bool {
-    let next = later
-        .iter()
-        .find(|step| !matches!(step, Step::Wait { .. } | Step::WaitFor { .. } | Step::Usage(_)));
+    let next = later.iter().find(|step| {
+        !matches!(
+            step,
+            Step::Wait { .. } | Step::WaitFor { .. } | Step::Usage(_)
+        )
+    });
     match (step, next) {
         (_, Some(Step::Error(_) | Step::Hang)) => true,
         (Step::Text(_), Some(Step::Text(speech))) => !speech.new_block,

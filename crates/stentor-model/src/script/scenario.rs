@@ -1,9 +1,9 @@
 //! What a scenario can say, and the words with which a test says it.
 
-use std::path::PathBuf;
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use stentor_agent::message::StopReason;
-use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
+use stentor_agent::model::{InputKind, ModelErrorKind, RateLimit, ThinkingLevel};
 use stentor_agent::usage::{Prices, Usage};
 
 use super::condition::Condition;
@@ -132,6 +132,7 @@ pub struct ErrorStep {
     pub message: Option<String>,
     pub status: Option<u16>,
     pub retry_after_ms: Option<u64>,
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// What a turn says it consumed.
@@ -368,6 +369,7 @@ impl ErrorStep {
             message: None,
             status: None,
             retry_after_ms: None,
+            rate_limit: None,
         }
     }
 }

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 pub struct Values {
     pub last_user: String,
     pub last_tool_result: String,
+    /// How long the model was to think.
+    pub thinking: &'static str,
     /// The number of the answer in its session, from 1.
     pub turn: u64,
     /// How often the turn has been played, from 1.
@@ -51,6 +53,7 @@ impl Values {
         match word {
             "last_user" => Some(Cow::Borrowed(&self.last_user)),
             "last_tool_result" => Some(Cow::Borrowed(&self.last_tool_result)),
+            "thinking" => Some(Cow::Borrowed(self.thinking)),
             "turn" => Some(Cow::Owned(self.turn.to_string())),
             "n" => Some(Cow::Owned(n.to_string())),
             _ => None,
@@ -67,6 +70,7 @@ mod tests {
         let values = Values {
             last_user: "say {{turn}}".into(),
             last_tool_result: "ok".into(),
+            thinking: "low",
             turn: 3,
             n: 1,
         };
@@ -74,6 +78,7 @@ mod tests {
             ("plain", "plain"),
             ("{{last_user}}!", "say {{turn}}!"),
             ("{{ turn }}/{{n}}", "3/1"),
+            ("{{thinking}}", "low"),
             ("{{other}} {{last_tool_result}}", "{{other}} ok"),
             ("{{ {{turn}}", "{{ 3"),
             ("open {{turn", "open {{turn"),

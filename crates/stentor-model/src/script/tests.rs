@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::message::{Message, StopReason};
 use stentor_agent::model::{
-    Finish, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, ThinkingLevel,
+    Finish, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, RateLimit,
+    ThinkingLevel,
 };
 use stentor_agent::usage::Usage;
 
@@ -220,7 +221,7 @@ async fn every_error_comes_before_or_in_the_middle_of_an_answer() {
 #[tokio::test]
 async fn an_error_says_what_the_scenario_says() {
     let model = model(
-        r#"turn = [{ error = { kind = "rate_limited", message = "slow down, {{last_user}}", status = 430, retry_after_ms = 1500 } }]"#,
+        r#"turn = [{ error = { kind = "rate_limited", message = "slow down, {{last_user}}", status = 430, retry_after_ms = 1500, rate_limit = { remaining = 0, limit = 5 } } }]"#,
     );
     assert_eq!(
         play(&model, request("s", vec![user("Ann")])).await,
@@ -229,6 +230,11 @@ async fn an_error_says_what_the_scenario_says() {
             message: "slow down, Ann".into(),
             status: Some(430),
             retry_after_ms: Some(1500),
+            rate_limit: Some(RateLimit {
+                remaining: Some(0),
+                limit: Some(5),
+                reset_at_ms: None,
+            }),
         })]
     );
 }

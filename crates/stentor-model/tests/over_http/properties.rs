@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use stentor_agent::model::ModelEvent;
 use stentor_model::answer::Answer;
-use stentor_model::sse::SseDecoder;
+use stentor_wire::sse::SseDecoder;
 
 use crate::scripts::Script;
 use crate::setup::WIRES;

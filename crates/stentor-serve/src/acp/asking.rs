@@ -1,18 +1,20 @@
 //! Questions to the person at the client: permissions and dialogs (sections 9 and 12).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
 use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
 use stentor_agent::session::Session;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
 
 use super::calls::{Before, CallViewer};
+use super::choices::{self, Choices};
+use super::events;
 use super::outbound::{Outbound, Waiting};
 use super::place::text_before;
 use super::turns::Turns;
@@ -49,9 +51,11 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
 pub(super) struct Asking {
     session: Session,
     outbound: Outbound,
-    /// Request and call of each permission that was asked for.
-    permissions: HashMap<u64, (Id, String)>,
+    /// The requests, by question.
+    permissions: HashMap<u64, Id>,
     dialogs: HashMap<u64, Id>,
+    /// The dialogs among them that the client shows as a choice.
+    choices: HashSet<u64>,
 }
 
 impl Asking {
@@ -61,6 +65,7 @@ impl Asking {
             outbound,
             permissions: HashMap::new(),
             dialogs: HashMap::new(),
+            choices: HashSet::new(),
         }
     }
 
@@ -88,8 +93,7 @@ impl Asking {
         let Some(mut waiting) = self.request(method::REQUEST_PERMISSION, &params, frames) else {
             return self.give(id, PermissionAnswer::RejectOnce);
         };
-        let call_id = request.call.id.clone();
-        self.permissions.insert(id, (waiting.id.clone(), call_id));
+        self.permissions.insert(id, waiting.id.clone());
         let session = self.session.clone();
         tokio::spawn(async move {
             let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
@@ -105,35 +109,36 @@ impl Asking {
     }
 
     /// A question is closed. If we closed it ourselves, the client need not answer any more.
-    /// Gives the call that may run now.
-    pub fn permission_answered(
-        &mut self,
-        id: u64,
-        answer: PermissionAnswer,
-        frames: &mut Vec<u8>,
-    ) -> Option<String> {
-        let (request, call_id) = self.permissions.remove(&id)?;
-        match answer {
-            PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Some(call_id),
-            PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => None,
-            PermissionAnswer::Cancelled => {
-                self.withdraw(&request, frames);
-                None
-            }
+    pub fn permission_answered(&mut self, id: u64, answer: PermissionAnswer, out: &mut Vec<u8>) {
+        if let Some(request) = self.permissions.remove(&id)
+            && answer == PermissionAnswer::Cancelled
+        {
+            self.withdraw(&request, out);
         }
     }
 
-    /// Asks a person something, if the client has forms; else the asker gets its default.
-    pub fn dialog(&mut self, id: u64, dialog: &Arc<Dialog>, has_forms: bool, out: &mut Vec<u8>) {
-        let params = has_forms.then(|| form(self.session.id(), dialog));
+    /// Asks a person something: with a form if the client has forms, else as a choice.
+    pub fn dialog(
+        &mut self,
+        id: u64,
+        dialog: &Arc<Dialog>,
+        has_forms: bool,
+        turns: &Turns,
+        out: &mut Vec<u8>,
+    ) {
+        let params = has_forms.then(|| {
+            let trace = turns.running().and_then(|turn| turn.trace.clone());
+            let mut params = form(self.session.id(), dialog);
+            if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {
+                params.insert("_meta".into(), trace.into());
+            }
+            params
+        });
         let waiting =
             params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
         let session = self.session.clone();
         let Some(mut waiting) = waiting else {
-            tokio::spawn(async move {
-                session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
-            });
-            return;
+            return self.choice(id, dialog, out);
         };
         self.dialogs.insert(id, waiting.id.clone());
         let dialog = Arc::clone(dialog);
@@ -146,9 +151,41 @@ impl Asking {
         });
     }
 
-    pub fn dialog_closed(&mut self, id: u64, frames: &mut Vec<u8>) {
+    /// Asks a person to choose; what cannot be asked that way gets its default.
+    fn choice(&mut self, id: u64, dialog: &Arc<Dialog>, out: &mut Vec<u8>) {
+        let session = self.session.clone();
+        let asked = Choices::of(id, dialog).and_then(|choices| {
+            let session_id = Arc::clone(session.id());
+            let (call, options) = (choices.call.clone(), choices.options.clone());
+            let params = acp::RequestPermissionRequest::new(session_id, call, options);
+            let waiting = self.request(method::REQUEST_PERMISSION, &params, out)?;
+            Some((choices, waiting))
+        });
+        let Some((choices, mut waiting)) = asked else {
+            tokio::spawn(async move {
+                session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
+            });
+            return;
+        };
+        self.dialogs.insert(id, waiting.id.clone());
+        self.choices.insert(id);
+        tokio::spawn(async move {
+            let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
+                Ok(response) => choices.answer(&response.outcome),
+                Err(_) => DialogAnswer::Nothing,
+            };
+            session.answer_dialog(id, answer).await.ok();
+        });
+    }
+
+    pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {
         if let Some(request) = self.dialogs.remove(&id) {
             self.withdraw(&request, frames);
+        }
+        if self.choices.remove(&id) {
+            let closed = choices::closed(id, close);
+            let update = acp::SessionUpdate::ToolCallUpdate(closed);
+            events::update(frames, self.session.id(), update);
         }
     }
 

@@ -97,14 +97,16 @@ impl CallViewer {
         acp::ToolCallUpdate::new(call.id.clone(), fields)
     }
 
-    /// What a call that runs has put out so far.
-    pub fn progress(&self, call_id: &str, content: &[ContentBlock]) -> acp::ToolCallUpdate {
-        let fields = acp::ToolCallUpdateFields::new().status(acp::ToolCallStatus::InProgress);
-        let fields = match shown(content) {
-            shown if shown.is_empty() => fields,
-            shown => fields.content(shown),
-        };
-        acp::ToolCallUpdate::new(call_id.to_owned(), fields)
+    /// What a call that runs has put out so far, if that is anything.
+    pub fn progress(&self, call_id: &str, content: &[ContentBlock]) -> Option<acp::ToolCallUpdate> {
+        let shown = shown(content);
+        if shown.is_empty() {
+            return None;
+        }
+        let fields = acp::ToolCallUpdateFields::new()
+            .status(acp::ToolCallStatus::InProgress)
+            .content(shown);
+        Some(acp::ToolCallUpdate::new(call_id.to_owned(), fields))
     }
 
     /// What came of a call.
@@ -275,6 +277,12 @@ impl CallViewer {
 /// One block of text.
 pub(super) fn text_content(text: &str) -> acp::ToolCallContent {
     acp::ToolCallContent::Content(acp::Content::new(cut(text, limits::OUTPUT_BYTES)))
+}
+
+/// A call runs.
+pub(super) fn in_progress(call_id: &str) -> acp::ToolCallUpdate {
+    let fields = acp::ToolCallUpdateFields::new().status(acp::ToolCallStatus::InProgress);
+    acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 
 /// A terminal, shown where the call is.

@@ -21,7 +21,7 @@ impl From<&acp::ClientCapabilities> for Client {
             reads_files: told.fs.read_text_file,
             writes_files: told.fs.write_text_file,
             has_terminals: told.terminal,
-            terminal_login: told.auth.terminal,
+            terminal_login: told.auth.terminal || says_terminal_login(told),
             has_forms: told
                 .elicitation
                 .as_ref()
@@ -30,4 +30,11 @@ impl From<&acp::ClientCapabilities> for Client {
             takes_compactions: session.is_some_and(|can| can.compaction.is_some()),
         }
     }
+}
+
+/// How clients said it before the protocol had a word for it; some, and the validator of the
+/// registry, still do.
+fn says_terminal_login(told: &acp::ClientCapabilities) -> bool {
+    let meta = told.meta.as_ref();
+    meta.and_then(|meta| meta.get("terminal-auth")) == Some(&serde_json::Value::Bool(true))
 }

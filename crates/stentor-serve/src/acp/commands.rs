@@ -12,7 +12,7 @@ pub(super) enum Builtin {
 }
 
 /// The commands that every session has.
-pub(super) fn builtins() -> Vec<CommandInfo> {
+fn builtins() -> Vec<CommandInfo> {
     let info = |name: &str, description: &str, hint: &str| CommandInfo {
         name: name.to_owned(),
         description: Some(description.to_owned()),
@@ -48,9 +48,10 @@ pub(super) fn builtin(text: &str) -> Option<Builtin> {
     }
 }
 
-/// The list of all commands.
+/// The list of all commands: those every session has, and those of this one.
 pub(super) fn update(list: &[CommandInfo]) -> acp::SessionUpdate {
-    let commands = list.iter().map(|info| {
+    let own = builtins();
+    let commands = own.iter().chain(list).map(|info| {
         let description = info.description.clone().unwrap_or_default();
         let input = info.hint.as_ref().map(|hint| {
             acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(

@@ -1,14 +1,14 @@
 //! The connection: one line in, one handler, one answer.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use serde_json::json;
 use stentor_agent::agent::Agent;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Fault, Id, Incoming, RawJson, code, decode, encode};
 use tokio::sync::Semaphore;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::AcpOptions;
 use super::client::Client;
@@ -16,8 +16,11 @@ use super::error::{Handled, Refusal};
 use super::events;
 use super::initialize;
 use super::limits;
-use super::open::{OpenSession, Opener};
+use super::open::Opener;
+use super::order::Turnstile;
 use super::outbound::Outbound;
+use super::prompting::Prompt;
+use super::sessions::{Sessions, Slot};
 use super::setup::{self, SessionRef, params};
 use crate::input::Input;
 use crate::output::Output;
@@ -30,16 +33,9 @@ pub(super) struct Connection {
     outbound: Outbound,
     /// Known from `initialize` on.
     client: Mutex<Option<Client>>,
-    sessions: Mutex<HashMap<Arc<str>, Slot>>,
+    pub sessions: Arc<Sessions>,
     working: Arc<Semaphore>,
-}
-
-/// A session of this connection.
-#[derive(Clone)]
-pub(super) enum Slot {
-    /// It is being opened or closed; the token fires when that is over.
-    Busy(CancellationToken),
-    Open(Arc<OpenSession>),
+    steering: Arc<Semaphore>,
 }
 
 impl Connection {
@@ -50,8 +46,9 @@ impl Connection {
             output,
             outbound: Outbound::default(),
             client: Mutex::default(),
-            sessions: Mutex::default(),
+            sessions: Arc::default(),
             working: Arc::new(Semaphore::new(limits::REQUESTS_AT_ONCE)),
+            steering: Arc::new(Semaphore::new(limits::STEERING_AT_ONCE)),
         }
     }
 
@@ -59,8 +56,13 @@ impl Connection {
     pub async fn line(self: &Arc<Self>, line: Input) {
         let line = match line {
             Input::Line(line) => line,
-            Input::TooLong => return self.fault(&Fault::invalid_request(None)).await,
-            Input::InvalidUtf8 => return self.fault(&Fault::parse()).await,
+            Input::TooLong => {
+                let reason = "The line is longer than 64 MiB and was skipped.";
+                return self.fault(&Fault::invalid_request(None, reason)).await;
+            }
+            Input::InvalidUtf8 => {
+                return self.fault(&Fault::parse("The line is not UTF-8.")).await;
+            }
         };
         if line.trim_matches(['\u{feff}', ' ', '\t', '\r']).is_empty() {
             return;
@@ -78,17 +80,15 @@ impl Connection {
     /// Ends everything: stops what runs and lets the last frames out if anybody reads them.
     pub async fn end(&self) {
         self.outbound.close();
-        let slots: Vec<Slot> = self.lock().drain().map(|(_, slot)| slot).collect();
-        let ending = slots.into_iter().filter_map(|slot| match slot {
-            Slot::Open(open) => Some(tokio::spawn(async move {
+        let ending = self.sessions.take_open().into_iter().map(|open| {
+            tokio::spawn(async move {
                 open.close().await;
                 let pump = open.take_pump();
                 drop(open);
                 if let Some(pump) = pump {
                     pump.await.ok();
                 }
-            })),
-            Slot::Busy(_) => None,
+            })
         });
         let ending = futures_util::future::join_all(ending);
         tokio::time::timeout(limits::LAST_FRAMES, ending).await.ok();
@@ -131,12 +131,13 @@ impl Connection {
                 });
                 let wanted = wanted.map(|(session, wanted)| {
                     // From here on, what is meant for the session waits until it is open.
-                    let busy = self.occupy(&session);
-                    (session, wanted, busy)
+                    let occupied = self.sessions.occupy(&session);
+                    (session, wanted, occupied)
                 });
                 self.work(id, move |this, id| async move {
-                    let (session, wanted, busy) = wanted?;
-                    this.reopen(id, session, wanted, busy, tells_again).await
+                    let (session, wanted, occupied) = wanted?;
+                    let reopened = this.reopen(id, session, wanted, occupied, tells_again);
+                    reopened.await
                 })
                 .await;
             }
@@ -147,51 +148,51 @@ impl Connection {
             }
             method::SESSION_CLOSE => {
                 let session = params::<SessionRef>(raw);
-                self.work(id, |this, id| async move {
-                    this.close(id, &session?.session_id).await
-                })
-                .await;
-            }
-            method::SESSION_DELETE => {
-                let session = params::<SessionRef>(raw);
-                self.respond(
+                let occupied =
+                    session.and_then(|session| self.sessions.occupy_known(&session.session_id));
+                self.work(
                     id,
-                    |this| async move { this.delete(&session?.session_id).await },
+                    |this, id| async move { this.close(id, occupied?).await },
                 )
                 .await;
             }
+            method::SESSION_DELETE => {
+                let wanted = params::<SessionRef>(raw).map(|session| {
+                    let occupied = self.sessions.occupy(&session.session_id);
+                    (session.session_id, occupied)
+                });
+                self.respond(id, |this| async move {
+                    let (session, occupied) = wanted?;
+                    this.delete(&session, occupied).await
+                })
+                .await;
+            }
             method::SESSION_SET_MODE => {
-                let (wanted, order) = (params(raw), self.in_order(raw));
+                let (wanted, place) = (params(raw), self.place_in_order(raw));
                 self.work(id, |this, id| async move {
-                    let _made = in_turn(order).await;
+                    let _place = in_turn(place).await;
                     this.set_mode(id, wanted?).await
                 })
                 .await;
             }
             method::SESSION_SET_CONFIG_OPTION => {
-                let (wanted, order) = (params(raw), self.in_order(raw));
+                let (wanted, place) = (params(raw), self.place_in_order(raw));
                 self.work(id, |this, id| async move {
-                    let _made = in_turn(order).await;
+                    let _place = in_turn(place).await;
                     this.set_option(id, wanted?).await
                 })
                 .await;
             }
             method::SESSION_SET_MODEL => {
-                let (wanted, order) = (params(raw), self.in_order(raw));
+                let (wanted, place) = (params(raw), self.place_in_order(raw));
                 self.work(id, |this, id| async move {
-                    let _made = in_turn(order).await;
+                    let _place = in_turn(place).await;
                     this.set_model(id, wanted?).await
                 })
                 .await;
             }
             method::SESSION_STEERING => {
-                let session = params::<SessionRef>(raw);
-                let prompt = params(raw);
-                self.respond(id, |this| async move {
-                    let open = this.session(&session?.session_id).await?;
-                    open.steer(prompt?).await
-                })
-                .await;
+                self.steer(id, raw).await;
             }
             _ => {
                 let refusal = Refusal::method_not_found(method);
@@ -205,18 +206,15 @@ impl Connection {
         match method {
             method::SESSION_CANCEL => {
                 if let Ok(session) = params::<SessionRef>(raw)
-                    && let Some(Slot::Open(open)) = self.slot(&session.session_id)
+                    && let Some(slot) = self.sessions.slot(&session.session_id)
                 {
-                    open.cancel(None);
+                    slot.cancel(None);
                 }
             }
             method::CANCEL_REQUEST => {
                 if let Ok(request) = params::<setup::RequestRef>(raw) {
-                    let slots: Vec<Slot> = self.lock().values().cloned().collect();
-                    for slot in slots {
-                        if let Slot::Open(open) = slot {
-                            open.cancel(Some(&request.request_id));
-                        }
+                    for slot in self.sessions.slots() {
+                        slot.cancel(Some(&request.request_id));
                     }
                 }
             }
@@ -227,46 +225,94 @@ impl Connection {
     fn initialize(&self, raw: RawJson<'_>) -> Handled<impl Serialize + use<>> {
         let client = initialize::read(raw)?;
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
-        Ok(initialize::answer(
-            client,
-            &self.options.logins,
-            self.options.tool_servers.is_some(),
-        ))
+        Ok(initialize::answer(client, &self.options.logins))
     }
 
     /// A prompt is taken in the order of the lines, so that a cancel behind it finds its turn.
     async fn prompt(self: &Arc<Self>, id: Id, raw: RawJson<'_>) {
-        let session = params::<SessionRef>(raw);
-        let prompt = params(raw);
-        let taken = match session {
+        let wanted = params::<SessionRef>(raw).and_then(|session| {
+            let slot = self.sessions.slot(&session.session_id);
+            let slot = slot.ok_or_else(|| Refusal::unknown_session(&session.session_id))?;
+            Ok((session.session_id, slot, params::<Prompt>(raw)?))
+        });
+        let taken = match wanted {
             Err(refusal) => Err(refusal),
-            Ok(session) => match self.slot(&session.session_id) {
-                None => Err(Refusal::unknown_session(&session.session_id)),
-                Some(Slot::Open(open)) => {
-                    prompt.and_then(|prompt| open.prompt(id.clone(), prompt, self.wants_login()))
-                }
-                Some(Slot::Busy(_)) => {
-                    return self
-                        .work(id, |this, id| async move {
-                            let open = this.session(&session.session_id).await?;
-                            open.prompt(id, prompt?, this.wants_login())
-                        })
-                        .await;
-                }
-            },
+            Ok((_, Slot::Open(open), prompt)) => {
+                let cancel = CancellationToken::new();
+                open.prompt(id.clone(), prompt, cancel, self.wants_login())
+            }
+            Ok((session, slot, prompt)) => {
+                return self.prompt_later(id, &session, &slot, prompt).await;
+            }
         };
         if let Err(refusal) = taken {
             self.answer::<()>(&id, Err(refusal)).await;
         }
     }
 
-    /// The place of a change among the changes of its session, if that is open.
-    fn in_order(&self, raw: RawJson<'_>) -> Option<(CancellationToken, DropGuard)> {
+    /// A prompt for a session that is being opened: it begins when the session is there, unless it
+    /// is cancelled before.
+    async fn prompt_later(self: &Arc<Self>, id: Id, session: &str, slot: &Slot, prompt: Prompt) {
+        let order = Arc::clone(slot.order());
+        let place = order.enter();
+        let cancel = order.prompt_waits(&id);
+        let session = session.to_owned();
+        self.work(id, |this, id| async move {
+            let opened = async {
+                place.pass().await;
+                this.sessions.open(&session).await
+            };
+            let opened = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Ok(None),
+                opened = opened => opened.map(Some),
+            };
+            let cancelled = prompt.cancelled();
+            let begun = match opened {
+                Ok(Some(open)) => {
+                    open.prompt(id.clone(), prompt, cancel.clone(), this.wants_login())
+                }
+                Ok(None) => Err(Refusal::unknown_session(&session)),
+                Err(refusal) => Err(refusal),
+            };
+            // Only now: until it has begun, this is where a cancel finds it.
+            order.prompt_begun(&id);
+            match begun {
+                Err(_) if cancel.is_cancelled() => this.answer(&id, Ok(cancelled)).await,
+                begun => begun?,
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    /// A message for the turn that runs. Its files may have to be asked of the client, whose
+    /// answers must be read meanwhile: so one too many is refused instead of waited for.
+    async fn steer(self: &Arc<Self>, id: Id, raw: RawJson<'_>) {
+        let session = params::<SessionRef>(raw);
+        let prompt = params(raw);
+        let Ok(permit) = Arc::clone(&self.steering).try_acquire_owned() else {
+            let refusal =
+                Refusal::internal("Too many steering messages at once: wait for their answers.");
+            return self.answer::<()>(&id, Err(refusal)).await;
+        };
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let steered = async {
+                let open = this.sessions.open(&session?.session_id).await?;
+                open.steer(prompt?).await
+            };
+            let steered = steered.await;
+            this.answer(&id, steered).await;
+            drop(permit);
+        });
+    }
+
+    /// The place of a change among the changes of its session.
+    fn place_in_order(&self, raw: RawJson<'_>) -> Option<Turnstile> {
         let session: SessionRef = params(raw).ok()?;
-        match self.slot(&session.session_id)? {
-            Slot::Open(open) => Some(open.order.enter()),
-            Slot::Busy(_) => None,
-        }
+        let slot = self.sessions.slot(&session.session_id)?;
+        Some(slot.order().enter())
     }
 
     /// Does the work of a request beside the reading, and answers with what it gives.
@@ -324,7 +370,8 @@ impl Connection {
     async fn fault(&self, fault: &Fault) {
         let mut frames = Vec::new();
         let (code, message) = (fault.code, fault.message);
-        if encode::error(&mut frames, fault.id.as_ref(), code, message, None).is_ok() {
+        let data = json!({ "reason": fault.reason });
+        if encode::error(&mut frames, fault.id.as_ref(), code, message, Some(&data)).is_ok() {
             frames.push(b'\n');
             self.output.send(&frames).await.ok();
         }
@@ -334,38 +381,10 @@ impl Connection {
     pub fn opener(&self) -> Opener {
         Opener {
             agent: self.agent.clone(),
-            tool_servers: self.options.tool_servers.clone(),
             client: self.client().unwrap_or_default(),
             output: self.output.clone(),
             outbound: self.outbound.clone(),
-            config_folder: self.options.config_folder.clone(),
         }
-    }
-
-    /// The open session of that id; one that is being opened is waited for.
-    pub async fn session(&self, id: &str) -> Handled<Arc<OpenSession>> {
-        loop {
-            match self.slot(id) {
-                None => return Err(Refusal::unknown_session(id)),
-                Some(Slot::Open(open)) => return Ok(open),
-                Some(Slot::Busy(over)) => over.cancelled().await,
-            }
-        }
-    }
-
-    /// Marks a session as being opened. Gives what was there, and what to fire when it is over.
-    pub fn occupy(&self, id: &str) -> (Option<Slot>, CancellationToken) {
-        let token = CancellationToken::new();
-        let before = self.lock().insert(Arc::from(id), Slot::Busy(token.clone()));
-        (before, token)
-    }
-
-    pub fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Slot>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn slot(&self, id: &str) -> Option<Slot> {
-        self.lock().get(id).cloned()
     }
 
     fn client(&self) -> Option<Client> {
@@ -380,8 +399,9 @@ impl Connection {
 
 /// Waits until it is this change's turn. What is given back lets the next one go when it is
 /// dropped.
-async fn in_turn(order: Option<(CancellationToken, DropGuard)>) -> Option<DropGuard> {
-    let (before, made) = order?;
-    before.cancelled().await;
-    Some(made)
+async fn in_turn(place: Option<Turnstile>) -> Option<Turnstile> {
+    if let Some(place) = &place {
+        place.pass().await;
+    }
+    place
 }

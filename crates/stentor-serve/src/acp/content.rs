@@ -10,6 +10,7 @@ use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_agent::model::{InputKind, ModelInfo};
 use stentor_agent::tool::Place;
 
+use super::calls::one_line;
 use super::error::{Handled, Refusal};
 use super::limits;
 
@@ -184,10 +185,32 @@ impl Linked {
     }
 }
 
+/// What a prompt is about, in one line: its own words, else the name of what was sent along.
+pub(super) fn title_of(prompt: &str) -> String {
+    const END: &str = "</context>";
+    let mut rest = prompt.trim();
+    let mut name = None;
+    while let Some(framed) = rest.strip_prefix(BEGIN) {
+        let (uri, text) = framed.split_once('"').unwrap_or((framed, ""));
+        name = name.or(Some(uri));
+        rest = text.split_once(END).map_or("", |(_, later)| later).trim();
+    }
+    match (rest, name) {
+        ("", Some(uri)) => {
+            let path = file_of(uri);
+            let file = path.as_deref().and_then(Path::file_name);
+            one_line(&file.map_or(uri.into(), |file| file.to_string_lossy()))
+        }
+        _ => one_line(rest),
+    }
+}
+
+const BEGIN: &str = "<context uri=\"";
+
 /// Text with where it comes from around it.
 fn framed(uri: &str, text: &str) -> ContentBlock {
     let uri = uri.replace('"', "%22");
-    ContentBlock::text(format!("<context uri=\"{uri}\">\n{text}\n</context>"))
+    ContentBlock::text(format!("{BEGIN}{uri}\">\n{text}\n</context>"))
 }
 
 fn mentioned(link: &acp::ResourceLink) -> ContentBlock {
@@ -235,6 +258,29 @@ fn unescaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_title_is_what_was_said_or_the_name_of_what_was_sent() {
+        for (prompt, title) in [
+            ("Fix it\nplease", "Fix it…"),
+            (
+                "<context uri=\"file:///a%20b/c.rs#L1\">\nfn x() {}\n</context>",
+                "c.rs",
+            ),
+            (
+                "<context uri=\"x:y\">\na\n</context>\n<context uri=\"z\">\nb\n</context>",
+                "x:y",
+            ),
+            (
+                "<context uri=\"file:///a\">\na\n</context>\nExplain",
+                "Explain",
+            ),
+            ("<context uri=\"file:///broken", "broken"),
+            ("", ""),
+        ] {
+            assert_eq!(title_of(prompt), title);
+        }
+    }
 
     #[test]
     fn only_files_of_this_machine_are_files() {

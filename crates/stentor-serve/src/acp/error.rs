@@ -7,6 +7,8 @@ use stentor_agent::session::SessionError;
 use stentor_agent::store::StoreError;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
+use super::limits;
+
 /// The refusal of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refusal {
@@ -37,8 +39,10 @@ impl Refusal {
     }
 
     pub fn unknown_session(id: &str) -> Self {
+        // An id of ours is short; what is longer is not worth repeating.
+        let is_short = id.len() <= limits::MAX_SESSION_ID_BYTES;
         Self {
-            data: Some(json!({ "sessionId": id })),
+            data: is_short.then(|| json!({ "sessionId": id })),
             ..Self::new(
                 code::RESOURCE_NOT_FOUND,
                 "There is no such session. List the sessions, or start a new one.",
@@ -110,6 +114,7 @@ impl From<SessionError> for Refusal {
             | SessionError::UnknownEntry(_)
             | SessionError::NoSuchQuestion(_)
             | SessionError::NothingToFork
+            | SessionError::Command(_)
             | SessionError::QueueFull => Self::invalid_params(error.to_string()),
             SessionError::Closed => Self::new(code::RESOURCE_NOT_FOUND, error.to_string()),
             SessionError::NoModel

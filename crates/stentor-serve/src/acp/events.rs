@@ -1,6 +1,6 @@
 //! The way out: what happens in a session, as updates and requests (sections 7 to 9).
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ pub(super) struct Encoder {
     pub is_quiet: bool,
     pub held: Vec<Event>,
     pub message: Option<OpenMessage>,
-    /// The calls that have not ended, and whether they are known to run.
-    pub calls: HashMap<String, bool>,
+    /// The calls that have not ended.
+    pub calls: HashSet<String>,
     /// True when the answer of this turn that broke off had shown something.
     pub has_shown_text: bool,
     pub compactions: u64,
@@ -62,15 +62,18 @@ pub(super) struct OpenMessage {
 
 impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        if self.is_quiet && self.turns.have_begun() {
+            self.wake(frames);
+        }
         match &event.kind {
-            EventKind::RunStarted => self.wake(frames),
+            EventKind::RunStarted => self.has_shown_text = false,
             EventKind::RunEnded(end) => self.run_ended(end, event.seq, frames),
             EventKind::AnswerStarted(live) => {
                 self.open_message(live.number());
             }
             EventKind::BlockStarted { block, .. } => {
                 if let LiveBlockKind::ToolCall { id, name } = &block.kind {
-                    self.calls.insert(id.clone(), false);
+                    self.calls.insert(id.clone());
                     let call = self.viewer.announced(id, name);
                     self.update(frames, acp::SessionUpdate::ToolCall(call));
                 }
@@ -113,6 +116,7 @@ impl EventEncoder for Encoder {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let seconds = delay_ms.div_ceil(1000);
                 let text = format!(
@@ -123,7 +127,9 @@ impl EventEncoder for Encoder {
             EventKind::Settled { .. } => {
                 self.message = None;
                 self.knows_prompt = false;
-                if let Some(turn) = self.turns.settled(event.seq) {
+                if let Some(turn) = self.turns.settled(event.seq)
+                    && turn.claim_answer()
+                {
                     ending::answer(frames, &turn);
                 }
             }
@@ -136,14 +142,7 @@ impl EventEncoder for Encoder {
                     .permission(*id, request, &self.viewer, &self.turns, frames);
             }
             EventKind::PermissionAnswered { id, answer } => {
-                if let Some(call_id) = self.asking.permission_answered(*id, *answer, frames)
-                    && let Some(runs) = self.calls.get_mut(&call_id)
-                    && !*runs
-                {
-                    *runs = true;
-                    let update = self.viewer.progress(&call_id, &[]);
-                    self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
-                }
+                self.asking.permission_answered(*id, *answer, frames);
             }
             EventKind::Notice { level, message } => {
                 if !self.hold(event) {
@@ -152,9 +151,9 @@ impl EventEncoder for Encoder {
             }
             EventKind::DialogAsked { id, dialog } => {
                 self.asking
-                    .dialog(*id, dialog, self.client.has_forms, frames);
+                    .dialog(*id, dialog, self.client.has_forms, &self.turns, frames);
             }
-            EventKind::DialogClosed { id, .. } => self.asking.dialog_closed(*id, frames),
+            EventKind::DialogClosed { id, close } => self.asking.dialog_closed(*id, close, frames),
             EventKind::CommandsChanged(list) => {
                 if !self.hold(event) {
                     self.update(frames, commands::update(list));
@@ -207,7 +206,6 @@ impl Encoder {
     /// The first thing happens in a session that was loaded: what was held back is said.
     fn wake(&mut self, frames: &mut Vec<u8>) {
         self.is_quiet = false;
-        self.has_shown_text = false;
         for event in std::mem::take(&mut self.held) {
             self.encode(&event, frames);
         }
@@ -274,7 +272,7 @@ impl Encoder {
         }
         if !self.has_title {
             self.has_title = true;
-            let title = super::calls::one_line(&user.content.text());
+            let title = super::content::title_of(&user.content.text());
             if !title.is_empty() {
                 let info = acp::SessionInfoUpdate::new().title(title);
                 self.update(frames, acp::SessionUpdate::SessionInfoUpdate(info));
@@ -306,8 +304,7 @@ impl Encoder {
 
     /// A call that nobody announced is announced now.
     fn must_know(&mut self, call: &ToolCall, frames: &mut Vec<u8>) {
-        if !self.calls.contains_key(&call.id) {
-            self.calls.insert(call.id.clone(), false);
+        if self.calls.insert(call.id.clone()) {
             let made = self.viewer.made(call);
             self.update(frames, acp::SessionUpdate::ToolCall(made));
         }
@@ -315,17 +312,12 @@ impl Encoder {
 
     fn progress(&mut self, call: &ToolCall, partial: &ToolOutput, frames: &mut Vec<u8>) {
         self.must_know(call, frames);
-        let was_running = self.calls.insert(call.id.clone(), true);
-        // A terminal shows its own output.
-        let content: &[_] = match self.notes.has_terminal(&call.id) {
-            true => &[],
-            false => &partial.content,
-        };
-        if was_running == Some(true) && content.is_empty() {
-            return;
+        // A terminal shows its own output; that the call runs has been said when it began.
+        if !self.notes.has_terminal(&call.id)
+            && let Some(update) = self.viewer.progress(&call.id, &partial.content)
+        {
+            self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
         }
-        let update = self.viewer.progress(&call.id, content);
-        self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
     }
 
     fn tool_ended(&mut self, call: &ToolCall, output: &ToolOutput, frames: &mut Vec<u8>) {
@@ -351,10 +343,10 @@ impl Encoder {
 
     fn subagent(&mut self, call_id: &str, text: &str, frames: &mut Vec<u8>) {
         // Without its call there is nowhere to show it.
-        if let Some(runs) = self.calls.get_mut(call_id) {
-            *runs = true;
-            let content = [stentor_agent::message::ContentBlock::text(text)];
-            let update = self.viewer.progress(call_id, &content);
+        let content = [stentor_agent::message::ContentBlock::text(text)];
+        if self.calls.contains(call_id)
+            && let Some(update) = self.viewer.progress(call_id, &content)
+        {
             self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
         }
     }

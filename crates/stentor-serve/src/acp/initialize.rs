@@ -8,6 +8,7 @@ use stentor_wire::jsonrpc::RawJson;
 use super::AcpLogin;
 use super::client::Client;
 use super::error::{Handled, Refusal};
+use super::run_options;
 
 /// What a client says first. What cannot be read of its capabilities it does not have.
 pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
@@ -31,11 +32,7 @@ pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
 }
 
 /// What is answered: always our one version, whatever was asked for, and what really works.
-pub(super) fn answer(
-    client: Client,
-    logins: &[AcpLogin],
-    has_http_servers: bool,
-) -> acp::InitializeResponse {
+pub(super) fn answer(client: Client, logins: &[AcpLogin]) -> acp::InitializeResponse {
     let session = acp::SessionCapabilities::new()
         .list(acp::SessionListCapabilities::new())
         .delete(acp::SessionDeleteCapabilities::new())
@@ -49,13 +46,15 @@ pub(super) fn answer(
                 .image(true)
                 .embedded_context(true),
         )
-        .mcp_capabilities(acp::McpCapabilities::new().http(has_http_servers))
+        .mcp_capabilities(acp::McpCapabilities::new().http(true).sse(true))
         .session_capabilities(session);
     let info =
         acp::Implementation::new("stentor", env!("CARGO_PKG_VERSION")).title("Stentor".to_owned());
     let mut meta = Map::new();
     // As other agents advertise it (section 6.6).
     meta.insert("steering".into(), json!({ "supported": true }));
+    let own = json!({ "promptMeta": run_options::WORDS });
+    meta.insert("stentor".into(), own);
     acp::InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .auth_methods(methods(client, logins))

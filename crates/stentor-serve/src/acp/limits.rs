@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Requests of the client that may be worked on at once, prompts aside. One more waits unread.
 pub const REQUESTS_AT_ONCE: usize = 64;
 
+/// Steering messages that may be made ready at once. One more is refused.
+pub const STEERING_AT_ONCE: usize = 64;
+
 /// Requests of ours that may wait for the client. One more fails at once.
 pub const MAX_OUTBOUND: usize = 4096;
 
@@ -18,14 +21,14 @@ pub const TERMINAL_WAIT: Duration = Duration::from_secs(30);
 /// was told to stop has little time left.
 pub const LAST_OUTPUT_WAIT: Duration = Duration::from_millis(100);
 
-/// How long a first prompt waits for tool servers that are still starting.
-pub const SERVERS_WAIT: Duration = Duration::from_secs(10);
-
 /// How long the last frames may take to leave when the process ends.
 pub const LAST_FRAMES: Duration = Duration::from_millis(1500);
 
 /// Sessions on one page of a list.
 pub const PAGE: usize = 50;
+
+/// The longest id a session can have.
+pub const MAX_SESSION_ID_BYTES: usize = 235;
 
 /// Characters of a title.
 pub const TITLE_CHARS: usize = 80;

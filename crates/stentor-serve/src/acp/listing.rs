@@ -11,6 +11,7 @@ use stentor_agent::clock::iso_time;
 use stentor_agent::store::Listed;
 
 use super::calls::one_line;
+use super::content::title_of;
 use super::error::{Handled, Refusal};
 use super::limits;
 
@@ -58,9 +59,9 @@ fn is_shown(session: &Listed, open: &HashSet<Arc<str>>) -> bool {
 }
 
 fn info(session: &Listed) -> acp::SessionInfo {
-    let title = session.name.as_ref().or(session.first_message.as_ref());
-    let title = title
-        .map(|title| one_line(title))
+    let name = session.name.as_deref().map(one_line);
+    let title = name
+        .or_else(|| session.first_message.as_deref().map(title_of))
         .filter(|title| !title.is_empty());
     acp::SessionInfo::new(session.id.clone(), session.cwd.clone())
         .title(title)

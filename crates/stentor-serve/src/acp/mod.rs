@@ -6,6 +6,7 @@
 
 mod asking;
 mod calls;
+mod choices;
 mod client;
 mod commands;
 mod connection;
@@ -17,19 +18,20 @@ mod initialize;
 mod limits;
 mod listing;
 mod open;
+mod order;
 mod outbound;
 mod place;
 mod prompting;
 mod replay;
+mod run_options;
+mod sessions;
 mod settings;
 mod setup;
 mod turns;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
-use stentor_agent::tool_servers::ToolServers;
 use stentor_wire::acp::MAX_LINE_BYTES;
 
 use crate::input::InputLines;
@@ -42,12 +44,8 @@ use connection::Connection;
 /// What the program has to offer beside the agent.
 #[derive(Clone, Default)]
 pub struct AcpOptions {
-    /// Starts the MCP servers that clients name.
-    pub tool_servers: Option<Arc<dyn ToolServers>>,
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
-    /// The user's configuration folder, in which they may keep slash commands.
-    pub config_folder: Option<PathBuf>,
 }
 
 /// A way to log in, in a terminal.

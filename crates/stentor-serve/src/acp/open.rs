@@ -1,19 +1,18 @@
 //! A session that is open on this connection: how it is opened, and how it is closed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::commands::{CommandBook, CommandFolders};
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
-use stentor_agent::tool_servers::{StartedServers, ToolServer, ToolServers};
+use stentor_agent::tool_servers::ToolServer;
 use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::asking::Asking;
 use super::calls::CallViewer;
@@ -22,11 +21,12 @@ use super::commands;
 use super::error::{self, Handled, Refusal};
 use super::events::{self, Encoder};
 use super::limits;
+use super::order::Order;
 use super::outbound::{Lane, Outbound};
 use super::place::ClientPlace;
 use super::replay::{Replay, active_path};
 use super::settings::Settings;
-use super::turns::Turns;
+use super::turns::{Cancelled, Turns};
 use crate::output::{Closed, Output};
 use crate::pump::Pump;
 
@@ -35,54 +35,13 @@ pub(super) struct OpenSession {
     pub lane: Lane,
     pub turns: Turns,
     pub place: Arc<ClientPlace>,
-    /// The templates and skills of the user and of the folder.
-    pub book: CommandBook,
+    pub models: Arc<dyn ModelRegistry>,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
     /// How many messages were said that are nobody's.
     pub said: AtomicU64,
-    pub order: Order,
-    servers: Option<Arc<dyn StartedServers>>,
-    tasks: Mutex<Tasks>,
-}
-
-/// Keeps changes of settings in the order of their requests, and prompts behind the changes that
-/// were asked for before them.
-pub(super) struct Order {
-    /// Fires when the last change that was asked for has been made.
-    last: Mutex<CancellationToken>,
-}
-
-impl Order {
-    fn new() -> Self {
-        let nothing = CancellationToken::new();
-        nothing.cancel();
-        Self {
-            last: Mutex::new(nothing),
-        }
-    }
-
-    /// Fires when every change that was asked for so far has been made.
-    pub fn last(&self) -> CancellationToken {
-        self.lock().clone()
-    }
-
-    /// One more change: what it waits for, and what says that it was made when it is dropped.
-    pub fn enter(&self) -> (CancellationToken, DropGuard) {
-        let mine = CancellationToken::new();
-        let before = std::mem::replace(&mut *self.lock(), mine.clone());
-        (before, mine.drop_guard())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, CancellationToken> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Default)]
-struct Tasks {
-    pump: Option<JoinHandle<Result<Encoder, Closed>>>,
-    servers: Option<JoinHandle<()>>,
+    pub order: Arc<Order>,
+    pump: Mutex<Option<JoinHandle<Result<Encoder, Closed>>>>,
 }
 
 /// What a client wants of a session it opens.
@@ -96,12 +55,9 @@ pub(super) struct Wanted {
 #[derive(Clone)]
 pub(super) struct Opener {
     pub agent: Agent,
-    pub tool_servers: Option<Arc<dyn ToolServers>>,
     pub client: Client,
     pub output: Output,
     pub outbound: Outbound,
-    /// Where the user keeps commands of their own.
-    pub config_folder: Option<PathBuf>,
 }
 
 impl Opener {
@@ -116,15 +72,21 @@ impl Opener {
             ..NewSession::default()
         };
         let session = blocking(move || agent.start_with(options, new)).await??;
-        self.open(session, place, wanted, tools, false).await
+        self.open(session, place, wanted, tools, None).await
     }
 
     /// Goes on with a stored session.
-    pub async fn resume(&self, id: &str, wanted: Wanted) -> Handled<(Arc<OpenSession>, Ready)> {
+    pub async fn resume(
+        &self,
+        id: &str,
+        wanted: Wanted,
+        order: Arc<Order>,
+    ) -> Handled<(Arc<OpenSession>, Ready)> {
         let (place, mut options) = self.options(&wanted)?;
-        // The model the session was left with, not the default of new ones.
+        // What the session was left with, not the default of new ones.
         options.model = None;
         options.thinking = None;
+        options.keeps_permission_mode = true;
         let tools = options.tools.clone();
         let (agent, wanted_id) = (self.agent.clone(), id.to_owned());
         let session = blocking(move || {
@@ -133,7 +95,7 @@ impl Opener {
         })
         .await?
         .map_err(|error| error::about_stored(id, error))?;
-        self.open(session, place, wanted, tools, true).await
+        self.open(session, place, wanted, tools, Some(order)).await
     }
 
     fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientPlace>, SessionOptions)> {
@@ -141,6 +103,11 @@ impl Opener {
         let place = ClientPlace::new(self.client);
         options.place = Arc::clone(&place) as _;
         options.policy = options.policy.with_roots(wanted.additional.clone());
+        if let Some(servers) = &mut options.servers {
+            for server in &wanted.servers {
+                servers.add(server.clone());
+            }
+        }
         Ok((place, options))
     }
 
@@ -150,7 +117,7 @@ impl Opener {
         place: Arc<ClientPlace>,
         wanted: Wanted,
         tools: Vec<Arc<dyn Tool>>,
-        is_quiet: bool,
+        resumed: Option<Arc<Order>>,
     ) -> Handled<(Arc<OpenSession>, Ready)> {
         let events = session.subscribe();
         session.set_can_ask(true).await?;
@@ -159,12 +126,6 @@ impl Opener {
         let settings = Settings::of(self.agent.models(), &state);
         let turns = Turns::default();
         let viewer = CallViewer::new(&wanted.cwd, &tools);
-        let folders = CommandFolders {
-            project: wanted.cwd.clone(),
-            home: std::env::home_dir(),
-            config: self.config_folder.clone(),
-        };
-        let book = blocking(move || CommandBook::load(&folders)).await?;
         let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
@@ -176,10 +137,10 @@ impl Opener {
             asking: Asking::new(session.clone(), self.outbound.clone()),
             message_prefix: message_prefix.clone(),
             cost: stats.total_usage.cost.total,
-            is_quiet,
+            is_quiet: resumed.is_some(),
             held: Vec::new(),
             message: None,
-            calls: HashMap::new(),
+            calls: HashSet::new(),
             has_shown_text: false,
             compactions: 0,
             knows_prompt: false,
@@ -191,34 +152,19 @@ impl Opener {
             outbound: self.outbound.clone(),
             session,
             answers,
+            turns: turns.clone(),
         };
         place.connect(lane.clone());
-        let servers = match &self.tool_servers {
-            Some(starter) if !wanted.servers.is_empty() => {
-                Some(starter.start(wanted.servers, &wanted.cwd))
-            }
-            _ => None,
-        };
-        let watching = servers.as_ref().map(|servers| {
-            tokio::spawn(watch_servers(
-                Arc::clone(servers),
-                lane.session.clone(),
-                tools,
-            ))
-        });
+        let order = resumed.unwrap_or_else(|| Arc::new(Order::new()));
         let open = Arc::new(OpenSession {
             lane,
             turns,
             place,
-            book,
+            models: Arc::clone(self.agent.models()),
             message_prefix,
             said: AtomicU64::new(0),
-            order: Order::new(),
-            servers,
-            tasks: Mutex::new(Tasks {
-                pump: None,
-                servers: watching,
-            }),
+            order,
+            pump: Mutex::default(),
         });
         let ready = Ready {
             settings,
@@ -240,18 +186,25 @@ pub(super) struct Ready {
     pump: Pump<Encoder>,
 }
 
+impl Ready {
+    /// What a client may want to know that the protocol has no field for.
+    pub fn meta(&self) -> Option<Map<String, Value>> {
+        let sandbox = self.state.sandbox.to_tell()?;
+        let ours = json!({ "stentor": { "sandbox": sandbox } });
+        ours.as_object().cloned()
+    }
+}
+
 impl OpenSession {
     /// All slash commands.
-    fn commands(&self) -> acp::SessionUpdate {
-        let mut list = commands::builtins();
-        list.extend(self.book.infos());
-        commands::update(&list)
+    async fn commands(&self) -> acp::SessionUpdate {
+        commands::update(&self.lane.session.slash().list().await)
     }
 
     /// Hands over the answer that tells the client of the session, and lets its events follow.
     pub async fn announce(&self, ready: Ready, mut answer: Vec<u8>) {
         // The client knows the session's id only from the answer on (section 5.1).
-        let list = self.commands();
+        let list = self.commands().await;
         events::update(&mut answer, self.lane.session.id(), list);
         self.lane.answers.send(0, answer).await.ok();
         self.run(ready.pump);
@@ -289,50 +242,34 @@ impl OpenSession {
         if let Some(usage) = usage {
             events::update(&mut frames, id, usage);
         }
-        events::update(&mut frames, id, self.commands());
+        events::update(&mut frames, id, self.commands().await);
         frames.extend_from_slice(&answer);
         self.hand_over(frames).await
     }
 
-    /// Waits until the tool servers are ready or given up, but not for ever.
-    pub async fn servers_settled(&self) {
-        let Some(servers) = &self.servers else {
-            return;
-        };
-        let settling = async {
-            let mut seen = 0;
-            while !servers.is_settled() {
-                match servers.changed(seen).await {
-                    Some(now) => seen = now,
-                    None => break,
-                }
-            }
-        };
-        if tokio::time::timeout(limits::SERVERS_WAIT, settling)
-            .await
-            .is_err()
-        {
-            tracing::warn!("tool servers are still starting; the turn begins without them");
-        }
-    }
-
-    /// Stops what runs and ends the session. Open prompts are answered with `cancelled`.
+    /// Stops what runs and ends the session. Open prompts are answered with `cancelled`. Everything
+    /// the session ever said has been handed over when this returns.
     pub async fn close(&self) {
-        self.turns.cancel(None);
-        let watching = self.lock().servers.take();
-        if let Some(watching) = watching {
-            watching.abort();
+        if self.turns.cancel(None) == Some(Cancelled::Running) {
+            // What was meant for that turn is not for a later one.
+            self.lane.session.clear_queues().await.ok();
         }
         self.lane.session.close().await;
+        self.lane.answers.written(u64::MAX).await;
+        // A run that ended in the moment in which it was accepted has answered nobody.
+        for turn in self.turns.close() {
+            self.answer_cancelled(&turn).await;
+        }
+        self.lane.answers.written(u64::MAX).await;
     }
 
     /// The task that writes the session's frames, to be waited for at the very end.
     pub fn take_pump(&self) -> Option<JoinHandle<Result<Encoder, Closed>>> {
-        self.lock().pump.take()
+        self.lock().take()
     }
 
     fn run(&self, pump: Pump<Encoder>) {
-        self.lock().pump = Some(tokio::spawn(pump.run()));
+        *self.lock() = Some(tokio::spawn(pump.run()));
     }
 
     async fn hand_over(&self, frames: Vec<u8>) -> Handled<()> {
@@ -343,32 +280,8 @@ impl OpenSession {
             .map_err(|closed| Refusal::internal(closed.to_string()))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Gives the session the tools of its servers as they come, and tells what is wrong with them.
-async fn watch_servers(
-    servers: Arc<dyn StartedServers>,
-    session: Session,
-    own: Vec<Arc<dyn Tool>>,
-) {
-    let mut seen = 0;
-    let mut told = HashSet::new();
-    while let Some(now) = servers.changed(seen).await {
-        seen = now;
-        let mut tools = own.clone();
-        tools.extend(servers.tools());
-        if session.set_tools(tools).await.is_err() {
-            return;
-        }
-        for message in servers.problems() {
-            if told.insert(message.clone()) {
-                let level = NoticeLevel::Warning;
-                session.publish(EventKind::Notice { level, message });
-            }
-        }
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<Result<Encoder, Closed>>>> {
+        self.pump.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

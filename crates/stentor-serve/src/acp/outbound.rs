@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -11,6 +12,7 @@ use stentor_wire::jsonrpc::{ErrorObject, Id, Pending, RawJson, encode};
 use tokio::sync::oneshot;
 
 use super::limits;
+use super::turns::Turns;
 use crate::pump::Answers;
 
 /// The requests that wait for the client. Clones are the same table.
@@ -122,6 +124,7 @@ pub(super) struct Lane {
     pub outbound: Outbound,
     pub session: Session,
     pub answers: Answers,
+    pub turns: Turns,
 }
 
 impl Lane {
@@ -132,18 +135,33 @@ impl Lane {
         params: &impl Serialize,
         limit: Option<Duration>,
     ) -> Result<T, NoAnswer> {
-        let mut waiting = self.outbound.issue()?;
-        let mut frames = Vec::new();
-        encode::request(&mut frames, &waiting.id, method, params)
-            .map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
-        frames.push(b'\n');
-        self.write(frames).await?;
+        let mut waiting = self.request(method, params).await?;
         match limit {
             None => waiting.answer().await,
             Some(limit) => tokio::time::timeout(limit, waiting.answer())
                 .await
                 .unwrap_or(Err(NoAnswer::TimedOut)),
         }
+    }
+
+    /// Asks for something whose answer makes no difference: it finds nobody.
+    pub async fn tell(&self, method: &str, params: &impl Serialize) -> Result<(), NoAnswer> {
+        self.request(method, params).await.map(drop)
+    }
+
+    async fn request(&self, method: &str, params: &impl Serialize) -> Result<Waiting, NoAnswer> {
+        let waiting = self.outbound.issue()?;
+        let mut frames = Vec::new();
+        encode::request(&mut frames, &waiting.id, method, params)
+            .map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
+        frames.push(b'\n');
+        self.write(frames).await?;
+        Ok(waiting)
+    }
+
+    /// The trace context of the turn that runs, which goes with every request of ours.
+    pub fn trace(&self) -> Option<acp::Meta> {
+        self.turns.running()?.trace.clone()
     }
 
     /// Writes frames behind everything that happened in the session so far.

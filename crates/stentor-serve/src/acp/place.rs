@@ -94,6 +94,18 @@ impl ClientPlace {
 }
 
 impl Place for ClientPlace {
+    fn call_begins<'a>(&'a self, call_id: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(lane) = self.lane.get() else {
+                return Ok(());
+            };
+            let update = acp::SessionUpdate::ToolCallUpdate(calls::in_progress(call_id));
+            let mut frames = Vec::new();
+            events::update(&mut frames, lane.session.id(), update);
+            lane.write(frames).await.map_err(|error| error.to_string())
+        })
+    }
+
     /// A client that cannot give the file (most refuse what lies outside the project) leaves it to
     /// the disk; whether it may be read at all was decided before.
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {
@@ -101,7 +113,7 @@ impl Place for ClientPlace {
             let Some(lane) = self.lane(self.client.reads_files) else {
                 return Ok(None);
             };
-            let params = acp::ReadTextFileRequest::new(session_id(lane), path);
+            let params = acp::ReadTextFileRequest::new(session_id(lane), path).meta(lane.trace());
             let asked = lane
                 .ask::<acp::ReadTextFileResponse>(
                     method::READ_TEXT_FILE,
@@ -126,7 +138,8 @@ impl Place for ClientPlace {
             let Some(lane) = self.lane(self.client.writes_files) else {
                 return Ok(false);
             };
-            let params = acp::WriteTextFileRequest::new(session_id(lane), path, text);
+            let params =
+                acp::WriteTextFileRequest::new(session_id(lane), path, text).meta(lane.trace());
             lane.ask::<Box<RawValue>>(method::WRITE_TEXT_FILE, &params, Some(limits::FILE_WAIT))
                 .await
                 .map_err(|error| format!("{} was not written: {error}", path.display()))?;
@@ -176,7 +189,8 @@ impl<'a> Terminal<'a> {
         let params = acp::CreateTerminalRequest::new(session_id(lane), shell())
             .args(vec!["-c".to_owned(), command.command.clone()])
             .cwd(command.cwd.clone())
-            .output_byte_limit(command.output_limit_bytes);
+            .output_byte_limit(command.output_limit_bytes)
+            .meta(lane.trace());
         let lane_of_task = lane.clone();
         // Also when nobody waits any more, a terminal that opens late must be released.
         let mut opening = tokio::spawn(async move {
@@ -217,7 +231,8 @@ impl<'a> Terminal<'a> {
 
     /// Waits for the command, or stops it, and takes what it put out.
     async fn watch(&self, command: &PlaceCommand, cancel: &CancellationToken) -> PlaceOutput {
-        let params = acp::WaitForTerminalExitRequest::new(session_id(self.lane), self.id.clone());
+        let params = acp::WaitForTerminalExitRequest::new(session_id(self.lane), self.id.clone())
+            .meta(self.lane.trace());
         let exits =
             self.ask::<acp::TerminalExitStatus>(method::TERMINAL_WAIT_FOR_EXIT, &params, None);
         let limit = async {
@@ -231,14 +246,15 @@ impl<'a> Terminal<'a> {
             () = limit => (None, true),
             () = cancel.cancelled() => (None, false),
         };
-        let wait = match exit {
-            Some(_) => limits::TERMINAL_WAIT,
-            None => {
-                self.kill().await;
-                limits::LAST_OUTPUT_WAIT
-            }
+        if exit.is_none() {
+            self.kill().await;
+        }
+        let wait = match exit.is_some() || timed_out {
+            true => limits::TERMINAL_WAIT,
+            false => limits::LAST_OUTPUT_WAIT,
         };
-        let params = acp::TerminalOutputRequest::new(session_id(self.lane), self.id.clone());
+        let params = acp::TerminalOutputRequest::new(session_id(self.lane), self.id.clone())
+            .meta(self.lane.trace());
         let output = self
             .ask::<acp::TerminalOutputResponse>(method::TERMINAL_OUTPUT, &params, Some(wait))
             .await;
@@ -254,13 +270,11 @@ impl<'a> Terminal<'a> {
 
     /// Nobody waits for the answer: the command ends, or the release ends it.
     async fn kill(&self) {
-        let params = acp::KillTerminalRequest::new(session_id(self.lane), self.id.clone());
-        let (lane, params) = (self.lane.clone(), params);
-        tokio::spawn(async move {
-            lane.ask::<Box<RawValue>>(method::TERMINAL_KILL, &params, Some(limits::TERMINAL_WAIT))
-                .await
-                .ok();
-        });
+        let params = acp::KillTerminalRequest::new(session_id(self.lane), self.id.clone())
+            .meta(self.lane.trace());
+        if let Err(error) = self.lane.tell(method::TERMINAL_KILL, &params).await {
+            tracing::info!(%error, "a command was not killed");
+        }
     }
 
     async fn ask<T: serde::de::DeserializeOwned>(
@@ -280,16 +294,10 @@ impl Drop for Terminal<'_> {
     }
 }
 
+/// Nobody waits for the answer: there is nothing to be done about it.
 async fn release(lane: &Lane, id: String) {
     let params = acp::ReleaseTerminalRequest::new(session_id(lane), id);
-    let released = lane
-        .ask::<Box<RawValue>>(
-            method::TERMINAL_RELEASE,
-            &params,
-            Some(limits::TERMINAL_WAIT),
-        )
-        .await;
-    if let Err(error) = released {
+    if let Err(error) = lane.tell(method::TERMINAL_RELEASE, &params).await {
         tracing::info!(%error, "a terminal was not released");
     }
 }

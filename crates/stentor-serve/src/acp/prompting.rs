@@ -6,18 +6,21 @@ use std::sync::atomic::Ordering;
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stentor_agent::message::ContentBlock;
+use stentor_agent::event::Queues;
+use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::model::ModelErrorKind;
-use stentor_agent::session::SessionError;
+use stentor_agent::session::{QueueKind, RunOptions, SessionError};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use stentor_wire::jsonrpc::{Id, code};
+use tokio_util::sync::CancellationToken;
 
 use super::commands::{self, Builtin};
 use super::content;
 use super::ending;
 use super::error::{Handled, Refusal};
 use super::open::OpenSession;
-use super::turns::{Cancelled, Turn, trace_of};
+use super::run_options;
+use super::turns::{Cancelled, NotBegun, Turn, trace_of};
 
 /// What `session/prompt` and steering say.
 #[derive(Deserialize)]
@@ -28,21 +31,36 @@ pub(super) struct Prompt {
     meta: Option<Map<String, Value>>,
 }
 
+impl Prompt {
+    /// The answer to one that was cancelled before it began.
+    pub fn cancelled(&self) -> acp::PromptResponse {
+        acp::PromptResponse::new(acp::StopReason::Cancelled).meta(trace_of(self.meta.as_ref()))
+    }
+}
+
 impl OpenSession {
     /// Begins a turn. It is answered when it is over; only a refusal is given back.
     ///
     /// The turn is known when this returns, so that a cancel right behind it finds it.
-    pub fn prompt(self: &Arc<Self>, id: Id, prompt: Prompt, wants_login: bool) -> Handled<()> {
+    pub fn prompt(
+        self: &Arc<Self>,
+        id: Id,
+        prompt: Prompt,
+        cancel: CancellationToken,
+        wants_login: bool,
+    ) -> Handled<()> {
         let trace = trace_of(prompt.meta.as_ref());
-        let Some((turn, before)) = self.turns.begin(id, trace) else {
-            return Err(SessionError::Busy.into());
-        };
+        let begun = self.turns.begin(id, cancel, trace);
+        let (turn, before) = begun.map_err(|why| match why {
+            NotBegun::Busy => SessionError::Busy.into(),
+            NotBegun::Closed => Refusal::unknown_session(self.lane.session.id()),
+        })?;
         let open = Arc::clone(self);
         let changes = self.order.last();
         tokio::spawn(async move {
             let preparing = async {
                 changes.cancelled().await;
-                open.prepare(before, prompt.prompt).await
+                open.prepare(before, prompt).await
             };
             let prepared = tokio::select! {
                 biased;
@@ -51,7 +69,9 @@ impl OpenSession {
             };
             match prepared {
                 Ok(Prepared::Builtin(command)) => open.run_builtin(&turn, command).await,
-                Ok(Prepared::Content(content)) => open.ask(&turn, content, wants_login).await,
+                Ok(Prepared::Run(content, options)) => {
+                    open.ask(&turn, content, options, wants_login).await;
+                }
                 Err(refusal) => open.answer_refused(&turn, &refusal).await,
             }
         });
@@ -65,32 +85,40 @@ impl OpenSession {
             Some(Cancelled::Waiting) => true,
             Some(Cancelled::Running) => {
                 let session = self.lane.session.clone();
-                tokio::spawn(async move { session.abort().await.ok() });
+                tokio::spawn(async move {
+                    // What was meant for this turn is not for the next one.
+                    session.clear_queues().await.ok();
+                    session.abort().await.ok();
+                });
                 true
             }
         }
     }
 
-    /// Puts a message into the turn that runs.
+    /// Puts a message into the turn that runs. It is shown where it goes in; one that comes too
+    /// late for that is taken back.
     pub async fn steer(&self, prompt: Prompt) -> Handled<Value> {
-        if !self.turns.is_busy() {
-            return Ok(json!({
-                "outcome": "failed",
-                "_meta": { "stentor": { "reason": "no turn is running; send session/prompt" } },
-            }));
+        let session = &self.lane.session;
+        let Some(turn) = self.turns.current() else {
+            return Ok(not_steered());
+        };
+        if !turn.takes_messages().await {
+            return Ok(not_steered());
         }
-        let model = self.lane.session.state().await?.model;
+        let model = session.state().await?.model;
         let content = content::of_prompt(prompt.prompt, model.as_deref(), &*self.place).await?;
-        self.lane.session.steer(content).await?;
+        let text = text_of(&content, "\n");
+        session.steer(content).await?;
+        let is_too_late = turn.cancel.is_cancelled() || !session.state().await?.is_running;
+        if is_too_late && session.remove_queued(QueueKind::Steering, &text).await? {
+            return Ok(not_steered());
+        }
         Ok(json!({ "outcome": "injected" }))
     }
 
     /// Waits for what must come first and makes the prompt ready for the model.
-    async fn prepare(
-        &self,
-        before: Option<Arc<Turn>>,
-        mut blocks: Vec<acp::ContentBlock>,
-    ) -> Handled<Prepared> {
+    async fn prepare(&self, before: Option<Arc<Turn>>, prompt: Prompt) -> Handled<Prepared> {
+        let blocks = prompt.prompt;
         if let Some(before) = before {
             before.done.cancelled().await;
         }
@@ -99,19 +127,24 @@ impl OpenSession {
         {
             return Ok(Prepared::Builtin(command));
         }
-        if let Some(acp::ContentBlock::Text(first)) = blocks.first_mut()
-            && let Some(expanded) = self.book.expand(&first.text)
-        {
-            first.text = expanded.text;
-        }
-        self.servers_settled().await;
-        let model = self.lane.session.state().await?.model;
+        let options = run_options::of_meta(prompt.meta.as_ref(), &*self.models)?;
+        let model = match &options.model {
+            Some(model) => Some(Arc::clone(model)),
+            None => self.lane.session.state().await?.model,
+        };
         let content = content::of_prompt(blocks, model.as_deref(), &*self.place).await?;
-        Ok(Prepared::Content(content))
+        let content = self.lane.session.expand(content).await?;
+        Ok(Prepared::Run(content, options))
     }
 
-    async fn ask(&self, turn: &Arc<Turn>, content: Vec<ContentBlock>, wants_login: bool) {
-        match self.lane.session.prompt(content).await {
+    async fn ask(
+        &self,
+        turn: &Arc<Turn>,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+        wants_login: bool,
+    ) {
+        match self.lane.session.prompt_with(content, options).await {
             Ok(accepted) => {
                 if turn.accepted(self.lane.session.seq()) {
                     let session = self.lane.session.clone();
@@ -119,7 +152,13 @@ impl OpenSession {
                 }
                 // The run begins here, when everybody knows whose it is.
                 drop(accepted);
+                if self.turns.is_closed() {
+                    // The session may have told the end before it was known whose it is.
+                    self.answer_cancelled(turn).await;
+                }
             }
+            // Whatever became of it meanwhile: the client wanted it to end.
+            Err(_) if turn.cancel.is_cancelled() => self.answer_cancelled(turn).await,
             Err(SessionError::Model(error))
                 if wants_login && error.kind == ModelErrorKind::Auth =>
             {
@@ -136,11 +175,17 @@ impl OpenSession {
 
     async fn run_builtin(&self, turn: &Arc<Turn>, command: Builtin) {
         let session = &self.lane.session;
+        turn.begun.cancel();
         let said = match command {
             Builtin::Name { name } => match session.set_name(&name).await {
                 Ok(()) => format!("This session is now called {name:?}."),
                 Err(error) => error.to_string(),
             },
+            // They would begin a run when the compaction is over, and nobody's turn with it.
+            Builtin::Compact { .. } if self.has_waiting().await => {
+                "Messages from before are still waiting: send a prompt first, then compact."
+                    .to_owned()
+            }
             Builtin::Compact { instructions } => {
                 let done = tokio::select! {
                     done = session.compact(instructions) => done,
@@ -161,6 +206,11 @@ impl OpenSession {
         self.answer_text(turn, &said).await;
     }
 
+    async fn has_waiting(&self) -> bool {
+        let state = self.lane.session.state().await;
+        state.is_ok_and(|state| *state.queues != Queues::default())
+    }
+
     /// Says something and ends the turn.
     async fn answer_text(&self, turn: &Arc<Turn>, text: &str) {
         let mut frames = Vec::new();
@@ -175,7 +225,8 @@ impl OpenSession {
         self.answer(turn, frames).await;
     }
 
-    async fn answer_cancelled(&self, turn: &Arc<Turn>) {
+    /// Answers that the turn was cancelled, if nobody has answered it.
+    pub async fn answer_cancelled(&self, turn: &Arc<Turn>) {
         let mut frames = Vec::new();
         ending::answer_with(&mut frames, turn, acp::StopReason::Cancelled);
         self.answer(turn, frames).await;
@@ -189,12 +240,21 @@ impl OpenSession {
 
     async fn answer(&self, turn: &Arc<Turn>, frames: Vec<u8>) {
         // After everything that happened, and before a later turn can begin.
-        self.lane.write(frames).await.ok();
+        if turn.claim_answer() {
+            self.lane.write(frames).await.ok();
+        }
         self.turns.give_up(turn);
     }
 }
 
+fn not_steered() -> Value {
+    json!({
+        "outcome": "failed",
+        "_meta": { "stentor": { "reason": "no turn is running; send session/prompt" } },
+    })
+}
+
 enum Prepared {
     Builtin(Builtin),
-    Content(Vec<ContentBlock>),
+    Run(Vec<ContentBlock>, RunOptions),
 }

@@ -124,19 +124,24 @@ pub(super) async fn set_option(session: &Session, id: &str, value: &str) -> Hand
     }
 }
 
-/// Sets the mode. `plan` is what other agents call reading only.
+/// Sets the mode.
 pub(super) async fn set_mode(session: &Session, value: &str) -> Handled<()> {
-    let mode: PermissionMode =
-        match value {
-            "plan" => PermissionMode::ReadOnly,
-            value => value.parse().map_err(
-                |error: stentor_agent::permission::UnknownPermissionMode| {
-                    Refusal::invalid_params(error.to_string())
-                },
-            )?,
-        };
-    session.set_permission_mode(mode).await?;
+    session.set_permission_mode(parse_mode(value)?).await?;
     Ok(())
+}
+
+/// A mode by its id. `plan` is what other agents call reading only.
+pub(super) fn parse_mode(value: &str) -> Handled<PermissionMode> {
+    match value {
+        "plan" => Ok(PermissionMode::ReadOnly),
+        value => {
+            value
+                .parse()
+                .map_err(|error: stentor_agent::permission::UnknownPermissionMode| {
+                    Refusal::invalid_params(error.to_string())
+                })
+        }
+    }
 }
 
 /// Chooses a model by its full name.

@@ -10,14 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 use stentor_wire::jsonrpc::{Id, RawJson};
-use tokio_util::sync::CancellationToken;
 
 use super::AcpLogin;
-use super::connection::{Connection, Slot};
+use super::connection::Connection;
 use super::error::{self, Handled, Refusal};
 use super::events;
 use super::listing::{self, ListParams};
 use super::open::{OpenSession, Ready, Wanted, blocking, folder};
+use super::sessions::Occupied;
 use super::settings::{self, Settings};
 
 /// A session by its id.
@@ -64,7 +64,7 @@ pub(super) struct ModelParams {
 struct SetupParams {
     cwd: PathBuf,
     #[serde(default)]
-    mcp_servers: Option<Vec<acp::McpServer>>,
+    mcp_servers: Option<Vec<Value>>,
     #[serde(default)]
     additional_directories: Option<Vec<PathBuf>>,
 }
@@ -118,13 +118,13 @@ pub(super) fn wanted(raw: RawJson<'_>) -> Handled<Wanted> {
     })
 }
 
-fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
+fn servers(wanted: Vec<Value>) -> Handled<Vec<ToolServer>> {
     let mut names = HashSet::new();
     let headers = |headers: Vec<acp::HttpHeader>| {
         let headers = headers.into_iter().map(|one| (one.name, one.value));
         headers.collect()
     };
-    let server = |server| {
+    let mut server = |server| {
         let (name, transport) = match server {
             acp::McpServer::Stdio(stdio) => {
                 let env = stdio.env.into_iter().map(|one| (one.name, one.value));
@@ -132,6 +132,7 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
                     command: stdio.command,
                     args: stdio.args,
                     env: env.collect(),
+                    cwd: None,
                 };
                 (stdio.name, transport)
             }
@@ -143,10 +144,11 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
                 (http.name, transport)
             }
             acp::McpServer::Sse(sse) => {
-                return Err(Refusal::invalid_params(format!(
-                    "The MCP server {:?} uses SSE, which this agent does not speak. Use http.",
-                    sse.name
-                )));
+                let transport = ToolServerTransport::Sse {
+                    url: sse.url,
+                    headers: headers(sse.headers),
+                };
+                (sse.name, transport)
             }
             _ => {
                 return Err(Refusal::invalid_params(
@@ -155,13 +157,22 @@ fn servers(wanted: Vec<acp::McpServer>) -> Handled<Vec<ToolServer>> {
             }
         };
         match names.insert(name.clone()) {
-            true => Ok(ToolServer { name, transport }),
+            true => Ok(ToolServer::new(name, transport)),
             false => Err(Refusal::invalid_params(format!(
                 "Two MCP servers are called {name:?}."
             ))),
         }
     };
-    wanted.into_iter().map(server).collect()
+    let read = |(n, value)| {
+        serde_json::from_value(value).map_err(|_| {
+            Refusal::invalid_params(format!(
+                "mcpServers[{n}] cannot be read: give name, command, args and env, or type, name, \
+                 url and headers."
+            ))
+        })
+    };
+    let wanted = wanted.into_iter().enumerate().map(read);
+    wanted.map(|wanted| wanted.and_then(&mut server)).collect()
 }
 
 impl Connection {
@@ -171,11 +182,11 @@ impl Connection {
         let settings = &ready.settings;
         let response = acp::NewSessionResponse::new(Arc::clone(&session_id))
             .modes(settings.modes())
-            .config_options(settings.options());
+            .config_options(settings.options())
+            .meta(ready.meta());
         let mut frames = Vec::new();
         events::result(&mut frames, &id, &response);
-        self.lock()
-            .insert(session_id, Slot::Open(Arc::clone(&open)));
+        self.sessions.insert(session_id, Arc::clone(&open));
         open.announce(ready, frames).await;
         Ok(())
     }
@@ -187,57 +198,42 @@ impl Connection {
         id: Id,
         session_id: String,
         wanted: Wanted,
-        (before, over): (Option<Slot>, CancellationToken),
+        mut occupied: Occupied,
         tells_again: bool,
     ) -> Handled<()> {
-        match before {
-            Some(Slot::Open(open)) => open.close().await,
-            Some(Slot::Busy(over)) => {
-                over.cancelled().await;
-                if let Some(open) = self.opened(&session_id) {
-                    open.close().await;
-                }
-            }
-            None => {}
+        if let Some(open) = occupied.before().await {
+            open.close().await;
         }
-        let opened = self.opener().resume(&session_id, wanted).await;
-        let told = match opened {
-            Ok((open, ready)) => {
-                let told = tell(&open, ready, &id, tells_again).await;
-                self.lock()
-                    .insert(Arc::from(session_id.as_str()), Slot::Open(open));
-                told
-            }
-            Err(refusal) => {
-                self.lock().remove(session_id.as_str());
-                Err(refusal)
-            }
-        };
-        over.cancel();
+        let opener = self.opener();
+        let opened = opener.resume(&session_id, wanted, occupied.order());
+        let (open, ready) = opened.await?;
+        let told = tell(&open, ready, &id, tells_again).await;
+        occupied.opened(open);
         told
     }
 
     pub async fn list(self: Arc<Self>, wanted: ListParams) -> Handled<acp::ListSessionsResponse> {
-        let open: HashSet<Arc<str>> = self.lock().keys().cloned().collect();
+        let open = self.sessions.ids();
         let agent = self.agent.clone();
         blocking(move || listing::page(&agent, &wanted, &open)).await?
     }
 
-    pub async fn close(self: Arc<Self>, id: Id, session_id: &str) -> Handled<()> {
-        let open = self.session(session_id).await?;
-        self.lock().remove(session_id);
-        open.close().await;
-        let mut frames = Vec::new();
-        events::result(&mut frames, &id, &nothing());
-        // Behind everything the session ever said.
-        open.lane.answers.send(u64::MAX, frames).await.ok();
+    pub async fn close(self: Arc<Self>, id: Id, mut occupied: Occupied) -> Handled<()> {
+        if let Some(open) = occupied.before().await {
+            open.close().await;
+        }
+        drop(occupied);
+        self.answer(&id, Ok(nothing())).await;
         Ok(())
     }
 
     /// A session that is not there is as good as deleted (section 5.6).
-    pub async fn delete(self: Arc<Self>, session_id: &str) -> Handled<Map<String, Value>> {
-        if let Ok(open) = self.session(session_id).await {
-            self.lock().remove(session_id);
+    pub async fn delete(
+        self: Arc<Self>,
+        session_id: &str,
+        mut occupied: Occupied,
+    ) -> Handled<Map<String, Value>> {
+        if let Some(open) = occupied.before().await {
             open.close().await;
         }
         let (agent, wanted) = (self.agent.clone(), session_id.to_owned());
@@ -248,7 +244,7 @@ impl Connection {
     }
 
     pub async fn set_mode(self: Arc<Self>, id: Id, wanted: ModeParams) -> Handled<()> {
-        let open = self.session(&wanted.session_id).await?;
+        let open = self.sessions.open(&wanted.session_id).await?;
         settings::set_mode(&open.lane.session, &wanted.mode_id).await?;
         // Answered when it has happened: the state is read behind the change.
         open.lane.session.state().await?;
@@ -256,13 +252,13 @@ impl Connection {
     }
 
     pub async fn set_model(self: Arc<Self>, id: Id, wanted: ModelParams) -> Handled<()> {
-        let open = self.session(&wanted.session_id).await?;
+        let open = self.sessions.open(&wanted.session_id).await?;
         settings::set_model(&open.lane.session, &wanted.model_id).await?;
         self.say(&open, &id, &nothing()).await
     }
 
     pub async fn set_option(self: Arc<Self>, id: Id, wanted: OptionParams) -> Handled<()> {
-        let open = self.session(&wanted.session_id).await?;
+        let open = self.sessions.open(&wanted.session_id).await?;
         let Value::String(value) = &wanted.value else {
             return Err(Refusal::invalid_params(
                 "value must be one of the values that the option lists, which are strings",
@@ -288,14 +284,6 @@ impl Connection {
         answers.send(open.lane.session.seq(), frames).await.ok();
         Ok(())
     }
-
-    /// The session that another request was opening when this one came.
-    fn opened(&self, id: &str) -> Option<Arc<OpenSession>> {
-        match self.lock().get(id) {
-            Some(Slot::Open(open)) => Some(Arc::clone(open)),
-            _ => None,
-        }
-    }
 }
 
 async fn tell(open: &OpenSession, ready: Ready, id: &Id, tells_again: bool) -> Handled<()> {
@@ -304,20 +292,24 @@ async fn tell(open: &OpenSession, ready: Ready, id: &Id, tells_again: bool) -> H
     if tells_again {
         let response = acp::LoadSessionResponse::new()
             .modes(settings.modes())
-            .config_options(settings.options());
+            .config_options(settings.options())
+            .meta(ready.meta());
         events::result(&mut frames, id, &response);
         return open.tell_again(ready, frames).await;
     }
     let response = acp::ResumeSessionResponse::new()
         .modes(settings.modes())
-        .config_options(settings.options());
+        .config_options(settings.options())
+        .meta(ready.meta());
     events::result(&mut frames, id, &response);
     open.announce(ready, frames).await;
     Ok(())
 }
 
-/// An error of the parser without the values it quotes: they may be long, or secret.
+/// An error of the parser without the values it quotes, which may be long or secret, and without
+/// where it is in a line that nobody has before them.
 fn without_values(error: &str) -> String {
+    let (error, _) = error.rsplit_once(" at line ").unwrap_or((error, ""));
     let mut parts = error.split('"');
     let mut text = parts.next().unwrap_or_default().to_owned();
     // Every second part stood between quotes.

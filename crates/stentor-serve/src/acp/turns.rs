@@ -1,6 +1,7 @@
 //! The turns of a session: whose prompt each answers, and how it ended.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
@@ -14,7 +15,23 @@ use tokio_util::sync::CancellationToken;
 /// those that are still unwinding.
 #[derive(Clone, Default)]
 pub(super) struct Turns {
-    open: Arc<Mutex<VecDeque<Arc<Turn>>>>,
+    state: Arc<Mutex<TurnsState>>,
+}
+
+#[derive(Default)]
+struct TurnsState {
+    open: VecDeque<Arc<Turn>>,
+    has_begun: bool,
+    is_closed: bool,
+}
+
+/// Why no turn begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotBegun {
+    /// Another one runs.
+    Busy,
+    /// The session is closed.
+    Closed,
 }
 
 /// One prompt that is being answered.
@@ -23,10 +40,13 @@ pub(super) struct Turn {
     pub id: Id,
     /// Fires when the client cancels it.
     pub cancel: CancellationToken,
+    /// Fires when it is known what becomes of it: a run, or something else.
+    pub begun: CancellationToken,
     /// Fires when it is over.
     pub done: CancellationToken,
     /// The trace context of the request, which goes back with the answer.
     pub trace: Option<acp::Meta>,
+    answered: AtomicBool,
     state: Mutex<TurnState>,
 }
 
@@ -48,46 +68,72 @@ pub(super) enum Cancelled {
 }
 
 impl Turns {
-    /// A new turn, and the one to wait for first. `None` when one is running.
+    /// A new turn, which `cancel` cancels, and the one to wait for first.
     pub fn begin(
         &self,
         id: Id,
+        cancel: CancellationToken,
         trace: Option<acp::Meta>,
-    ) -> Option<(Arc<Turn>, Option<Arc<Turn>>)> {
-        let mut open = self.lock();
-        if open.iter().any(|turn| !turn.cancel.is_cancelled()) {
-            return None;
+    ) -> Result<(Arc<Turn>, Option<Arc<Turn>>), NotBegun> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(NotBegun::Closed);
+        }
+        if state.is_busy() {
+            return Err(NotBegun::Busy);
         }
         let turn = Arc::new(Turn {
             id,
-            cancel: CancellationToken::new(),
+            cancel,
+            begun: CancellationToken::new(),
             done: CancellationToken::new(),
             trace,
+            answered: AtomicBool::new(false),
             state: Mutex::default(),
         });
-        let before = open.back().cloned();
-        open.push_back(Arc::clone(&turn));
-        Some((turn, before))
+        let before = state.open.back().cloned();
+        state.open.push_back(Arc::clone(&turn));
+        state.has_begun = true;
+        Ok((turn, before))
     }
 
     /// The turn that runs.
     pub fn running(&self) -> Option<Arc<Turn>> {
-        let open = self.lock();
-        open.iter()
-            .find(|turn| turn.lock().accepted_after.is_some())
-            .cloned()
+        let state = self.lock();
+        let mut open = state.open.iter();
+        open.find(|turn| turn.is_accepted()).cloned()
     }
 
-    /// True when a turn is open that nobody cancelled.
-    pub fn is_busy(&self) -> bool {
-        self.lock().iter().any(|turn| !turn.cancel.is_cancelled())
+    /// The turn that is open and that nobody cancelled.
+    pub fn current(&self) -> Option<Arc<Turn>> {
+        let state = self.lock();
+        let mut open = state.open.iter();
+        open.find(|turn| !turn.cancel.is_cancelled()).cloned()
+    }
+
+    /// True when there ever was a turn.
+    pub fn have_begun(&self) -> bool {
+        self.lock().has_begun
+    }
+
+    /// No turn begins any more. Gives those of which the session will not tell the end; who makes
+    /// one ready sees to it itself.
+    pub fn close(&self) -> Vec<Arc<Turn>> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let accepted = state.open.iter().filter(|turn| turn.is_accepted());
+        accepted.cloned().collect()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
     }
 
     /// Cancels every open turn, or only the one of request `only`.
     pub fn cancel(&self, only: Option<&Id>) -> Option<Cancelled> {
-        let open = self.lock();
+        let turns = self.lock();
         let mut result = None;
-        for turn in open.iter() {
+        for turn in &turns.open {
             if only.is_some_and(|only| *only != turn.id) {
                 continue;
             }
@@ -103,7 +149,7 @@ impl Turns {
 
     /// Ends the turn whose events end with event number `seq`.
     pub fn settled(&self, seq: u64) -> Option<Arc<Turn>> {
-        let mut open = self.lock();
+        let open = &mut self.lock().open;
         let at = open.iter().position(|turn| {
             let accepted = turn.lock().accepted_after;
             accepted.is_some_and(|after| after < seq)
@@ -115,7 +161,7 @@ impl Turns {
 
     /// Takes a turn out that came to nothing. False when it is not open any more.
     pub fn give_up(&self, turn: &Arc<Turn>) -> bool {
-        let mut open = self.lock();
+        let open = &mut self.lock().open;
         let before = open.len();
         open.retain(|other| !Arc::ptr_eq(other, turn));
         turn.done.cancel();
@@ -131,8 +177,14 @@ impl Turns {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Turn>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, TurnsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TurnsState {
+    fn is_busy(&self) -> bool {
+        self.open.iter().any(|turn| !turn.cancel.is_cancelled())
     }
 }
 
@@ -142,7 +194,22 @@ impl Turn {
     pub fn accepted(&self, after: u64) -> bool {
         let mut state = self.lock();
         state.accepted_after = Some(after);
+        self.begun.cancel();
         self.cancel.is_cancelled()
+    }
+
+    /// True once it is a run, which messages can be put into, and until it is cancelled or over.
+    pub async fn takes_messages(&self) -> bool {
+        tokio::select! {
+            () = self.begun.cancelled() => {}
+            () = self.done.cancelled() => {}
+        }
+        self.is_accepted() && !self.cancel.is_cancelled() && !self.done.is_cancelled()
+    }
+
+    /// True for the one who may answer its request, which is done once.
+    pub fn claim_answer(&self) -> bool {
+        !self.answered.swap(true, Ordering::AcqRel)
     }
 
     /// How the last run ended.
@@ -153,6 +220,10 @@ impl Turn {
     /// What it consumed.
     pub fn usage(&self) -> Usage {
         self.lock().usage
+    }
+
+    fn is_accepted(&self) -> bool {
+        self.lock().accepted_after.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, TurnState> {

@@ -197,7 +197,10 @@ impl OmpArgs {
     /// An extension of pi or omp is a TypeScript module of theirs and means nothing here; any other
     /// file is taken for one of our own.
     fn add_extension(&mut self, file: String) {
-        if [".ts", ".tsx", ".mts"].iter().any(|end| file.ends_with(end)) {
+        if [".ts", ".tsx", ".mts"]
+            .iter()
+            .any(|end| file.ends_with(end))
+        {
             self.ignored.push(format!("--extension {file}"));
         } else {
             self.extensions.push(file);

@@ -21,7 +21,6 @@ pub(super) struct Connection {
     pub prompts: OpenPrompts,
     pub subagents: Subagents,
     pub bash: BashCommands,
-    commands: Mutex<Arc<[CommandInfo]>>,
     shown: AtomicU64,
 }
 
@@ -30,22 +29,12 @@ impl Connection {
     pub fn next_shown(&self) -> u64 {
         self.shown.fetch_add(1, Ordering::Relaxed) + 1
     }
-
-    /// The slash commands there are.
-    pub fn commands(&self) -> Arc<[CommandInfo]> {
-        Arc::clone(&self.commands.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Replaces the slash commands.
-    pub fn set_commands(&self, commands: Arc<[CommandInfo]>) {
-        *self.commands.lock().unwrap_or_else(PoisonError::into_inner) = commands;
-    }
 }
 
 /// The slash commands as omp lists them.
 pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableCommand> {
     let listed = commands.iter().map(|command| AvailableCommand {
-        name: wire_name(command),
+        name: command.name.clone(),
         description: command.description.clone(),
         input: command
             .hint
@@ -56,23 +45,12 @@ pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableComma
     listed.collect()
 }
 
-/// The name by which a client says a command: skills carry a prefix (section 6.4).
-pub(super) fn wire_name(command: &CommandInfo) -> String {
-    match command.source {
-        CommandSource::Skill => format!("skill:{}", command.name),
-        CommandSource::Builtin
-        | CommandSource::Extension
-        | CommandSource::Prompt
-        | CommandSource::McpPrompt => command.name.clone(),
-    }
-}
-
 /// The word for where a command comes from.
 pub(super) fn source_name(source: CommandSource) -> &'static str {
     match source {
         CommandSource::Builtin => "builtin",
         CommandSource::Extension => "extension",
-        CommandSource::Prompt | CommandSource::McpPrompt => "prompt",
+        CommandSource::Prompt | CommandSource::Agent | CommandSource::McpPrompt => "prompt",
         CommandSource::Skill => "skill",
     }
 }

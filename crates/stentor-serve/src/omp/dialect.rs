@@ -22,6 +22,7 @@ use super::hosting::Hosting;
 use super::limits;
 use super::reply::{Answer, Outcome};
 use super::scoped_models::scoped;
+use super::serving::tell_commands;
 use crate::output::{Closed, Output};
 use crate::pump::{Answers, Pump};
 
@@ -254,6 +255,7 @@ impl Leaving<'_> {
         drop(self);
         dialect.watch_subagents();
         next.session.set_can_ask(true).await.ok();
+        tell_commands(next.session);
         dialect.hosting.equip(dialect).await;
     }
 }

@@ -271,6 +271,7 @@ impl EventEncoder for Encoder {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let frame = Frame::AutoRetryStart {
                     attempt: *attempt,
@@ -362,7 +363,6 @@ impl EventEncoder for Encoder {
             EventKind::Title(title) => self.show(frames, UiMethod::SetTitle { title }),
             EventKind::EditorText(text) => self.show(frames, UiMethod::SetEditorText { text }),
             EventKind::CommandsChanged(commands) => {
-                self.connection.set_commands(Arc::clone(commands));
                 let commands = &available_commands(commands);
                 let frame = Frame::AvailableCommandsUpdate { commands };
                 self.event(frames, "available_commands_update", &frame);
@@ -443,9 +443,12 @@ impl EventEncoder for Encoder {
                 event,
                 error,
             } => {
+                // A command that failed is named instead of its extension (section 8).
+                let command = event.strip_prefix("command/run ");
+                let command = command.map(|name| format!("command:{name}"));
                 let frame = Frame::ExtensionError {
-                    extension_path: extension,
-                    event,
+                    extension_path: command.as_deref().unwrap_or(extension),
+                    event: if command.is_some() { "command" } else { event },
                     error,
                 };
                 self.always(frames, "extension_error", &frame);

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
-use stentor_wire::omp::facts::RESPONSE_TOO_LONG;
 use stentor_wire::omp::command::Refused;
+use stentor_wire::omp::facts::RESPONSE_TOO_LONG;
 use stentor_wire::omp::response::Response;
 
 use super::framing::Framing;

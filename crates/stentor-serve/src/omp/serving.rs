@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
+use stentor_agent::session::Session;
 use stentor_wire::omp::command::{Command, CommandBody, Inbound, Refused, Side};
 use stentor_wire::omp::facts::{MAX_FRAME_BYTES, MAX_REASSEMBLED_BYTES, PROTOCOL_VERSIONS};
 use stentor_wire::omp::frame::Frame;
@@ -56,6 +57,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
         }
     };
     dialect.session().set_can_ask(true).await.ok();
+    tell_commands(dialect.session());
     let (queue, worker) = start_worker(&dialect);
     let mut reading = tokio::spawn(read(Arc::clone(&dialect), queue, input));
     let end = tokio::select! {
@@ -98,6 +100,12 @@ enum End {
     /// The client closed our stdout.
     Output,
     Signal(EndSignal),
+}
+
+/// Tells the client which slash commands there are, if any, when they have been looked for
+/// (section 19). Nothing waits for that.
+pub(super) fn tell_commands(session: Session) {
+    tokio::spawn(async move { session.commands_changed().await });
 }
 
 fn ready() -> Vec<u8> {
@@ -175,9 +183,7 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
             return beside_the_others(dialect, command).await;
         }
         Ok(Inbound::Command(command)) => Queued::Command(command),
-        Err(refused) => {
-            Queued::Refusal(Answer::to(&refused))
-        }
+        Err(refused) => Queued::Refusal(Answer::to(&refused)),
     };
     // The worker outlives the queue.
     queue.send(queued).await.ok();

@@ -7,6 +7,7 @@ use serde_json::Value;
 use stentor_agent::event;
 use stentor_agent::message::Message;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
+use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{BashResult, ContextUse, SessionState, SessionStats};
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, Tool};
 use stentor_wire::omp::command::{TodoItem, TodoPhase, TodoStatus};
@@ -76,6 +77,9 @@ pub(super) struct WireState<'a> {
     context_usage: WireContext,
     system_prompt: [&'a str; 1],
     dump_tools: Vec<DumpedTool<'a>>,
+    /// What commands are held back from; absent when nothing does or should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'a SandboxState>,
 }
 
 #[derive(Serialize)]
@@ -155,6 +159,7 @@ impl<'a> WireState<'a> {
                     parameters: &spec.parameters,
                 })
                 .collect(),
+            sandbox: state.sandbox.to_tell(),
         }
     }
 }

@@ -299,7 +299,7 @@ impl Connection {
             Op::Compact => ops::settings::compact(self, ask).await,
             Op::SetAutoCompaction => ops::settings::set_auto_compaction(self, ask).await,
             Op::SetAutoRetry => ops::settings::set_auto_retry(self, ask).await,
-            Op::LoginBegin => ops::login::begin(self, ask).await,
+            Op::LoginBegin => ops::login::begin(self, ask),
             Op::LoginComplete => ops::login::complete(self, ask),
             Op::ResolveDialog => ops::dialogs::resolve(self, ask).await,
             Op::CancelDialog => ops::dialogs::cancel(self, ask).await,
@@ -391,6 +391,7 @@ pub(super) fn session_error(error: SessionError) -> OpError {
         | SessionError::QueueFull
         | SessionError::Compaction(_)
         | SessionError::Shell(_)
+        | SessionError::Command(_)
         | SessionError::NoSuchQuestion(_) => ErrorCode::Failed,
     };
     let message = match error {

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{
-    CommandSource, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
-};
+use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::{KnownMessage, Message};
 use stentor_agent::tool::{Plan, PlanStatus};
@@ -94,18 +92,29 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             wire.snapshots(&live, &feed.cause).await;
         }
         EventKind::RetryStarted {
-            attempt, delay_ms, ..
+            attempt,
+            delay_ms,
+            asked_for,
+            rate_limit,
+            ..
         } => {
             let retry = RetryWait {
                 attempt: *attempt,
                 delay_ms: *delay_ms,
+                asked_for: *asked_for,
                 resume_at_ms: event.time_ms.saturating_add(*delay_ms),
+                rate_limit: *rate_limit,
             };
             live.change_phase(|phase| phase.retry = Some(retry));
             wire.snapshots(&live, &feed.cause).await;
         }
-        EventKind::RetryEnded { .. } => {
+        EventKind::RetryEnded { success, .. } => {
             live.change_phase(|phase| phase.retry = None);
+            if let Some(failed) = feed.given_up.take().filter(|_| !success) {
+                // Nobody waits any more: what failed is how the run ended.
+                feed.answer = Some(failed);
+                tell_answer(feed, wire);
+            }
             wire.session_updated(&live, &feed.cause).await;
         }
         EventKind::Settled { .. } => {
@@ -191,15 +200,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
                 .set_widget(&live.id, key, lines.clone(), *placement);
             wire.widgets_changed(&live);
         }
-        EventKind::CommandsChanged(commands) => {
-            let extensions = commands
-                .iter()
-                .filter(|command| command.source == CommandSource::Extension)
-                .cloned()
-                .collect();
-            wire.shared.set_extension_commands(&live.id, extensions);
-            wire.session_updated(&live, &None).await;
-        }
+        EventKind::CommandsChanged(_) => wire.session_updated(&live, &None).await,
         EventKind::TurnStarted
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }
@@ -299,9 +300,10 @@ fn tell_answer(feed: &mut Feed, wire: &mut Wire) {
 
 fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
     if end.will_retry {
-        feed.answer = None;
+        feed.given_up = feed.answer.take();
         return;
     }
+    feed.given_up = None;
     tell_answer(feed, wire);
     let why = match &end.outcome {
         RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } => message,

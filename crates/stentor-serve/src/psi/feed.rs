@@ -28,6 +28,8 @@ pub(super) struct Feed {
     pub arguments_of: String,
     /// The last answer of the run that was not told as the final one.
     pub answer: Option<Arc<Message>>,
+    /// The answer that failed and is to be had again; if it is not, this is how the run ended.
+    pub given_up: Option<Arc<Message>>,
     pub tools: Vec<RunningTool>,
 }
 
@@ -60,6 +62,7 @@ impl Feed {
             arguments: Growing::default(),
             arguments_of: String::new(),
             answer: None,
+            given_up: None,
             tools: Vec::new(),
         }
     }

@@ -55,6 +55,10 @@ pub(super) enum Part {
         live: Arc<Live>,
         cause: Cause,
     },
+    /// The same of the session that is focused when they go out.
+    FocusedSnapshots {
+        cause: Cause,
+    },
     Footer {
         live: Arc<Live>,
         cause: Cause,
@@ -71,7 +75,7 @@ pub(super) enum Part {
     UiSnapshot,
     /// Only the widgets and the statuses.
     UiLists,
-    /// The widgets, statuses and the session tree after a navigation, which wipes them late.
+    /// The session whose events go out from now on.
     Focus(Arc<Live>),
     Topics(TopicSet),
     /// A session whose events are to be told from now on.

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::Message;
+use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState};
 
 use super::limits::{DISPLAY_NAME_CHARS, SHORT_ID_CHARS};
@@ -43,7 +45,21 @@ pub(super) struct Phase {
 pub(super) struct RetryWait {
     pub attempt: u32,
     pub delay_ms: u64,
+    /// The provider asked for the wait; else it is ours.
+    pub asked_for: bool,
     pub resume_at_ms: u64,
+    pub rate_limit: Option<RateLimit>,
+}
+
+impl RetryWait {
+    /// What the length of the wait comes from (section 10.1).
+    pub fn source(&self) -> &'static str {
+        if self.asked_for {
+            "retry-after"
+        } else {
+            "exponential-backoff"
+        }
+    }
 }
 
 impl Phase {
@@ -93,6 +109,23 @@ pub(super) enum TurnState {
 }
 
 impl Live {
+    /// The slash commands of one kind that it has now. The client is taken to know them all then.
+    pub fn commands_of(&self, source: CommandSource) -> Vec<CommandInfo> {
+        let all = self.session.slash().list_now();
+        let wanted = all.iter().filter(|command| command.source == source);
+        wanted.cloned().collect()
+    }
+
+    /// The names of the commands that are neither built in nor templates nor skills.
+    pub fn further_commands(&self) -> Vec<String> {
+        let all = self.session.slash().list_now();
+        let wanted = all.iter().filter(|command| match command.source {
+            CommandSource::Extension | CommandSource::Agent | CommandSource::McpPrompt => true,
+            CommandSource::Builtin | CommandSource::Prompt | CommandSource::Skill => false,
+        });
+        wanted.map(|command| command.name.clone()).collect()
+    }
+
     pub fn new(
         session: Session,
         cwd: &Path,

@@ -19,6 +19,7 @@ mod git;
 mod item;
 mod limits;
 mod live;
+mod login_slot;
 mod ops;
 mod params;
 mod payload;
@@ -55,10 +56,8 @@ pub struct PsiOptions {
     pub cwd: PathBuf,
     /// A session file to begin with instead of a new session.
     pub resume: Option<PathBuf>,
-    /// The user's home, shown as `~`, and looked into for commands.
+    /// The user's home, shown as `~`.
     pub home: Option<PathBuf>,
-    /// The program's configuration folder, looked into for commands.
-    pub config_dir: Option<PathBuf>,
     /// The notes kept across sessions.
     pub memory: Option<Arc<MemoryStore>>,
     /// Logging in at providers.
@@ -82,7 +81,6 @@ impl PsiOptions {
             cwd: cwd.into(),
             resume: None,
             home: None,
-            config_dir: None,
             memory: None,
             login: None,
             trace_file: None,

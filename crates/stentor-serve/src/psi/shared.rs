@@ -1,14 +1,10 @@
 //! What the connection and the writer both know.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::clock::SharedClock;
-use stentor_agent::commands::{CommandBook, CommandFolders};
-use stentor_agent::event::CommandInfo;
 use stentor_agent::session::SessionOptions;
 use tokio::sync::{Notify, mpsc};
 
@@ -16,6 +12,7 @@ use super::PsiOptions;
 use super::item::{Item, Part};
 use super::limits::{MAX_SESSIONS, WAITING_ITEMS};
 use super::live::Live;
+use super::login_slot::LoginSlot;
 use super::pending::Pending;
 use super::ui::Ui;
 
@@ -24,23 +21,12 @@ pub(super) struct Shared {
     pub agent: Agent,
     pub options: PsiOptions,
     pub pending: Pending,
+    pub login: LoginSlot,
     items: mpsc::Sender<Item>,
     sessions: Mutex<Vec<Arc<Live>>>,
     ui: Mutex<Ui>,
-    books: Mutex<HashMap<PathBuf, Arc<CommandBook>>>,
-    extension_commands: Mutex<HashMap<Arc<str>, Vec<CommandInfo>>>,
-    pending_login: Mutex<Option<PendingLogin>>,
     /// Told when a session comes to rest.
     settled: Notify,
-}
-
-/// A login that was begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PendingLogin {
-    pub provider: String,
-    pub name: String,
-    /// The next prompt is the code.
-    pub wants_paste: bool,
 }
 
 impl Shared {
@@ -49,13 +35,11 @@ impl Shared {
         let shared = Self {
             agent,
             pending: Pending::new(options.max_pending),
+            login: LoginSlot::default(),
             options,
             items,
             sessions: Mutex::default(),
             ui: Mutex::default(),
-            books: Mutex::default(),
-            extension_commands: Mutex::default(),
-            pending_login: Mutex::default(),
             settled: Notify::new(),
         };
         (Arc::new(shared), receiver)
@@ -105,7 +89,7 @@ impl Shared {
 
     /// An id that is random from its beginning on: people see and type only the beginning
     /// (section 7), and ids that begin with the time would look alike.
-    fn random_id(&self) -> String {
+    pub fn random_id(&self) -> String {
         let random = || self.clock().random();
         let (a, b, c, d) = (random(), random(), random(), random());
         format!(
@@ -134,48 +118,6 @@ impl Shared {
 
     pub fn ui(&self) -> MutexGuard<'_, Ui> {
         lock(&self.ui)
-    }
-
-    /// The templates and skills of a folder, read when they are first wanted.
-    pub fn book(&self, cwd: &Path) -> Arc<CommandBook> {
-        if let Some(book) = lock(&self.books).get(cwd) {
-            return Arc::clone(book);
-        }
-        self.reload_book(cwd)
-    }
-
-    /// Reads the templates and skills of a folder again.
-    pub fn reload_book(&self, cwd: &Path) -> Arc<CommandBook> {
-        let book = Arc::new(CommandBook::load(&CommandFolders {
-            project: cwd.to_owned(),
-            home: self.options.home.clone(),
-            config: self.options.config_dir.clone(),
-        }));
-        lock(&self.books).insert(cwd.to_owned(), Arc::clone(&book));
-        book
-    }
-
-    /// The names of the commands that extensions of a session offer.
-    pub fn extension_commands(&self, session: &str) -> Vec<String> {
-        let commands = lock(&self.extension_commands);
-        let commands = commands.get(session).map(Vec::as_slice).unwrap_or_default();
-        commands
-            .iter()
-            .map(|command| command.name.clone())
-            .collect()
-    }
-
-    pub fn extension_command_infos(&self, session: &str) -> Vec<CommandInfo> {
-        let commands = lock(&self.extension_commands);
-        commands.get(session).cloned().unwrap_or_default()
-    }
-
-    pub fn set_extension_commands(&self, session: &Arc<str>, commands: Vec<CommandInfo>) {
-        lock(&self.extension_commands).insert(Arc::clone(session), commands);
-    }
-
-    pub fn pending_login(&self) -> MutexGuard<'_, Option<PendingLogin>> {
-        lock(&self.pending_login)
     }
 
     /// A session came to rest, or something else happened that [`Shared::idle`] should look at.

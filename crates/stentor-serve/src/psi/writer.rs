@@ -226,6 +226,11 @@ impl Writer {
                 });
             }
             Part::Snapshots { live, cause } => wire.snapshots(&live, &cause).await,
+            Part::FocusedSnapshots { cause } => {
+                if let Some(live) = wire.focus.clone() {
+                    wire.snapshots(&live, &cause).await;
+                }
+            }
             Part::Footer { live, cause } => wire.footer(&live, &cause).await,
             Part::Context { cause } => wire.context(&cause).await,
             Part::Rehydration { live, cause } => wire.rehydration(&live, &cause).await,
@@ -258,6 +263,11 @@ impl Writer {
 
     async fn hand_over(&mut self) -> Result<(), Closed> {
         let wire = &mut self.wire;
+        // Before they go out: who has read an answer may use its id again at once.
+        let answered = !wire.answered.is_empty();
+        for id in wire.answered.drain(..) {
+            wire.shared.pending.answered(&id);
+        }
         if !wire.frames.is_empty() {
             self.trace.note(Direction::Out, &wire.frames);
             self.output.send(&wire.frames).await?;
@@ -266,10 +276,7 @@ impl Writer {
                 wire.frames = Vec::new();
             }
         }
-        if !wire.answered.is_empty() {
-            for id in wire.answered.drain(..) {
-                wire.shared.pending.answered(&id);
-            }
+        if answered {
             wire.shared.at_rest();
         }
         Ok(())
@@ -334,7 +341,7 @@ impl Wire {
 
     pub async fn session_updated(&mut self, live: &Live, cause: &Cause) {
         if self.lets(Topic::SessionUpdated, Some(&live.id))
-            && let Ok(data) = SessionUpdated::look(&self.shared, live).await
+            && let Ok(data) = SessionUpdated::look(live).await
         {
             self.looked_up(Topic::SessionUpdated, live, cause, &data);
         }

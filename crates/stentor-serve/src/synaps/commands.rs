@@ -79,13 +79,17 @@ impl Child {
             Command::GetState { id } => match self.session.state().await {
                 Ok(state) => {
                     let model = self.next_model.clone().or(state.model);
-                    let body = json!({
+                    let mut body = json!({
                         "ok": true,
                         "streaming": state.is_running && self.turns.in_flight(),
                         "model": model.map_or_else(String::new, |info| name_of(&info)),
                         "session_id": &*state.id,
                         "message_count": state.message_count,
                     });
+                    // A key that parents do not know does them no harm (section 8).
+                    if let Some(sandbox) = state.sandbox.to_tell() {
+                        body["sandbox"] = json!(sandbox);
+                    }
                     self.respond(id, "get_state", body).await;
                 }
                 Err(error) => self.error(Some(id), &error.to_string()).await,
@@ -123,6 +127,10 @@ impl Child {
         let content = match blocks(message, files, model.as_deref()).await {
             Ok(content) => content,
             Err(why) => return self.error(Some(id), &why).await,
+        };
+        let content = match self.session.expand(content).await {
+            Ok(content) => content,
+            Err(error) => return self.error(Some(id), &error.to_string()).await,
         };
         match self.session.prompt(content).await {
             Ok(accepted) => {

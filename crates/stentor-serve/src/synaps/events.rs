@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{Event, EventKind};
+use stentor_agent::event::{Event, EventKind, NoticeLevel};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
@@ -97,7 +97,10 @@ impl EventEncoder for Encoder {
             | EventKind::BashOutput { .. }
             | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }
-            | EventKind::Notice { .. }
+            | EventKind::Notice {
+                level: NoticeLevel::Info,
+                ..
+            }
             | EventKind::DialogAsked { .. }
             | EventKind::DialogClosed { .. }
             | EventKind::Status { .. }
@@ -107,8 +110,14 @@ impl EventEncoder for Encoder {
             | EventKind::CommandsChanged(_)
             | EventKind::SubagentEvent { .. }
             | EventKind::RulesTriggered(_)
-            | EventKind::PlanReminder { .. }
-            | EventKind::ExtensionFailed { .. } => {}
+            | EventKind::PlanReminder { .. } => {}
+            // The protocol has no frame for these; parents show what is on stderr as a warning.
+            EventKind::Notice { message, .. } => tracing::error!("{message}"),
+            EventKind::ExtensionFailed {
+                extension,
+                event: doing,
+                error,
+            } => tracing::error!("the extension {extension} failed in {doing}: {error}"),
         }
     }
 }

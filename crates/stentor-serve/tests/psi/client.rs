@@ -1,16 +1,19 @@
-//! A client: writes lines, reads frames, and checks each of them.
+//! A client: writes lines, reads frames, and checks each of them as the frontend would.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use expect_test::Expect;
 use regex::Regex;
 use stentor_serve::psi;
 use stentor_serve::stdio::Pipes;
-use stentor_wire::edn::{self, Value, fallback};
-use stentor_wire::psi::Topic;
+use stentor_wire::edn::{self, EdnWriter, Map, Value};
+use stentor_wire::psi::check::check;
 
 use super::world::World;
 
@@ -20,6 +23,51 @@ pub const EMACS_TOPICS: &str = r#"["assistant/delta" "assistant/thinking-delta" 
 /// Nothing takes this long unless it never comes.
 const NEVER: Duration = Duration::from_secs(120);
 
+type Rule = (Regex, &'static str);
+
+/// What differs from run to run, and what stands for it.
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    rules(&[
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
+        (r"ROOT/sessions/[^ \x22]*", "FILE"),
+        (r"\d\d:\d\d / \d\d:\d\d", "HH:MM / HH:MM"),
+        (r"— \d\d:\d\d —", "— HH:MM —"),
+        (r":seq \d+", ":seq N"),
+        (r":resume-at \d+", ":resume-at MS"),
+        (r#""durationMs" \d+"#, r#""durationMs" MS"#),
+        (r#""id" \d+ "agent""#, r#""id" N "agent""#),
+        (r":retry-deadline-ms \d+", ":retry-deadline-ms MS"),
+        // The same in every snapshot; a query shows them.
+        (
+            r" :builtin-command-specs \[[^\]]*\]\} :",
+            " :builtin-command-specs [BUILTINS]} :",
+        ),
+    ])
+});
+
+/// What differs in a footer while a run goes on.
+static LATE_RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    rules(&[
+        (r#":stats-line "[^"]*""#, ":stats-line STATS"),
+        (r":usage-parts \[[^\]]*\]", ":usage-parts STATS"),
+    ])
+});
+
+static SESSION_ID: LazyLock<Regex> = LazyLock::new(|| {
+    let hex = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+    Regex::new(&format!("(?P<before>)(?P<id>{hex})")).unwrap()
+});
+
+static ENTRY_ID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?P<before>[" ])(?P<id>[0-9a-f]{8})\b"#).unwrap());
+
+fn rules(rules: &[(&str, &'static str)]) -> Vec<Rule> {
+    let compiled = rules
+        .iter()
+        .map(|(pattern, name)| (Regex::new(pattern).unwrap(), *name));
+    compiled.collect()
+}
+
 pub struct Client {
     pub world: World,
     input: Option<File>,
@@ -27,6 +75,14 @@ pub struct Client {
     serving: Option<JoinHandle<u8>>,
     seq: i64,
     names: Names,
+    /// A run was told of that has not been told to be over.
+    in_run: bool,
+    /// The test sees to it that nothing is consumed while a footer is under way.
+    pub consumption_is_known: bool,
+    /// Snapshots are shown whole, not only what changed.
+    pub shows_whole_snapshots: bool,
+    /// The payload of the last snapshot of each topic.
+    snapshots: HashMap<String, Map<'static>>,
 }
 
 /// What differs from run to run, by the names that stand for it.
@@ -71,6 +127,10 @@ impl Client {
             serving: Some(serving),
             seq: 0,
             names: Names::default(),
+            in_run: false,
+            consumption_is_known: false,
+            shows_whole_snapshots: false,
+            snapshots: HashMap::new(),
         }
     }
 
@@ -100,6 +160,11 @@ impl Client {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
+    /// Our end, for another thread to write to.
+    pub fn clone_input(&self) -> File {
+        self.input.as_ref().unwrap().try_clone().unwrap()
+    }
+
     pub fn send_request(&mut self, id: &str, op: &str, params: &str) {
         self.send(&format!(
             "{{:id {id:?} :kind :request :op {op:?} :params {params}}}"
@@ -116,7 +181,7 @@ impl Client {
     /// The next frame with everything that differs from run to run replaced.
     pub fn frame(&mut self) -> String {
         let line = self.raw();
-        self.normal(&line)
+        self.shown(&line)
     }
 
     /// Sends a line and returns the frames up to the answer to it.
@@ -150,12 +215,47 @@ impl Client {
         }
     }
 
+    /// Makes requests one after the other: each with its answer below it, events left out.
+    pub fn table(&mut self, requests: &[(&str, &str)]) -> String {
+        let mut table = String::new();
+        for (op, params) in requests {
+            let answer = self.answer(op, params);
+            table.push_str(&format!("{op} {params}\n    {answer}\n"));
+        }
+        table
+    }
+
+    /// Makes requests one after the other: each with everything up to its answer below it.
+    pub fn script(&mut self, requests: &[(&str, &str)]) -> String {
+        let mut script = String::new();
+        for (op, params) in requests {
+            script.push_str(&format!("{op} {params}\n"));
+            for frame in self.request("x", op, params) {
+                script.push_str(&format!("    {frame}\n"));
+            }
+        }
+        script
+    }
+
+    /// A named pipe in the working folder, through which a command waits for [`Client::open_gate`].
+    pub fn with_gate(self) -> Self {
+        let gate = self.world.work().join("gate");
+        let made = std::process::Command::new("mkfifo").arg(gate).status();
+        assert!(made.unwrap().success());
+        self
+    }
+
+    /// Lets what waits at the gate go on.
+    pub fn open_gate(&self) {
+        std::fs::write(self.world.work().join("gate"), "go\n").unwrap();
+    }
+
     /// The frames up to the first response or error that carries the id.
     pub fn until_answer(&mut self, id: Option<&str>) -> Vec<String> {
         let mut frames = Vec::new();
         loop {
             let line = self.raw();
-            frames.push(self.normal(&line));
+            frames.push(self.shown(&line));
             if is_answer(&line, id) {
                 return collapsed(frames);
             }
@@ -166,9 +266,10 @@ impl Client {
     pub fn until(&mut self, texts: &[&str]) -> Vec<String> {
         let mut frames = Vec::new();
         loop {
-            let frame = self.frame();
-            let is_last = texts.iter().all(|text| frame.contains(text));
-            frames.push(frame);
+            let line = self.raw();
+            frames.push(self.shown(&line));
+            let line = self.normal(&line);
+            let is_last = texts.iter().all(|text| line.contains(text));
             if is_last {
                 return collapsed(frames);
             }
@@ -201,108 +302,85 @@ impl Client {
         let mut frames = Vec::new();
         while let Ok(line) = self.frames.recv_timeout(NEVER) {
             self.check(&line);
-            frames.push(self.normal(&line));
+            frames.push(self.shown(&line));
         }
         let code = self.serving.take().unwrap().join().unwrap();
         (collapsed(frames), code)
     }
 
-    /// Nothing but what the frontend's parser reads, the closed sets of keys, numbers that grow,
-    /// the required keys of the topic.
+    /// Nothing but what the frontend understands, in numbers that grow by one.
     fn check(&mut self, line: &str) {
-        let frame = if line.contains(":op \"query_eql\"") {
-            fallback::read_query_frame(line)
-        } else {
-            fallback::read_frame(line)
-        };
-        let frame = frame.unwrap_or_else(|why| panic!("{why} in {line}"));
-        let kind = frame.get("kind").and_then(Value::as_keyword);
-        let (required, allowed): (&[&str], &[&str]) = match kind {
-            Some("response") => (
-                &["id", "kind", "op", "ok"],
-                &["id", "kind", "op", "ok", "data"],
-            ),
-            Some("error") => (
-                &["kind", "error-code", "error-message"],
-                &[
-                    "kind",
-                    "id",
-                    "op",
-                    "error-code",
-                    "error-message",
-                    "retryable",
-                    "data",
-                ],
-            ),
-            Some("event") => (
-                &["kind", "event", "data", "seq", "ts"],
-                &["kind", "event", "data", "id", "seq", "ts"],
-            ),
-            other => panic!("a frame of kind {other:?}: {line}"),
-        };
-        let map = frame.as_map().unwrap();
-        for key in required {
-            assert!(map.get(key).is_some(), "no :{key} in {line}");
-        }
-        for (key, _) in map.iter() {
-            let name = key.as_keyword().unwrap_or("?");
-            assert!(allowed.contains(&name), ":{name} in {line}");
-        }
-        assert!(!line.contains(":data nil"), "{line}");
-        if kind == Some("event") {
-            let seq = frame.get("seq").and_then(Value::as_i64).unwrap();
+        let frame = check(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        if let Some(seq) = frame.get("seq").and_then(Value::as_i64) {
             assert_eq!(seq, self.seq + 1, "{line}");
             self.seq = seq;
-            let name = frame.get("event").and_then(Value::as_str).unwrap();
-            let topic = Topic::parse(name).unwrap_or_else(|| panic!("topic {name}"));
-            let data = frame.get("data").unwrap();
-            for key in topic.required_keys() {
-                assert!(data.get(key).is_some(), "no :{key} in {line}");
-            }
-            if topic.is_gated() {
-                assert!(data.get("session-id").is_some(), "{line}");
+        }
+    }
+
+    /// The frame as tests compare it: with names for what differs from run to run, and of the
+    /// snapshots only what differs from the one before.
+    fn shown(&mut self, line: &str) -> String {
+        let line = self.normal(line);
+        if self.shows_whole_snapshots {
+            return line;
+        }
+        let frame = edn::read_one(&line).unwrap().into_owned();
+        let topic = frame.get("event").and_then(Value::as_str);
+        let Some(topic @ ("session/updated" | "footer/updated")) = topic else {
+            return line;
+        };
+        let data = frame.get("data").unwrap().as_map().unwrap().clone();
+        let before = self.snapshots.insert(topic.to_owned(), data.clone());
+        let Some(before) = before else {
+            return line;
+        };
+        let mut changed = "…".to_owned();
+        for (key, value) in data.iter() {
+            if before.get_value(key) != Some(value) {
+                changed.push_str(&format!(" {} {}", written(key), written(value)));
             }
         }
+        for (key, _) in before.iter() {
+            assert!(data.get_value(key).is_some(), "{} is gone", written(key));
+        }
+        let whole = written(&Value::Map(data));
+        assert!(line.contains(&whole), "{whole} in {line}");
+        line.replacen(&whole, &format!("{{{changed}}}"), 1)
     }
 
     fn normal(&mut self, line: &str) -> String {
         let root = self.world.root().to_string_lossy().into_owned();
         let mut line = line.replace(&root, "ROOT");
-        let rules = [
-            (r#"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"#, "TIME"),
-            (r"ROOT/sessions/[^ \x22]*", "FILE"),
-            (r"\d\d:\d\d / \d\d:\d\d", "HH:MM / HH:MM"),
-            (r"— \d\d:\d\d —", "— HH:MM —"),
-            (r":seq \d+", ":seq N"),
-            // What was consumed so far is looked up when a footer goes out, which may be late.
-            (r#":stats-line "[^"]*""#, ":stats-line STATS"),
-            (r":usage-parts \[[^\]]*\]", ":usage-parts STATS"),
-            (
-                r":builtin-command-specs \[[^\]]*\]",
-                ":builtin-command-specs [BUILTINS]",
-            ),
-        ];
-        for (pattern, name) in rules {
-            line = Regex::new(pattern)
-                .unwrap()
-                .replace_all(&line, name)
-                .into_owned();
+        if line.contains(":event \"session/updated\"") {
+            self.in_run = line.contains(":is-streaming true");
         }
-        let uuid = Regex::new(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
-        line = named(&line, &uuid.unwrap(), "S", &mut self.names.sessions);
+        // What was consumed is looked up when a footer goes out. While a run goes on, that may be
+        // more than it was when the event happened.
+        let is_late = self.in_run && !self.consumption_is_known;
+        let late = LATE_RULES.iter().filter(|_| is_late);
+        for (pattern, name) in RULES.iter().chain(late) {
+            line = pattern.replace_all(&line, *name).into_owned();
+        }
+        line = named(&line, &SESSION_ID, "S", &mut self.names.sessions);
         for (n, id) in self.names.sessions.iter().enumerate() {
             let short: String = id.chars().take(8).collect();
             line = line.replace(&short, &format!("S{}-short", n + 1));
         }
-        let entry = Regex::new(r"\b[0-9a-f]{8}\b").unwrap();
-        named(&line, &entry, "E", &mut self.names.entries)
+        named(&line, &ENTRY_ID, "E", &mut self.names.entries)
     }
+}
+
+/// A form as it is written on the wire.
+fn written(value: &Value<'_>) -> String {
+    let mut bytes = Vec::new();
+    EdnWriter::for_query_result(&mut bytes).value(value);
+    String::from_utf8(bytes).unwrap()
 }
 
 fn named(line: &str, pattern: &Regex, letter: &str, names: &mut Vec<String>) -> String {
     pattern
         .replace_all(line, |found: &regex::Captures<'_>| {
-            let id = found[0].to_owned();
+            let id = found["id"].to_owned();
             let n = names
                 .iter()
                 .position(|name| *name == id)
@@ -310,7 +388,7 @@ fn named(line: &str, pattern: &Regex, letter: &str, names: &mut Vec<String>) -> 
                     names.push(id);
                     names.len() - 1
                 });
-            format!("{letter}{}", n + 1)
+            format!("{}{letter}{}", &found["before"], n + 1)
         })
         .into_owned()
 }
@@ -346,20 +424,7 @@ fn collapsed(frames: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Only the names of events, and the kinds of other frames.
-pub fn outline(frames: &[String]) -> Vec<String> {
-    frames
-        .iter()
-        .map(|frame| {
-            let form = edn::read_one(frame).unwrap();
-            match form.get("event").and_then(Value::as_str) {
-                Some(event) => event.to_owned(),
-                None => form
-                    .get("kind")
-                    .and_then(Value::as_keyword)
-                    .unwrap()
-                    .to_owned(),
-            }
-        })
-        .collect()
+/// Compares frames, one a line.
+pub fn shows(frames: &[String], expected: &Expect) {
+    expected.assert_eq(&frames.join("\n"));
 }

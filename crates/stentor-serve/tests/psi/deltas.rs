@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use stentor_serve::psi;
 use stentor_serve::stdio::Pipes;
-use stentor_wire::edn::{self, Value, fallback};
+use stentor_wire::edn::{self, Value};
+use stentor_wire::psi::check::check;
 
 use super::client::Client;
 use super::world::World;
@@ -100,7 +101,7 @@ fn a_reader_that_sleeps_gets_fewer_deltas_not_more() {
     let mut last = String::new();
     for line in BufReader::new(File::from(output)).lines() {
         let line = line.unwrap();
-        fallback::read_frame(&line).unwrap();
+        check(&line).unwrap();
         deltas += usize::from(line.contains(":event \"assistant/delta\""));
         if line.contains(":event \"assistant/message\"") {
             last = line;

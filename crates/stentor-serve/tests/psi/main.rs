@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod actions;
 #[cfg(test)]
+mod attack;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod deltas;

@@ -32,6 +32,7 @@ fn world() -> World {
 #[test]
 fn section_18_1_the_start_up_sequence() {
     let mut client = Client::start(world());
+    client.shows_whole_snapshots = true;
     let mut seen = client.ask(
         r#"{:id "req-1" :kind :request :op "handshake" :params {:client-info {:name "psi-emacs" :version "0.1.0" :protocol-version "1.0" :features []}}}"#,
     );
@@ -45,12 +46,12 @@ fn section_18_1_the_start_up_sequence() {
     seen.extend(client.request("req-5", "query_eql", r#"{:query "[:psi.ui/widget-specs]"}"#));
     expect![[r#"
         {:id "req-1" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "S1" :model-id "m-1" :thinking-level "off" :ui-type :emacs}}}
-        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work" :stats-line "?/200k (script) m-1" :status-line nil :usage-parts ["?/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :seq N :ts "TIME"}
         {:kind :event :event "ui/widgets-updated" :data {:widgets []} :seq N :ts "TIME"}
         {:kind :event :event "ui/widget-specs-updated" :data {} :seq N :ts "TIME"}
         {:kind :event :event "ui/status-updated" :data {:statuses []} :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name nil :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "req-2" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "req-2" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work" :stats-line "?/200k (script) m-1" :status-line nil :usage-parts ["?/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "req-2" :seq N :ts "TIME"}
         {:kind :event :event "context/updated" :data {:active-session-id "S1" :sessions [{:id "S1" :item-kind "session" :name nil :display-name nil :worktree-path "ROOT/home/work" :runtime-state "waiting" :is-streaming false :is-active true :parent-session-id nil :created-at "TIME" :updated-at nil}] :session-tree-widget {:placement "left" :extension-id "psi-session" :widget-id "session-tree" :content-lines [{:text "(session S1-short) [S1-short] — HH:MM — ROOT/home/work ← current [waiting]" :runtime-state "waiting" :is-current true}]}} :id "req-2" :seq N :ts "TIME"}
         {:id "req-2" :kind :response :op "subscribe" :ok true :data {:subscribed ["assistant/delta" "assistant/message" "assistant/thinking-delta" "command-result" "context/updated" "error" "footer/updated" "session/rehydrated" "session/resumed" "session/updated" "tool/executing" "tool/result" "tool/start" "tool/update" "ui/dialog-requested" "ui/frontend-action-requested" "ui/notification" "ui/status-updated" "ui/widget-specs-updated" "ui/widgets-updated"]}}
         {:id "req-3" :kind :response :op "get_messages" :ok true :data {:messages []}}
@@ -61,6 +62,7 @@ fn section_18_1_the_start_up_sequence() {
 #[test]
 fn section_20_a_complete_short_session() {
     let mut client = Client::ready(world());
+    client.shows_whole_snapshots = true;
     let mut seen = client.request("req-6", "prompt", r#"{:message "how many tests?"}"#);
     seen.extend(client.until_idle());
     seen.extend(client.request("req-7", "command", r#"{:text "/nope"}"#));
@@ -77,10 +79,10 @@ fn section_20_a_complete_short_session() {
         {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "There are 12."} :id "req-6" :seq N :ts "TIME"}
         {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "There are 12."}] :text "There are 12." :stop-reason :stop :usage {:input-tokens 12 :output-tokens 11 :cache-read-tokens 0 :cache-write-tokens 0 :total-tokens 23 :cost {:input 0.0 :output 0.0 :cache-read 0.0 :cache-write 0.0 :total 0.0}}} :id "req-6" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name "how many tests?" :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "req-6" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • how many tests?" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "req-6" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • how many tests?" :stats-line "↑812 ↓41 0.0%/200k (script) m-1" :status-line nil :usage-parts ["↑812" "↓41" "0.0%/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "req-6" :seq N :ts "TIME"}
         {:kind :event :event "command-result" :data {:type "text" :message "[not a command] /nope"} :id "req-7" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name "how many tests?" :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "req-7" :seq N :ts "TIME"}
-        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • how many tests?" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "req-7" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • how many tests?" :stats-line "↑812 ↓41 0.0%/200k (script) m-1" :status-line nil :usage-parts ["↑812" "↓41" "0.0%/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "req-7" :seq N :ts "TIME"}
         {:id "req-7" :kind :response :op "command" :ok true :data {:accepted true :handled true}}"#]].assert_eq(&seen.join("\n"));
     let (rest, code) = client.close();
     assert_eq!((rest, code), (vec![], 0));

@@ -2,15 +2,21 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
-use stentor_agent::clock::SystemClock;
+use stentor_agent::clock::{Clock, CountingClock, SharedClock};
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel};
+use stentor_agent::hooks::{
+    CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
+};
 use stentor_agent::memory::MemoryStore;
+use stentor_agent::message::ToolCall;
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
@@ -21,6 +27,7 @@ use stentor_agent::tool::{
 use stentor_model::script::{Format, ScriptModel};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::PsiOptions;
+use stentor_tools::SubagentSetup;
 
 /// A model that answers `ok` to everything.
 pub const OK: &str = r#"
@@ -43,6 +50,13 @@ pub struct World {
     pub max_pending: usize,
     pub delta_interval: Duration,
     pub grace: Duration,
+    /// Sessions have the tool for subagents.
+    pub with_subagents: bool,
+    /// Sessions have an extension with the commands `deploy`, `hush`, `ask` and `fail`.
+    pub with_extension: bool,
+    /// What models there are besides, from a registry that can be reloaded.
+    pub later_models: Arc<Mutex<Result<Vec<&'static str>, String>>>,
+    clock: SharedClock,
 }
 
 impl World {
@@ -60,6 +74,11 @@ impl World {
             max_pending: 64,
             delta_interval: Duration::ZERO,
             grace: Duration::from_secs(20),
+            with_subagents: false,
+            with_extension: false,
+            later_models: Arc::new(Mutex::new(Ok(Vec::new()))),
+            // Ids and times grow with every look, so that sessions sort as they were made.
+            clock: Arc::new(Counting::new()),
         }
     }
 
@@ -87,17 +106,25 @@ impl World {
                 ScriptModel::parse(text, Format::Toml, &format!("script-{n}")).unwrap()
             })
             .collect();
-        let registry = Arc::new(Registry(models));
-        let defaults = Defaults {
-            models: registry.available(),
-            scoped: self.scoped,
-            permission_mode: self.permission_mode,
-        };
+        let registry = Arc::new(Registry {
+            models,
+            later: Arc::clone(&self.later_models),
+            loaded: Mutex::default(),
+        });
+        let first = registry.available();
         let environment = Environment {
             models: registry,
             shell: stentor_tools::local_shell(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::clone(&self.clock),
             spill_dir: self.root().join("spill").into(),
+        };
+        let defaults = Defaults {
+            models: first,
+            scoped: self.scoped,
+            permission_mode: self.permission_mode,
+            subagents: self.with_subagents.then(|| environment.clone()),
+            with_extension: self.with_extension,
+            root: self.root(),
         };
         let files = SessionFiles::PerFolder(self.root().join("sessions"));
         Agent::new(environment, Arc::new(defaults), files)
@@ -106,7 +133,6 @@ impl World {
     pub fn options(&self) -> PsiOptions {
         let mut options = PsiOptions::new(self.work());
         options.home = Some(self.root().join("home"));
-        options.config_dir = Some(self.root().join("config"));
         options.local_time = false;
         options.max_pending = self.max_pending;
         options.delta_interval = self.delta_interval;
@@ -115,8 +141,39 @@ impl World {
         let notes = self.root().join("notes.jsonl");
         options.memory = self
             .with_memory
-            .then(|| MemoryStore::new(notes, Arc::new(SystemClock)));
+            .then(|| MemoryStore::new(notes, Arc::clone(&self.clock)));
         options
+    }
+}
+
+/// Counts, with ids that look like ids and like nothing else on the wire.
+struct Counting {
+    clock: CountingClock,
+    first_id: u32,
+}
+
+impl Counting {
+    fn new() -> Self {
+        // No two worlds of this process have ids in common.
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        Self {
+            clock: CountingClock::starting_at(1_777_734_000_000),
+            first_id: 0xa100_0000 + WORLDS.fetch_add(0x1_0000, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Clock for Counting {
+    fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    fn session_id(&self) -> String {
+        self.clock.session_id()
+    }
+
+    fn random(&self) -> u32 {
+        self.first_id + self.clock.random()
     }
 }
 
@@ -124,6 +181,9 @@ struct Defaults {
     models: Vec<Arc<ModelInfo>>,
     scoped: bool,
     permission_mode: PermissionMode,
+    subagents: Option<Environment>,
+    with_extension: bool,
+    root: PathBuf,
 }
 
 impl SessionDefaults for Defaults {
@@ -134,6 +194,12 @@ impl SessionDefaults for Defaults {
         options.model = self.models.first().cloned();
         options.policy = Policy::new(self.permission_mode, Vec::new());
         options.auto_compaction = false;
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: cwd.to_owned(),
+            home: Some(self.root.join("home")),
+            config: Some(self.root.join("config")),
+            ..CommandFolders::default()
+        })));
         options.retry.base_delay_ms = 1;
         if self.scoped {
             options.scoped_models = self
@@ -145,18 +211,45 @@ impl SessionDefaults for Defaults {
                 })
                 .collect();
         }
+        if let Some(environment) = &self.subagents {
+            let tool = stentor_tools::subagent_tool(SubagentSetup {
+                environment: environment.clone(),
+                session: options.clone(),
+            });
+            options.tools.push(tool);
+        }
+        if self.with_extension {
+            options.hooks = Some(Arc::new(Extension));
+        }
         Ok(options)
     }
 }
 
-struct Registry(Vec<Arc<ScriptModel>>);
+struct Registry {
+    models: Vec<Arc<ScriptModel>>,
+    /// What a reload finds.
+    later: Arc<Mutex<Result<Vec<&'static str>, String>>>,
+    /// What the last one found.
+    loaded: Mutex<Vec<Arc<ScriptModel>>>,
+}
 
 impl ModelRegistry for Registry {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
-        self.0
+        let loaded = self.loaded.lock().unwrap();
+        self.models
             .iter()
+            .chain(loaded.iter())
             .map(|model| Arc::clone(model.info()))
             .collect()
+    }
+
+    fn reload(&self) -> Result<Vec<String>, String> {
+        let found = self.later.lock().unwrap().clone()?;
+        *self.loaded.lock().unwrap() = found
+            .into_iter()
+            .map(|id| ScriptModel::parse("[[turn]]\ntext = \"hi\"", Format::Toml, id).unwrap())
+            .collect();
+        Ok(Vec::new())
     }
 
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
@@ -170,14 +263,77 @@ impl ModelRegistry for Registry {
             let why = "no key for script/locked";
             return Err(ModelError::new(ModelErrorKind::Auth, why));
         }
-        let model = self.0.iter().find(|model| model.info().id == info.id);
-        match model {
+        let loaded = self.loaded.lock().unwrap();
+        let mut models = self.models.iter().chain(loaded.iter());
+        match models.find(|model| model.info().id == info.id) {
             Some(model) => Ok(Arc::clone(model) as Arc<dyn Model>),
             None => Err(ModelError::new(
                 ModelErrorKind::UnknownModel,
                 "no such model",
             )),
         }
+    }
+}
+
+/// What an extension does to a session: it has commands.
+struct Extension;
+
+impl HookSource for Extension {
+    fn attach(&self, _: HookedSession) -> Arc<dyn Hooks> {
+        Arc::new(Extension)
+    }
+}
+
+impl Hooks for Extension {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn commands(&self) -> Vec<CommandInfo> {
+        ["deploy", "hush", "ask", "fail"]
+            .map(|name| CommandInfo {
+                name: name.to_owned(),
+                description: None,
+                hint: None,
+                source: CommandSource::Extension,
+                path: None,
+            })
+            .into()
+    }
+
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        let ran = match name {
+            "deploy" => Some(CommandRan::Said(Some(format!("deployed {arguments}")))),
+            "hush" => Some(CommandRan::Said(None)),
+            "ask" => Some(CommandRan::Ask(arguments.to_owned())),
+            "fail" => Some(CommandRan::Failed("no such place".to_owned())),
+            _ => None,
+        };
+        Box::pin(std::future::ready(ran))
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        let verdict = match text.split_once(' ').unwrap_or((&text, "")) {
+            ("/deploy", rest) => PromptVerdict::Answered {
+                text: format!("deployed {rest}"),
+            },
+            _ => PromptVerdict::Answer {
+                context: Vec::new(),
+            },
+        };
+        Box::pin(std::future::ready(verdict))
+    }
+
+    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        Box::pin(std::future::ready(CallVerdict::Allowed))
+    }
+
+    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
+        Box::pin(std::future::ready(output))
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -265,7 +421,7 @@ impl Tool for Person {
     }
 }
 
-/// Two providers: one whose browser comes back by itself, one whose code is pasted.
+/// A provider whose browser comes back by itself, some whose code is pasted, and one that fails.
 #[derive(Default)]
 pub struct FakeLogin {
     logged_in: Mutex<HashMap<String, bool>>,
@@ -276,7 +432,7 @@ pub struct FakeLogin {
 impl Login for FakeLogin {
     fn providers(&self) -> Vec<LoginProvider> {
         let logged_in = self.logged_in.lock().unwrap();
-        ["acme", "pasty", "script"]
+        ["acme", "pasty", "script", "broken"]
             .map(|id| LoginProvider {
                 id: id.to_owned(),
                 name: id.to_uppercase(),
@@ -287,6 +443,9 @@ impl Login for FakeLogin {
 
     fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
         Box::pin(async move {
+            if provider == "broken" {
+                return Err("broken does not answer".to_owned());
+            }
             Ok(LoginBegun {
                 url: format!("https://login.example/{provider}"),
                 uses_callback_server: provider == "acme",
@@ -300,6 +459,7 @@ impl Login for FakeLogin {
             match input.as_deref() {
                 None => self.browser.notified().await,
                 Some("good") => {}
+                Some(address) if address.contains("code=good") => {}
                 Some(code) => return Err(format!("the code {code} is wrong")),
             }
             self.logged_in

@@ -9,8 +9,8 @@ use stentor_wire::jsonrpc::{Id, RawJson, code};
 
 use super::connection::Connection;
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, fit};
+use super::one::Extension;
 use super::port::Port;
-use super::state::StateStore;
 
 /// Something an extension asks, read and made to fit.
 pub(super) enum Ask {
@@ -38,12 +38,18 @@ impl Ask {
     }
 
     /// Has it answered, which takes as long as the person does.
-    pub async fn answer(self, id: &Id, connection: &Connection, port: &Port, state: &StateStore) {
+    pub async fn answer(self, id: &Id, connection: &Connection, extension: &Extension) {
+        let (port, state) = (&*extension.port, &extension.state_store);
         let outbox = &connection.outbox;
         let sent = match self {
             Ask::Question(dialog) => {
                 let is_confirm = matches!(dialog.kind, DialogKind::Confirm { .. });
-                let answer = ask(dialog, connection, port).await;
+                let answer = match extension.spec.unasked {
+                    Some(policy) if is_confirm && !port.can_ask() => {
+                        DialogAnswer::Confirmed(policy)
+                    }
+                    _ => ask(dialog, connection, port).await,
+                };
                 if is_confirm {
                     outbox.answer(id, &confirmed(&answer)).await
                 } else {

@@ -15,8 +15,8 @@ use super::connection::{Connection, Fault};
 use super::content;
 use super::limits::{COMPLAINTS, GARBAGE_LINES, LINE_BYTES, OPEN_REQUESTS, READ_BYTES, fit};
 use super::one::Extension;
-use super::pace::Pace;
 use super::shown::Showcase;
+use crate::pace::Pace;
 
 /// Reads one process of an extension from its first line to its last.
 pub(super) struct Reader {
@@ -131,8 +131,7 @@ impl Reader {
                 let connection = Arc::clone(&self.connection);
                 let extension = Arc::clone(&self.extension);
                 self.beside(&id.clone(), async move {
-                    let (port, state) = (&extension.port, &extension.state_store);
-                    ask.answer(&id, &connection, port, state).await;
+                    ask.answer(&id, &connection, &extension).await;
                 });
             }
         }

@@ -23,12 +23,6 @@ pub(super) const GARBAGE_LINES: u32 = 100;
 /// Messages without sense of one process that are told of.
 pub(super) const COMPLAINTS: u32 = 10;
 
-/// Messages an extension may write at once, and how many more each second. One that writes faster
-/// is read more slowly, and waits at its end of the pipe.
-pub(super) const BURST_MESSAGES: u32 = 1_000;
-/// See [`BURST_MESSAGES`].
-pub(super) const MESSAGES_PER_SECOND: u32 = 200;
-
 /// Requests of an extension that may be open at once. One more is refused.
 pub(super) const OPEN_REQUESTS: usize = 16;
 /// Things to show that wait for slow clients. One more is dropped.

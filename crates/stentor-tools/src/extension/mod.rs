@@ -21,7 +21,6 @@ mod incoming;
 mod limits;
 mod one;
 mod outbox;
-mod pace;
 mod port;
 mod probe;
 mod process;

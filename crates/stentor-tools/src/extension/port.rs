@@ -45,6 +45,13 @@ impl Port {
         }
     }
 
+    /// The commands that extensions bring have changed.
+    pub async fn commands_changed(&self) {
+        if let Some(session) = &self.session {
+            session.commands_changed().await;
+        }
+    }
+
     /// Waits until the slowest client has room.
     pub async fn publish_in_turn(&self, event: EventKind) {
         if let Some(session) = &self.session {
@@ -54,6 +61,11 @@ impl Port {
 
     pub fn subscribe(&self) -> Option<Subscription> {
         self.session.as_ref().map(WeakSession::subscribe)
+    }
+
+    /// True when a person can be asked.
+    pub fn can_ask(&self) -> bool {
+        self.session.as_ref().is_some_and(WeakSession::can_ask)
     }
 
     pub async fn ask(&self, dialog: Dialog) -> DialogAnswer {

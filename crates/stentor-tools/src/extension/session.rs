@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stentor_agent::event::{CommandInfo, EventKind};
+use stentor_agent::event::CommandInfo;
 use stentor_agent::hooks::{
-    AddedContext, CallVerdict, HookFuture, HookedSession, Hooks, PromptVerdict,
+    AddedContext, CallVerdict, CommandRan, HookFuture, HookedSession, Hooks, PromptVerdict,
 };
 use stentor_agent::message::ToolCall;
 use stentor_agent::tool::{Tool, ToolOutput};
@@ -59,12 +59,7 @@ impl SessionExtensions {
             .iter()
             .map(|extension| tokio::spawn(runner::run(Arc::clone(extension))))
             .collect();
-        tokio::spawn(tell_commands(
-            Arc::clone(&extensions),
-            port,
-            changed,
-            over.clone(),
-        ));
+        tokio::spawn(tell_commands(port, changed, over.clone()));
         Self {
             extensions,
             over,
@@ -100,6 +95,18 @@ impl Hooks for SessionExtensions {
         commands(&self.extensions)
     }
 
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        let params = CommandRunParams {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        let owner = owner_of(&self.extensions, name);
+        Box::pin(async move {
+            let owner = owner?;
+            Some(run_command(&owner, &params).await)
+        })
+    }
+
     fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
         let extensions = Arc::clone(&self.extensions);
         Box::pin(async move {
@@ -111,7 +118,10 @@ impl Hooks for SessionExtensions {
                 extension.settled().await;
             }
             match command_of(&extensions, &text) {
-                Some((extension, params)) => run_command(&extension, params).await,
+                Some((extension, params)) => {
+                    let ran = run_command(&extension, &params).await;
+                    verdict(&extension, &params.name, ran)
+                }
                 None => ask_about_prompt(&extensions, &text).await,
             }
         })
@@ -235,48 +245,62 @@ fn command_of(
         Some((name, arguments)) => (name, arguments.trim()),
         None => (command, ""),
     };
+    let owner = owner_of(extensions, name)?;
+    let params = CommandRunParams {
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    };
+    Some((owner, params))
+}
+
+fn owner_of(extensions: &[Arc<Extension>], name: &str) -> Option<Arc<Extension>> {
     let owner = extensions.iter().find(|extension| {
         extension.live().is_some_and(|live| {
             let registered = live.registered();
             registered.commands.iter().any(|info| info.name == name)
         })
-    })?;
-    let params = CommandRunParams {
-        name: name.to_owned(),
-        arguments: arguments.to_owned(),
-    };
-    Some((Arc::clone(owner), params))
+    });
+    owner.cloned()
 }
 
 /// Runs a command. It takes as long as it takes; the user can abort it.
-async fn run_command(extension: &Extension, params: CommandRunParams) -> PromptVerdict {
-    let denied = |why: &str| PromptVerdict::Denied {
-        reason: format!("/{} failed: {why}", params.name),
-    };
+async fn run_command(extension: &Extension, params: &CommandRunParams) -> CommandRan {
     let Some(live) = extension.live() else {
-        return denied("its extension is not running");
+        return CommandRan::Failed("its extension is not running".to_owned());
     };
     let asked = live
         .connection
-        .request::<CommandRunResult>(method::COMMAND_RUN, &params, None);
+        .request::<CommandRunResult>(method::COMMAND_RUN, params, None);
     match asked.await {
         Ok(CommandRunResult {
             prompt: Some(prompt),
             ..
-        }) => PromptVerdict::Answer {
-            context: vec![added(extension, prompt)],
-        },
-        Ok(CommandRunResult { text, prompt: None }) => PromptVerdict::Answered {
-            text: text.filter(|text| !text.trim().is_empty()).map_or_else(
-                || format!("/{}: done.", params.name),
-                |text| fit(text, TEXT_BYTES),
-            ),
-        },
+        }) => CommandRan::Ask(fit(prompt, TEXT_BYTES)),
+        Ok(CommandRunResult { text, prompt: None }) => {
+            let text = text.filter(|text| !text.trim().is_empty());
+            CommandRan::Said(text.map(|text| fit(text, TEXT_BYTES)))
+        }
         Err(fault) => {
             let why = fault.to_string();
-            extension.failed(method::COMMAND_RUN, &why);
-            denied(&why)
+            let doing = format!("{} {}", method::COMMAND_RUN, params.name);
+            extension.failed(&doing, &why);
+            CommandRan::Failed(why)
         }
+    }
+}
+
+/// What a command that was said in the conversation means for it.
+fn verdict(extension: &Extension, name: &str, ran: CommandRan) -> PromptVerdict {
+    match ran {
+        CommandRan::Ask(prompt) => PromptVerdict::Answer {
+            context: vec![added(extension, prompt)],
+        },
+        CommandRan::Said(text) => PromptVerdict::Answered {
+            text: text.unwrap_or_else(|| format!("/{name}: done.")),
+        },
+        CommandRan::Failed(why) => PromptVerdict::Denied {
+            reason: format!("/{name} failed: {why}"),
+        },
     }
 }
 
@@ -307,22 +331,12 @@ fn added(extension: &Extension, text: String) -> AddedContext {
 }
 
 /// Tells clients when the commands change; extensions that start together are told of together.
-async fn tell_commands(
-    extensions: Arc<[Arc<Extension>]>,
-    port: Arc<Port>,
-    changed: Arc<Notify>,
-    over: CancellationToken,
-) {
-    let mut told: Vec<CommandInfo> = Vec::new();
+async fn tell_commands(port: Arc<Port>, changed: Arc<Notify>, over: CancellationToken) {
     loop {
         tokio::select! {
             () = changed.notified() => {}
             () = over.cancelled() => return,
         }
-        let now = commands(&extensions);
-        if now != told {
-            told.clone_from(&now);
-            port.publish(EventKind::CommandsChanged(now.into()));
-        }
+        port.commands_changed().await;
     }
 }

@@ -25,6 +25,9 @@ pub struct ExtensionSpec {
     pub restart: RestartPolicy,
     /// What happens to a call it should be asked about and cannot.
     pub when_broken: WhenBroken,
+    /// What its yes-or-no questions are answered with where nobody can be asked: `None` tells it
+    /// that nobody could.
+    pub unasked: Option<bool>,
     /// What its process is held back from.
     pub sandbox: Option<CommandSandbox>,
 }
@@ -61,6 +64,7 @@ impl ExtensionSpec {
             start_timeout: Duration::from_secs(10),
             restart: RestartPolicy::default(),
             when_broken: WhenBroken::default(),
+            unasked: None,
             sandbox: None,
         }
     }

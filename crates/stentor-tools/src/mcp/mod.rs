@@ -1,125 +1,88 @@
-//! Tools of MCP servers.
+//! MCP servers: what they bring to sessions, and how they are kept running.
 //!
-//! [`servers`] starts the servers a session wants, all at once and in the background. A server
-//! that cannot be used costs its own tools and a text that says why, nothing else. Sessions that
-//! want the same server in the same folder share it. Everything that knows the MCP library is in
-//! this module: `connection` reaches a server, `tool` makes its tools into ours.
+//! A server's program or address is reached when a session that wants it has begun, all servers at
+//! once and in the background; nothing waits for them but the first prompt, and that not for long.
+//! Sessions that want the same server in the same way share it. A server that cannot be used costs
+//! what it would have brought and a warning with its name, nothing else:
+//!
+//! - it is started again with growing pauses when it fails, and given up when that does not help;
+//! - calls have a time limit, and fail with a clear result when it dies under them;
+//! - what it sends is bounded, and it is read no faster than a person could make use of (`limits`
+//!   has the numbers, `wire` holds them).
+//!
+//! `session` is what a session sees of all this, `pool` shares servers among sessions, `server`
+//! keeps one running, `connection` reaches it (`stdio`, `streamable` and `sse` are the ways there),
+//! `offer` is what it brings, and `tool`, `prompt` and `resource` make that ours. Everything that
+//! knows the MCP library is in this module.
 
 mod connection;
+mod content;
+mod http;
+mod limits;
+mod listener;
 mod name;
+mod offer;
 mod pool;
+mod probe;
+mod prompt;
+mod resource;
 mod server;
+mod session;
+mod sse;
 mod stdio;
+mod streamable;
 mod tool;
+mod wire;
 
-#[cfg(test)]
-mod tests;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use stentor_agent::hooks::HookedSession;
+use stentor_agent::tool_servers::{AttachedServers, SessionServers, ToolServers};
 
-use stentor_agent::tool::Tool;
-use stentor_agent::tool_servers::{ServersChanged, StartedServers, ToolServer, ToolServers};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+pub use name::full_name;
+pub use probe::{Brought, Probed, probe};
 
 use pool::Pool;
-use server::{Server, State};
+use prompt::ServerPrompts;
+use server::Server;
+use session::ServerHooks;
 
-/// Starts MCP servers, and shares those that are wanted alike.
-pub fn servers() -> Arc<dyn ToolServers> {
-    Arc::new(McpServers {
-        pool: Mutex::default(),
-    })
+use crate::sandbox::CommandSandbox;
+
+/// The servers that run in this process. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct McpServers {
+    pool: Arc<Mutex<Pool>>,
 }
 
-struct McpServers {
-    pool: Mutex<Pool>,
-}
-
-impl ToolServers for McpServers {
-    fn start(&self, wanted: Vec<ToolServer>, cwd: &Path) -> Arc<dyn StartedServers> {
-        let servers: Vec<Arc<Server>> = {
-            let mut pool = self.pool.lock().unwrap_or_else(|lock| lock.into_inner());
-            wanted
-                .into_iter()
-                .map(|wanted| pool.get_or_start(wanted, cwd))
-                .collect()
-        };
-        Arc::new(Started::new(servers))
-    }
-}
-
-/// The servers of one session.
-struct Started {
-    servers: Vec<Arc<Server>>,
-    /// How often something changed.
-    changes: watch::Sender<u64>,
-    watching: Vec<JoinHandle<()>>,
-}
-
-impl Started {
-    fn new(servers: Vec<Arc<Server>>) -> Self {
-        let changes = watch::Sender::new(0);
-        let watching = servers
-            .iter()
-            .map(|server| {
-                let (mut state, changes) = (server.state(), changes.clone());
-                tokio::spawn(async move {
-                    // A shared server may have been ready before.
-                    let mut is_news = !matches!(*state.borrow_and_update(), State::Starting);
-                    loop {
-                        if is_news {
-                            changes.send_modify(|count| *count += 1);
-                        }
-                        if state.changed().await.is_err() {
-                            return;
-                        }
-                        is_news = true;
-                    }
-                })
-            })
-            .collect();
-        Self {
-            servers,
-            changes,
-            watching,
-        }
-    }
-}
-
-impl StartedServers for Started {
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let tools = self.servers.iter().flat_map(|server| server.tools());
-        tools.map(|tool| tool as Arc<dyn Tool>).collect()
-    }
-
-    fn problems(&self) -> Vec<String> {
-        let problems = self.servers.iter().filter_map(|server| server.problem());
-        problems.collect()
-    }
-
-    fn is_settled(&self) -> bool {
-        let mut states = self.servers.iter().map(|server| server.state());
-        states.all(|state| !matches!(*state.borrow(), State::Starting))
-    }
-
-    fn changed(&self, seen: u64) -> ServersChanged<'_> {
-        let mut changes = self.changes.subscribe();
-        Box::pin(async move {
-            if self.servers.is_empty() {
-                return None;
-            }
-            let now = changes.wait_for(|count| *count != seen).await.ok()?;
-            Some(*now)
+impl McpServers {
+    /// What starts servers for sessions whose programs are held back like this.
+    pub fn starter(&self, sandbox: Option<CommandSandbox>) -> Arc<dyn ToolServers> {
+        Arc::new(Starter {
+            pool: Arc::clone(&self.pool),
+            sandbox,
         })
     }
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        for watching in &self.watching {
-            watching.abort();
+struct Starter {
+    pool: Arc<Mutex<Pool>>,
+    sandbox: Option<CommandSandbox>,
+}
+
+impl ToolServers for Starter {
+    fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers {
+        let running: Vec<Arc<Server>> = {
+            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+            let wanted = servers.wanted.iter();
+            wanted
+                .map(|wanted| pool.get_or_start(wanted, &session.cwd, self.sandbox.as_ref()))
+                .collect()
+        };
+        let prompts = ServerPrompts::new(&running, servers.patience);
+        AttachedServers {
+            hooks: Arc::new(ServerHooks::new(running, servers, session.session)),
+            prompts: Arc::new(prompts),
         }
     }
 }

@@ -5,8 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Providers take no longer names.
 const MAX_CHARS: usize = 64;
 
+/// What all names begin with.
+pub(super) const PREFIX: &str = "mcp__";
+
 /// `mcp__SERVER__TOOL`, in the letters that providers take. A long name ends in a hash of the whole.
-pub(super) fn full_name(server: &str, tool: &str) -> String {
+pub fn full_name(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
         let plain = |c: char| match c {
             c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
@@ -14,7 +17,7 @@ pub(super) fn full_name(server: &str, tool: &str) -> String {
         };
         text.chars().map(plain).collect()
     };
-    let name = format!("mcp__{}__{}", plain(server), plain(tool));
+    let name = format!("{PREFIX}{}__{}", plain(server), plain(tool));
     if name.len() <= MAX_CHARS {
         return name;
     }

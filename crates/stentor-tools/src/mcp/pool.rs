@@ -1,31 +1,52 @@
 //! The servers that run, so that the same one is not started twice.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use stentor_agent::tool_servers::ToolServer;
 
-use super::server::{Server, State};
+use super::server::Server;
+use crate::sandbox::CommandSandbox;
 
 /// The servers somebody uses. Who used one last ends it.
 #[derive(Default)]
 pub(super) struct Pool {
-    servers: HashMap<(ToolServer, PathBuf), Weak<Server>>,
+    running: Vec<Running>,
+}
+
+/// A server, and what must be the same for two sessions to share it.
+struct Running {
+    wanted: ToolServer,
+    cwd: PathBuf,
+    sandbox: Option<CommandSandbox>,
+    server: Weak<Server>,
 }
 
 impl Pool {
-    /// The server as it is wanted: a running one, or a new one if it has failed or is not there.
-    pub fn get_or_start(&mut self, wanted: ToolServer, cwd: &Path) -> Arc<Server> {
-        self.servers.retain(|_, server| server.strong_count() > 0);
-        let key = (wanted, cwd.to_owned());
-        if let Some(server) = self.servers.get(&key).and_then(Weak::upgrade)
-            && !matches!(*server.state().borrow(), State::Failed(_))
-        {
+    /// The server as it is wanted: a running one, or a new one if it was given up or is not there.
+    pub fn get_or_start(
+        &mut self,
+        wanted: &ToolServer,
+        cwd: &Path,
+        sandbox: Option<&CommandSandbox>,
+    ) -> Arc<Server> {
+        self.running.retain(|running| {
+            let server = running.server.upgrade();
+            server.is_some_and(|server| !server.post.is_given_up())
+        });
+        let alike = self.running.iter().find(|running| {
+            running.wanted == *wanted && running.cwd == cwd && running.sandbox.as_ref() == sandbox
+        });
+        if let Some(server) = alike.and_then(|running| running.server.upgrade()) {
             return server;
         }
-        let server = Arc::new(Server::start(key.0.clone(), cwd));
-        self.servers.insert(key, Arc::downgrade(&server));
+        let server = Arc::new(Server::start(wanted.clone(), cwd, sandbox));
+        self.running.push(Running {
+            wanted: wanted.clone(),
+            cwd: cwd.to_owned(),
+            sandbox: sandbox.cloned(),
+            server: Arc::downgrade(&server),
+        });
         server
     }
 }

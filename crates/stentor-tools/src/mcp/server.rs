@@ -1,141 +1,319 @@
-//! One server from its start to its end.
+//! One server from its first start to its end: started, watched, started again, given up.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::service::{NotificationContext, QuitReason, RoleClient};
-use rmcp::{ClientHandler, Peer};
+use rmcp::Peer;
+use rmcp::service::{QuitReason, RoleClient};
 use stentor_agent::tool_servers::ToolServer;
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::connection::{self, Connection};
-use super::tool::McpTool;
-
-/// How long a server has to answer its first request and to list its tools.
-pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
-/// More tools than this are no help to a model.
-const MAX_TOOLS: usize = 500;
+use super::connection::{self, Connection, Failure, FarSide};
+use super::limits::{
+    CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE, LONGEST_BACK_OFF, START_DELAY, STEADY,
+};
+use super::listener::Listener;
+use super::offer::Offer;
+use super::stdio::LastWords;
+use crate::sandbox::CommandSandbox;
 
 /// A server somebody uses. Dropping it ends it.
 pub(super) struct Server {
-    state: watch::Receiver<State>,
-    task: JoinHandle<()>,
+    pub post: Arc<Post>,
+    _running: DropGuard,
 }
 
-/// How far a server is.
+/// Where a server is reached while it runs, also by those who do not keep it running.
+pub(super) struct Post {
+    pub wanted: ToolServer,
+    state: watch::Sender<State>,
+    /// Told when it is needed, so that it is started at once.
+    needed: Notify,
+}
+
+/// How a server is.
+#[derive(Clone)]
 pub(super) enum State {
+    /// It has not been started, or has not answered yet.
     Starting,
-    Ready(Vec<Arc<McpTool>>),
-    /// What is wrong, for a person.
-    Failed(String),
+    Ready(Arc<Live>),
+    /// It failed and is started again. What it brought before stays known.
+    Broken {
+        why: Arc<str>,
+        before: Option<Arc<Offer>>,
+    },
+    /// It failed too often, or for good.
+    GivenUp(Arc<str>),
+}
+
+/// A server that runs and has said what it brings.
+pub(super) struct Live {
+    pub peer: Peer<RoleClient>,
+    pub offer: Arc<Offer>,
+    pub listener: Listener,
 }
 
 impl Server {
-    /// Starts it in the background.
-    pub fn start(wanted: ToolServer, cwd: &Path) -> Self {
-        let (sender, state) = watch::channel(State::Starting);
-        let task = tokio::spawn(serve(wanted, cwd.to_owned(), sender));
-        Self { state, task }
+    /// Starts it in the background, a moment later or when it is needed.
+    pub fn start(wanted: ToolServer, cwd: &Path, sandbox: Option<&CommandSandbox>) -> Self {
+        let post = Arc::new(Post {
+            wanted,
+            state: watch::Sender::new(State::Starting),
+            needed: Notify::new(),
+        });
+        let over = CancellationToken::new();
+        let keeper = Keeper {
+            post: Arc::clone(&post),
+            cwd: cwd.to_owned(),
+            sandbox: sandbox.cloned(),
+            over: over.clone(),
+        };
+        tokio::spawn(keeper.keep());
+        Self {
+            post,
+            _running: over.drop_guard(),
+        }
+    }
+}
+
+impl Post {
+    pub fn name(&self) -> &str {
+        &self.wanted.name
     }
 
     pub fn state(&self) -> watch::Receiver<State> {
-        self.state.clone()
+        self.state.subscribe()
     }
 
-    pub fn tools(&self) -> Vec<Arc<McpTool>> {
+    /// Has it started now, if it is not.
+    pub fn need(&self) {
+        self.needed.notify_one();
+    }
+
+    pub fn is_settled(&self) -> bool {
+        !matches!(*self.state.borrow(), State::Starting)
+    }
+
+    pub fn is_given_up(&self) -> bool {
+        matches!(*self.state.borrow(), State::GivenUp(_))
+    }
+
+    /// Waits until it is ready or has failed for the first time.
+    pub async fn settled(&self) {
+        self.need();
+        let mut state = self.state();
+        // Its end settles it, too.
+        let _ = state
+            .wait_for(|state| !matches!(state, State::Starting))
+            .await;
+    }
+
+    /// What it brings, or brought before it failed.
+    pub fn offer(&self) -> Option<Arc<Offer>> {
         match &*self.state.borrow() {
-            State::Ready(tools) => tools.clone(),
-            State::Starting | State::Failed(_) => Vec::new(),
+            State::Ready(live) => Some(Arc::clone(&live.offer)),
+            State::Broken { before, .. } => before.clone(),
+            State::Starting | State::GivenUp(_) => None,
         }
     }
 
-    pub fn problem(&self) -> Option<String> {
-        match &*self.state.borrow() {
-            State::Failed(why) => Some(why.clone()),
-            State::Starting | State::Ready(_) => None,
+    /// The running server. One that is being started again is waited for, for a while. The error is
+    /// text for a person.
+    pub async fn live(&self) -> Result<Arc<Live>, String> {
+        let mut state = self.state();
+        let usable = state.wait_for(|state| matches!(state, State::Ready(_) | State::GivenUp(_)));
+        let now = match timeout(CALL_PATIENCE, usable).await {
+            Ok(Ok(state)) => state.clone(),
+            Ok(Err(_)) => return Err("it has been ended".to_owned()),
+            Err(_) => self.state.borrow().clone(),
+        };
+        match now {
+            State::Ready(live) => Ok(live),
+            State::Starting => Err("it is still starting".to_owned()),
+            State::Broken { why, .. } => Err(format!("{why}; it is being started again")),
+            State::GivenUp(why) => Err(why.to_string()),
         }
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Keeps a server running.
+struct Keeper {
+    post: Arc<Post>,
+    cwd: PathBuf,
+    sandbox: Option<CommandSandbox>,
+    /// Fires when nobody uses it any more.
+    over: CancellationToken,
 }
 
-/// What a server may tell us.
-#[derive(Clone, Default)]
-pub(super) struct Listener {
-    tools_changed: Arc<Notify>,
-}
-
-impl ClientHandler for Listener {
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
-    }
-}
-
-async fn serve(wanted: ToolServer, cwd: PathBuf, state: watch::Sender<State>) {
-    let name = wanted.name.clone();
-    let listener = Listener::default();
-    let failed = |why: String| {
-        state.send_replace(State::Failed(why));
-    };
-    let starting = connection::open(&wanted, &cwd, listener.clone());
-    let connection = match tokio::time::timeout(START_LIMIT, starting).await {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(why)) => return failed(format!("The MCP server {name:?} did not start: {why}")),
-        Err(_) => {
-            let seconds = START_LIMIT.as_secs();
-            return failed(format!(
-                "The MCP server {name:?} did not start within {seconds} s."
-            ));
-        }
-    };
-    let Connection {
-        service,
-        last_words,
-        _process,
-    } = connection;
-    let peer = service.peer().clone();
-    match tools(&name, &peer).await {
-        Ok(tools) => drop(state.send_replace(State::Ready(tools))),
-        Err(why) => return failed(format!("The MCP server {name:?} lists no tools: {why}")),
-    }
-    let mut ended = std::pin::pin!(service.waiting());
-    let reason = loop {
+impl Keeper {
+    async fn keep(self) {
         tokio::select! {
-            reason = &mut ended => break reason,
-            () = listener.tools_changed.notified() => {
-                // What it had stays when it cannot say what it has now.
-                if let Ok(tools) = tools(&name, &peer).await {
-                    state.send_replace(State::Ready(tools));
-                }
+            () = self.post.needed.notified() => {}
+            () = sleep(START_DELAY) => {}
+            () = self.over.cancelled() => return,
+        }
+        let mut failures = 0;
+        loop {
+            let began = Instant::now();
+            let Err(failure) = self.run_once().await else {
+                return;
+            };
+            if began.elapsed() >= STEADY {
+                failures = 0;
+            }
+            failures += 1;
+            let before = self.post.offer();
+            tracing::debug!(
+                server = self.post.name(),
+                why = failure.why,
+                failures,
+                "an MCP server failed"
+            );
+            if failure.is_final || failures > self.post.wanted.restarts {
+                let why = match failures {
+                    1 => failure.why,
+                    times => format!("{} (it failed {times} times in a row)", failure.why),
+                };
+                self.set(State::GivenUp(why.into()));
+                return;
+            }
+            self.set(State::Broken {
+                why: failure.why.into(),
+                before,
+            });
+            tokio::select! {
+                () = sleep(back_off(failures)) => {}
+                () = self.over.cancelled() => return,
             }
         }
-    };
-    let why = match reason {
-        Ok(QuitReason::Closed) => "it closed the connection".to_owned(),
-        Ok(_) => "the connection broke".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    failed(format!(
-        "The MCP server {name:?} is gone: {why}{}",
-        last_words.told()
-    ));
+    }
+
+    /// Runs it until it fails, or nobody uses it any more.
+    async fn run_once(&self) -> Result<(), Failure> {
+        let last_words = LastWords::default();
+        let deadline = Instant::now() + self.post.wanted.start_limit;
+        let listener = Listener::default();
+        let starting = self.start(&listener, &last_words);
+        let started = tokio::select! {
+            started = timeout_at(deadline, starting) => started,
+            () = self.over.cancelled() => return Ok(()),
+        };
+        let late = || {
+            let seconds = self.post.wanted.start_limit.as_secs_f32();
+            Failure::passing(format!("it did not start within {seconds} s"))
+        };
+        let ended = match started.unwrap_or_else(|_| Err(late())) {
+            Ok((connection, offer)) => self.attend(connection, offer, listener).await,
+            Err(failure) => Err(failure),
+        };
+        match ended {
+            Ok(()) => Ok(()),
+            Err(mut failure) => {
+                failure.why.push_str(&last_words.told_at_end().await);
+                Err(failure)
+            }
+        }
+    }
+
+    async fn start(
+        &self,
+        listener: &Listener,
+        last_words: &LastWords,
+    ) -> Result<(Connection, Offer), Failure> {
+        let wanted = &self.post.wanted;
+        let sandbox = self.sandbox.as_ref();
+        let opening = connection::open(wanted, &self.cwd, sandbox, listener.clone(), last_words);
+        let mut connection = opening.await?;
+        let peer = connection.service.peer().clone();
+        match Offer::ask(wanted, &peer).await {
+            Ok(offer) => Ok((connection, offer)),
+            // If it is gone, how it went says more than that it did not answer.
+            Err(why) if peer.is_transport_closed() => {
+                let how = connection.far_side.told_end(&QuitReason::Closed).await;
+                Err(Failure::passing(format!("{why}: {how}")))
+            }
+            Err(why) => Err(Failure::passing(why)),
+        }
+    }
+
+    /// Follows a server that works, until it does no more.
+    async fn attend(
+        &self,
+        connection: Connection,
+        offer: Offer,
+        listener: Listener,
+    ) -> Result<(), Failure> {
+        let Connection {
+            service,
+            mut far_side,
+        } = connection;
+        let peer = service.peer().clone();
+        let ready = |offer: Offer| {
+            self.set(State::Ready(Arc::new(Live {
+                peer: peer.clone(),
+                offer: Arc::new(offer),
+                listener: listener.clone(),
+            })));
+        };
+        ready(offer);
+        let mut ended = Box::pin(service.waiting());
+        let mut next_listing = Instant::now();
+        let reason = loop {
+            let lists_changed = async {
+                listener.lists_changed.notified().await;
+                sleep_until(next_listing).await;
+            };
+            tokio::select! {
+                reason = &mut ended => break reason,
+                () = self.over.cancelled() => {
+                    drop(ended);
+                    far_side.end().await;
+                    return Ok(());
+                }
+                () = lists_changed => {
+                    // What it had stays, if it cannot say what it has now.
+                    if let Ok(offer) = Offer::ask(&self.post.wanted, &peer).await {
+                        ready(offer);
+                    }
+                    next_listing = Instant::now() + LISTING_PAUSE;
+                }
+            }
+        };
+        Err(Failure::passing(self.why(reason, &mut far_side).await))
+    }
+
+    async fn why(
+        &self,
+        reason: Result<QuitReason, tokio::task::JoinError>,
+        far_side: &mut FarSide,
+    ) -> String {
+        match reason {
+            Ok(reason) => far_side.told_end(&reason).await,
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn set(&self, state: State) {
+        self.post.state.send_replace(state);
+    }
 }
 
-async fn tools(server: &str, peer: &Peer<RoleClient>) -> Result<Vec<Arc<McpTool>>, String> {
-    let listing = tokio::time::timeout(START_LIMIT, peer.list_all_tools());
-    let mut listed = listing
-        .await
-        .map_err(|_| "it did not answer in time".to_owned())?
-        .map_err(|error| error.to_string())?;
-    listed.truncate(MAX_TOOLS);
-    let tools = listed.into_iter();
-    Ok(tools
-        .map(|tool| Arc::new(McpTool::new(server, tool, peer.clone())))
-        .collect())
+/// How long to wait after so many failures in a row.
+fn back_off(failures: u32) -> Duration {
+    let doubled = FIRST_BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    doubled.min(LONGEST_BACK_OFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_up_to_the_longest() {
+        let waits = [1, 2, 3, 7, 8, 30].map(|failures| back_off(failures).as_millis());
+        assert_eq!(waits, [250, 500, 1000, 16_000, 30_000, 30_000]);
+    }
 }

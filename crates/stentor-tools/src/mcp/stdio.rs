@@ -1,64 +1,163 @@
-//! A server as a program of this machine, spoken to through its pipes.
+//! A server as a program of this machine, spoken to through its pipes, a line for each message.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
+use rustix::process::Signal;
+use stentor_wire::framing::{Line, LineReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
+use super::limits::{
+    GRACE, LAST_WORDS_WAIT, MESSAGE_BYTES, PATIENCE_BEFORE_KILL, READ_BYTES, STDERR_BYTES,
+};
+use super::wire::{Ending, FarEnd, Inbox, Outgoing, Over, Wire, wire};
 use crate::process::Group;
+use crate::sandbox::CommandSandbox;
 
-/// How much of what a program says on stderr is kept.
-const LAST_WORDS_BYTES: usize = 4096;
-/// How long to wait for the last words of a program that has just failed.
-const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
+/// What is started.
+#[derive(Clone)]
+pub(super) struct ProgramSpec {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub cwd: PathBuf,
+    pub sandbox: Option<CommandSandbox>,
+}
 
-/// A program that runs. Dropping it kills its process group.
+/// A program that runs. Dropping it kills it and everything it started.
 pub(super) struct Program {
-    last_words: LastWords,
-    // Killed before the child is let go of.
-    _group: Group,
-    _child: Child,
+    child: Child,
+    group: Group,
 }
 
-impl Program {
-    pub fn last_words(&self) -> LastWords {
-        self.last_words.clone()
-    }
-}
-
-/// Starts a program in `cwd`.
-pub(super) fn start(
-    program: &Path,
-    args: &[String],
-    env: &[(String, String)],
-    cwd: &Path,
-) -> io::Result<(Program, (ChildStdout, ChildStdin))> {
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .envs(env.iter().map(|(name, value)| (name, value)))
-        .current_dir(cwd)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let (mut child, group) = Group::start_program(command)?;
+/// Starts a program in a process group of its own.
+pub(super) async fn start(
+    spec: ProgramSpec,
+    last_words: &LastWords,
+    ending: Ending,
+) -> io::Result<(Program, Wire)> {
+    let runtime = tokio::runtime::Handle::current();
+    // Starting a process takes milliseconds in which this thread could do nothing else.
+    let started = tokio::task::spawn_blocking(move || {
+        let _runtime = runtime.enter();
+        spawn(&spec)
+    });
+    let (mut child, group) = started.await.map_err(io::Error::other)??;
     let missing = || io::Error::other("it has no pipes");
     let output = child.stdout.take().ok_or_else(missing)?;
     let input = child.stdin.take().ok_or_else(missing)?;
     let errors = child.stderr.take().ok_or_else(missing)?;
-    let last_words = LastWords::default();
-    tokio::spawn(last_words.clone().listen(errors));
-    let program = Program {
-        last_words,
-        _group: group,
-        _child: child,
+    tokio::spawn(last_words.listen(errors));
+    let line = wire(ending, |FarEnd { outgoing, inbox }| {
+        [
+            Box::pin(read(output, inbox)),
+            Box::pin(write(outgoing, input)),
+        ]
+    });
+    Ok((Program { child, group }, line))
+}
+
+impl Program {
+    /// How it ended, if it does within a moment.
+    pub async fn how_it_ended(&mut self) -> Option<String> {
+        let status = timeout(PATIENCE_BEFORE_KILL, self.child.wait())
+            .await
+            .ok()?;
+        let status = status.ok()?;
+        Some(format!("its program ended ({status})"))
+    }
+
+    /// Lets it end by itself for a moment, its input being closed, then ends it.
+    pub async fn end(mut self) {
+        if timeout(GRACE, self.child.wait()).await.is_err() {
+            self.group.signal(Signal::TERM).await;
+            // Whether it went by itself or not, what is left of its group is killed.
+            let _ = timeout(PATIENCE_BEFORE_KILL, self.child.wait()).await;
+        }
+        self.group.signal(Signal::KILL).await;
+        let _ = timeout(PATIENCE_BEFORE_KILL, self.child.wait()).await;
+    }
+}
+
+fn spawn(spec: &ProgramSpec) -> io::Result<(Child, Group)> {
+    let mut command = match &spec.sandbox {
+        None => Command::new(&spec.program),
+        Some(sandbox) => {
+            let (helper, before) = sandbox.wrap(&spec.program, &spec.cwd);
+            let mut command = Command::new(helper);
+            command.args(before);
+            command
+        }
     };
-    Ok((program, (output, input)))
+    command
+        .args(&spec.args)
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(existing(&spec.cwd)?)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Group::spawn(&mut command)
+}
+
+/// The folder, or an error that is about it and not about the program.
+fn existing(folder: &Path) -> io::Result<&Path> {
+    match folder.is_dir() {
+        true => Ok(folder),
+        false => Err(io::Error::other(format!(
+            "its folder {} is not there",
+            folder.display()
+        ))),
+    }
+}
+
+async fn read(mut output: ChildStdout, mut inbox: Inbox) {
+    let mut lines = LineReader::new(MESSAGE_BYTES);
+    let mut buffer = vec![0; READ_BYTES];
+    while let Ok(count @ 1..) = output.read(&mut buffer).await {
+        let mut chunk = buffer.get(..count).unwrap_or_default();
+        while let Some(line) = lines.next_line(&mut chunk) {
+            let taken = match line {
+                Line::Text(text) => inbox.take(text).await,
+                // Whatever it answers would never be answered.
+                Line::TooLong => Err(too_long(&inbox)),
+                Line::InvalidUtf8 => inbox.garbage(),
+            };
+            if taken.is_err() {
+                return;
+            }
+        }
+        // A line without an end would be waited for in vain.
+        if lines.is_skipping() {
+            too_long(&inbox);
+            return;
+        }
+    }
+    if let Some(Line::Text(text)) = lines.finish() {
+        // It is the end in any case.
+        let _ = inbox.take(text).await;
+    }
+}
+
+fn too_long(inbox: &Inbox) -> Over {
+    inbox.end(format!(
+        "it wrote a line of more than {} MiB",
+        MESSAGE_BYTES >> 20
+    ))
+}
+
+async fn write(mut outgoing: mpsc::Receiver<Outgoing>, mut input: ChildStdin) {
+    while let Some(Outgoing { mut text, .. }) = outgoing.recv().await {
+        text.push(b'\n');
+        // One that does not read is noticed when its queue is full, one that is gone by its end.
+        if input.write_all(&text).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// The end of what a program said on stderr, for whoever wonders why it failed.
@@ -72,39 +171,45 @@ impl Default for LastWords {
     fn default() -> Self {
         Self {
             text: Arc::default(),
-            is_over: watch::Sender::new(false),
+            is_over: watch::Sender::new(true),
         }
     }
 }
 
 impl LastWords {
-    /// ` It said: …`, or nothing.
-    pub fn told(&self) -> String {
+    /// What was said so far.
+    pub fn text(&self) -> Option<String> {
         let bytes = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&bytes);
-        match text.trim() {
-            "" => String::new(),
-            text => format!(" It said: {text}"),
-        }
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// The same when the program has said all it will, or has had time enough.
+    /// `; it said: …` when the program has said all it will, or has had time enough.
     pub async fn told_at_end(&self) -> String {
         let mut over = self.is_over.subscribe();
         let all = over.wait_for(|over| *over);
         // Whatever came of the waiting, what was said is told.
-        let _ = tokio::time::timeout(LAST_WORDS_WAIT, all).await;
-        self.told()
+        let _ = timeout(LAST_WORDS_WAIT, all).await;
+        match self.text() {
+            Some(text) => format!("; it said: {text}"),
+            None => String::new(),
+        }
     }
 
-    async fn listen(self, mut errors: ChildStderr) {
-        let mut chunk = [0; 1024];
-        while let Ok(read @ 1..) = errors.read(&mut chunk).await {
-            let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-            text.extend_from_slice(chunk.get(..read).unwrap_or_default());
-            let extra = text.len().saturating_sub(LAST_WORDS_BYTES);
-            text.drain(..extra);
+    /// Listens until the program has said all it will. It counts as speaking from now on.
+    fn listen(&self, mut errors: ChildStderr) -> impl Future<Output = ()> + Send + 'static {
+        let words = self.clone();
+        words.is_over.send_replace(false);
+        async move {
+            let mut chunk = [0; 1024];
+            while let Ok(read @ 1..) = errors.read(&mut chunk).await {
+                let mut text = words.text.lock().unwrap_or_else(PoisonError::into_inner);
+                text.extend_from_slice(chunk.get(..read).unwrap_or_default());
+                let extra = text.len().saturating_sub(STDERR_BYTES);
+                text.drain(..extra);
+            }
+            words.is_over.send_replace(true);
         }
-        self.is_over.send_replace(true);
     }
 }

@@ -2,98 +2,99 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use rmcp::Peer;
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock as Block,
-    ResourceContents, ServerResult,
-};
-use rmcp::service::{PeerRequestOptions, RoleClient};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
+use rmcp::service::PeerRequestOptions;
 use serde_json::{Map, Value};
 use stentor_agent::message::ContentBlock;
-use stentor_agent::tool::{
-    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
-};
+use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
+use tokio::time::{Instant, sleep_until};
 
-use super::name::full_name;
-use crate::truncation::MAX_BYTES;
+use super::content::{Room, output};
+use super::listener::HowFar;
+use super::offer::{OfferedTool, told};
+use super::server::Post;
 
-/// How long one call may take.
-const CALL_LIMIT: Duration = Duration::from_secs(600);
+/// What the model is told of a call that was stopped, as with all tools.
+pub(super) const ABORTED: &str = "Command aborted";
 
 /// A tool of a server.
 pub(super) struct McpTool {
-    spec: ToolSpec,
-    /// Its name at the server.
-    name: String,
-    server: String,
-    peer: Peer<RoleClient>,
+    offered: OfferedTool,
+    server: Arc<Post>,
 }
 
 impl McpTool {
-    /// The hints of a server about what its tools do are not believed: each call counts as one
-    /// that runs something.
-    pub fn new(server: &str, tool: rmcp::model::Tool, peer: Peer<RoleClient>) -> Self {
-        let name = tool.name.into_owned();
-        let parameters = Value::Object((*tool.input_schema).clone());
-        Self {
-            spec: ToolSpec {
-                name: full_name(server, &name),
-                label: tool.title.unwrap_or_else(|| name.clone()),
-                description: tool.description.unwrap_or_default().into_owned(),
-                parameters,
-                effect: ToolEffect::Executes,
-            },
-            name,
-            server: server.to_owned(),
-            peer,
-        }
+    pub fn new(server: Arc<Post>, offered: OfferedTool) -> Self {
+        Self { offered, server }
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
-        context.progress.report(ToolOutput {
-            content: Vec::new(),
-            details: None,
-            is_error: false,
-        });
-        let params = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
+        context.progress.report(report(Vec::new()));
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
+            live = self.server.live() => match live {
+                Ok(live) => self.called(&live, arguments, &context).await,
+                Err(why) => self.failed(&why),
+            }
+        }
+    }
+
+    async fn called(
+        &self,
+        live: &super::server::Live,
+        arguments: Map<String, Value>,
+        context: &ToolContext,
+    ) -> ToolOutput {
+        let name = self.offered.name.clone();
+        let params = CallToolRequestParams::new(name).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sending = self
+        let sending = live
             .peer
             .send_cancellable_request(request, PeerRequestOptions::no_options());
         let mut handle = match sending.await {
             Ok(handle) => handle,
-            Err(error) => return self.failed(&error.to_string()),
+            Err(error) => return self.failed(&told(&error)),
         };
-        let answered = tokio::select! {
-            answer = &mut handle.rx => answer,
-            () = context.cancel.cancelled() => {
-                // The server is told; whether it listens is its affair.
-                handle.cancel(Some("the user stopped it".to_owned())).await.ok();
-                return ToolOutput::error("Command aborted");
-            }
-            () = tokio::time::sleep(CALL_LIMIT) => {
-                handle.cancel(Some("it took too long".to_owned())).await.ok();
-                return self.failed(&format!("no answer within {} s", CALL_LIMIT.as_secs()));
+        let mut reports = live.listener.reports(handle.progress_token.clone());
+        let limit = self.server.wanted.call_limit;
+        let mut deadline = Instant::now() + limit;
+        let answered = loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => break answer,
+                () = context.cancel.cancelled() => {
+                    // The server is told; whether it listens is its affair.
+                    handle.cancel(Some("the user stopped it".to_owned())).await.ok();
+                    return ToolOutput::error(ABORTED);
+                }
+                Some(how_far) = reports.next() => {
+                    deadline = Instant::now() + limit;
+                    context.progress.report(report(vec![shown(&how_far)]));
+                }
+                () = sleep_until(deadline) => {
+                    handle.cancel(Some("it took too long".to_owned())).await.ok();
+                    return self.failed(&format!("no answer within {} s", limit.as_secs_f32()));
+                }
             }
         };
         match answered {
             Ok(Ok(ServerResult::CallToolResult(result))) => output(result),
             Ok(Ok(_)) => self.failed("it answered with something that is no result of a tool"),
-            Ok(Err(error)) => self.failed(&error.to_string()),
-            Err(_) => self.failed("it is gone"),
+            Ok(Err(error)) => self.failed(&told(&error)),
+            Err(_) => self.failed("it ended before it answered"),
         }
     }
 
     fn failed(&self, why: &str) -> ToolOutput {
-        ToolOutput::error(format!("The MCP server {:?} failed: {why}", self.server))
+        failed(self.server.name(), why)
     }
 }
 
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &self.offered.spec
     }
 
     fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
@@ -105,53 +106,33 @@ impl Tool for McpTool {
     }
 }
 
-pub(super) fn output(result: CallToolResult) -> ToolOutput {
-    let mut left = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
-    let mut content: Vec<ContentBlock> = result
-        .content
-        .into_iter()
-        .map(|block| shown(block, &mut left))
-        .collect();
-    if content.is_empty() {
-        let text = match &result.structured_content {
-            Some(value) => value.to_string(),
-            None => "(no output)".to_owned(),
-        };
-        content.push(text_within(&text, &mut left));
-    }
+/// A result that says which server failed and why.
+pub(super) fn failed(server: &str, why: &str) -> ToolOutput {
+    ToolOutput::error(format!("The MCP server {server:?} failed: {why}"))
+}
+
+fn report(content: Vec<ContentBlock>) -> ToolOutput {
     ToolOutput {
         content,
-        details: result.structured_content,
-        is_error: result.is_error.unwrap_or(false),
+        details: None,
+        is_error: false,
     }
 }
 
-fn shown(block: Block, left: &mut usize) -> ContentBlock {
-    match block {
-        Block::Text(text) => text_within(&text.text, left),
-        Block::Image(image) => ContentBlock::image(image.data, image.mime_type),
-        Block::Resource(resource) => match resource.resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => {
-                text_within(&format!("{uri}:\n{text}"), left)
-            }
-            ResourceContents::BlobResourceContents { uri, mime_type, .. } => {
-                let kind = mime_type.unwrap_or_else(|| "data".to_owned());
-                text_within(&format!("[{uri}: {kind}, not shown]"), left)
-            }
-            _ => text_within("[a resource of an unknown form]", left),
-        },
-        Block::ResourceLink(link) => text_within(&format!("[{}]({})", link.name, link.uri), left),
-        Block::Audio(audio) => text_within(&format!("[{}, not shown]", audio.mime_type), left),
-        _ => text_within("[content of an unknown form]", left),
-    }
-}
-
-/// The text as far as there is room, with a note of what is missing.
-fn text_within(text: &str, left: &mut usize) -> ContentBlock {
-    let kept = text.get(..text.floor_char_boundary(*left)).unwrap_or(text);
-    *left -= kept.len();
-    ContentBlock::text(match text.len() - kept.len() {
-        0 => text.to_owned(),
-        missing => format!("{kept}\n\n[{missing} more bytes were left out.]"),
-    })
+/// `3 of 10: fetching`, as far as it is known.
+fn shown(how_far: &HowFar) -> ContentBlock {
+    let HowFar {
+        done,
+        total,
+        message,
+    } = how_far;
+    let count = match total {
+        Some(total) => format!("{done} of {total}"),
+        None => done.to_string(),
+    };
+    let text = match message {
+        Some(message) => format!("{count}: {message}"),
+        None => count,
+    };
+    Room::default().text(&text)
 }

@@ -56,24 +56,6 @@ impl Group {
         Ok((child, group))
     }
 
-    /// Starts a program in a new group, its pipes as `command` says.
-    pub(crate) fn start_program(mut command: Command) -> io::Result<(Child, Self)> {
-        let (child, id, mark) = supervisor::start(|mark| {
-            let child = command
-                .env(supervisor::MARK_NAME, mark)
-                .process_group(0)
-                .spawn()?;
-            let id = group_of(&child)?;
-            Ok((child, id))
-        })?;
-        let group = Self {
-            id,
-            mark,
-            has_ended: false,
-        };
-        Ok((child, group))
-    }
-
     /// Sends a signal to every process of the command.
     pub(crate) async fn signal(&self, signal: Signal) {
         self.signal_group(signal);

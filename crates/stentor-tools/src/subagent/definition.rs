@@ -1,122 +1,80 @@
-//! Which agents there are, and what makes each one.
+//! Which agents there are for a task, and which tools one has.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::event::SubagentSource;
+use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::tool::Tool;
-
-use super::front_matter::FrontMatter;
-
-/// Where a project keeps its agents, in the order in which names are looked up.
-const PROJECT_FOLDERS: [&str; 5] = [
-    ".stentor/agents",
-    ".claude/agents",
-    ".pi/agents",
-    ".omp/agents",
-    ".agents/agents",
-];
 
 /// The agent that is always there.
 pub(super) const GENERAL: &str = "general";
 
-/// A definition longer than this is not read: it would be no system prompt any more.
-const MAX_FILE_BYTES: u64 = 256 * 1024;
-
-/// Files looked at in one folder.
-const MAX_FILES: usize = 200;
-
-/// What an agent is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Definition {
-    pub name: String,
-    pub source: SubagentSource,
-    pub description: String,
-    /// The names of the tools it has; all when absent.
-    pub tools: Option<Vec<String>>,
-    /// The model it wants; that of its parent when absent.
-    pub model: Option<String>,
-    /// Its system prompt; that of its parent when absent.
-    pub prompt: Option<String>,
-}
-
-/// The agents of a project and of its user.
-#[derive(Debug, Clone)]
-pub(super) struct AgentFolders {
-    pub config_dir: Option<PathBuf>,
-}
-
-impl AgentFolders {
-    /// All agents by name, each once: the project's, then the user's, then the built-in one.
-    pub fn all(&self, project: &Path) -> Vec<Definition> {
-        let mut found: Vec<Definition> = Vec::new();
-        let folders = PROJECT_FOLDERS
-            .iter()
-            .map(|folder| (project.join(folder), SubagentSource::Project));
-        let own = self
-            .config_dir
-            .iter()
-            .map(|folder| (folder.join("agents"), SubagentSource::User));
-        for (folder, source) in folders.chain(own) {
-            for definition in in_folder(&folder, source) {
-                if !found.iter().any(|known| known.name == definition.name) {
-                    found.push(definition);
-                }
-            }
-        }
-        if !found.iter().any(|known| known.name == GENERAL) {
-            found.push(general());
-        }
-        found
+/// All agents by name, each once: those of files, then the built-in one.
+pub(super) fn all(book: &CommandBook) -> Vec<AgentDefinition> {
+    let mut found = book.agents.clone();
+    if book.agent(GENERAL).is_none() {
+        found.push(general());
     }
-
-    /// The agent of a name, or which there are instead.
-    pub fn find(&self, project: &Path, name: &str) -> Result<Definition, String> {
-        let all = self.all(project);
-        if let Some(found) = all.iter().find(|agent| agent.name == name) {
-            return Ok(found.clone());
-        }
-        let names: Vec<&str> = all.iter().map(|agent| agent.name.as_str()).collect();
-        Err(format!(
-            "There is no agent `{name}`. There are: {}.",
-            names.join(", ")
-        ))
-    }
+    found
 }
 
-impl Definition {
-    /// The tools it has of those there are. Names other programs use for the same tool count.
-    pub fn tools(&self, there_are: &[Arc<dyn Tool>]) -> Result<Vec<Arc<dyn Tool>>, String> {
-        let Some(wanted) = &self.tools else {
-            return Ok(there_are.to_vec());
-        };
+/// The agent of a name, or which there are instead.
+pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, String> {
+    let all = all(book);
+    if let Some(found) = all.iter().find(|agent| agent.name == name) {
+        return Ok(found.clone());
+    }
+    let names: Vec<&str> = all.iter().map(|agent| agent.name.as_str()).collect();
+    Err(format!(
+        "There is no agent `{name}`. There are: {}.",
+        names.join(", ")
+    ))
+}
+
+/// The tools an agent has of those there are. Names other programs use for the same tool count.
+/// `brought` come from elsewhere; an agent that has only such has none of these.
+pub(super) fn tools(
+    agent: &AgentDefinition,
+    there_are: &[Arc<dyn Tool>],
+    brought: &[Arc<dyn Tool>],
+) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let Some(wanted) = &agent.tools else {
+        return Ok(there_are.to_vec());
+    };
+    let chosen: Vec<Arc<dyn Tool>> = there_are
+        .iter()
+        .filter(|tool| has(agent, &tool.spec().name))
+        .cloned()
+        .collect();
+    let has_brought = brought.iter().any(|tool| has(agent, &tool.spec().name));
+    if chosen.is_empty() && !has_brought && !wanted.is_empty() {
         let wanted: Vec<String> = wanted.iter().map(|name| our_name(name)).collect();
-        let chosen: Vec<Arc<dyn Tool>> = there_are
+        return Err(format!(
+            "The agent `{}` may use only {}, and there are no such tools.",
+            agent.name,
+            wanted.join(", ")
+        ));
+    }
+    Ok(chosen)
+}
+
+/// True when the agent may use a tool.
+pub(super) fn has(agent: &AgentDefinition, tool: &str) -> bool {
+    match &agent.tools {
+        None => true,
+        Some(wanted) => wanted
             .iter()
-            .filter(|tool| wanted.contains(&tool.spec().name))
-            .cloned()
-            .collect();
-        if chosen.is_empty() && !wanted.is_empty() {
-            return Err(format!(
-                "The agent `{}` may use only {}, and there are no such tools.",
-                self.name,
-                wanted.join(", ")
-            ));
-        }
-        Ok(chosen)
+            .any(|name| name == tool || our_name(name) == tool),
     }
 }
 
-fn general() -> Definition {
-    Definition {
+fn general() -> AgentDefinition {
+    AgentDefinition {
         name: GENERAL.to_owned(),
-        source: SubagentSource::Builtin,
         description: "Works on any task with all tools.".to_owned(),
         tools: None,
         model: None,
         prompt: None,
+        path: None,
     }
 }
 
@@ -130,70 +88,12 @@ fn our_name(name: &str) -> String {
     }
 }
 
-/// The agents of one folder, by file name. A folder that is not there has none.
-fn in_folder(folder: &Path, source: SubagentSource) -> Vec<Definition> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .take(MAX_FILES)
-        .collect();
-    files.sort();
-    files.iter().filter_map(|file| read(file, source)).collect()
-}
-
-fn read(path: &Path, source: SubagentSource) -> Option<Definition> {
-    let text = match text_of(path) {
-        Ok(text) => text,
-        Err(why) => {
-            tracing::info!("the agent in {} is left out: {why}", path.display());
-            return None;
-        }
-    };
-    let stem = path.file_stem()?.to_string_lossy().into_owned();
-    Some(parse(&text, stem, source))
-}
-
-fn text_of(path: &Path) -> Result<String, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let kind = file.metadata().map_err(|error| error.to_string())?;
-    if !kind.is_file() || kind.len() > MAX_FILE_BYTES {
-        return Err("it is no file of a sensible size".to_owned());
-    }
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
-    Ok(text)
-}
-
-fn parse(text: &str, stem: String, source: SubagentSource) -> Definition {
-    let Some(matter) = FrontMatter::read(text) else {
-        return Definition {
-            name: stem,
-            source,
-            description: String::new(),
-            tools: None,
-            model: None,
-            prompt: Some(text.trim().to_owned()).filter(|prompt| !prompt.is_empty()),
-        };
-    };
-    let everything = |tools: &Vec<String>| tools.iter().any(|name| name == "*");
-    Definition {
-        name: matter.text("name").unwrap_or(stem),
-        source,
-        description: matter.text("description").unwrap_or_default(),
-        tools: matter.list("tools").filter(|tools| !everything(tools)),
-        model: matter.text("model").filter(|model| model != "inherit"),
-        prompt: Some(matter.body.to_owned()).filter(|prompt| !prompt.is_empty()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use stentor_agent::commands::CommandFolders;
+
     use super::*;
 
     fn write(root: &Path, path: &str, text: &str) {
@@ -202,8 +102,8 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    fn names(folders: &AgentFolders, project: &Path) -> Vec<(String, String)> {
-        let all = folders.all(project).into_iter();
+    fn names(book: &CommandBook) -> Vec<(String, String)> {
+        let all = all(book).into_iter();
         all.map(|agent| (agent.name, agent.description)).collect()
     }
 
@@ -211,10 +111,13 @@ mod tests {
     fn the_project_comes_before_the_user_and_the_general_agent_is_always_there() {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u"));
-        let folders = AgentFolders {
-            config_dir: Some(user.clone()),
+        let folders = CommandFolders {
+            project: project.clone(),
+            home: Some(folder.path().join("home")),
+            config: Some(user.clone()),
+            ..CommandFolders::default()
         };
-        assert_eq!(names(&folders, &project).len(), 1);
+        assert_eq!(names(&CommandBook::load(&folders)).len(), 1);
         write(
             &user,
             "agents/a.md",
@@ -232,58 +135,62 @@ mod tests {
             "---\nname: q\n---\nour own",
         );
         write(&project, ".stentor/agents/notes.txt", "---\nname: n\n---\n");
+        write(folder.path(), "home/.pi/agent/agents/h.md", "of the home");
         let expected = [
             ("q", ""),
             ("a", "claude's"),
             ("b", ""),
+            ("h", ""),
             ("general", "Works on any task with all tools."),
         ];
+        let book = CommandBook::load(&folders);
         assert_eq!(
-            names(&folders, &project),
+            names(&book),
             expected.map(|(name, says)| (name.to_owned(), says.to_owned()))
         );
         assert_eq!(
-            folders.find(&project, "c").unwrap_err(),
-            "There is no agent `c`. There are: q, a, b, general."
+            find(&book, "c").unwrap_err(),
+            "There is no agent `c`. There are: q, a, b, h, general."
         );
     }
 
     #[test]
     fn a_definition_says_tools_model_and_prompt() {
-        let text =
-            "---\nname: r\ndescription: d\ntools: Read, Glob\nmodel: inherit\n---\nYou review.\n";
-        let agent = parse(text, "file".into(), SubagentSource::User);
+        let folder = tempfile::tempdir().unwrap();
+        let agents = folder.path().join(".stentor/agents");
+        write(
+            &agents,
+            "r.md",
+            "---\ndescription: d\ntools: Read, Glob\nmodel: inherit\n---\nYou review.\n",
+        );
+        write(&agents, "s.md", "---\ntools: [WebSearch]\n---\n");
+        write(&agents, "t.md", "---\ntools: \"*\"\n---\n");
+        let book = CommandBook::load(&CommandFolders {
+            project: folder.path().to_owned(),
+            ..CommandFolders::default()
+        });
+        let agent = find(&book, "r").unwrap();
         assert_eq!(
             agent,
-            Definition {
+            AgentDefinition {
                 name: "r".into(),
-                source: SubagentSource::User,
                 description: "d".into(),
                 tools: Some(vec!["Read".into(), "Glob".into()]),
                 model: None,
                 prompt: Some("You review.".into()),
+                path: Some(agents.join("r.md")),
             }
         );
         let there_are = crate::builtin_tools();
-        let has = |agent: &Definition| -> Result<Vec<String>, String> {
-            let tools = agent.tools(&there_are)?;
+        let has = |name: &str| -> Result<Vec<String>, String> {
+            let tools = tools(&find(&book, name)?, &there_are, &[])?;
             Ok(tools.iter().map(|tool| tool.spec().name.clone()).collect())
         };
-        assert_eq!(has(&agent).unwrap(), ["read", "find"]);
-        let strange = parse(
-            "---\ntools: [WebSearch]\n---\n",
-            "s".into(),
-            SubagentSource::User,
-        );
+        assert_eq!(has("r").unwrap(), ["read", "find"]);
         assert_eq!(
-            has(&strange).unwrap_err(),
+            has("s").unwrap_err(),
             "The agent `s` may use only websearch, and there are no such tools."
         );
-        let all = parse(
-            "---\ntools: \"*\"\n---\n",
-            "s".into(),
-            SubagentSource::User,
-        );
-        assert_eq!(has(&all).unwrap().len(), there_are.len());
+        assert_eq!(has("t").unwrap().len(), there_are.len());
     }
 }

@@ -1,14 +1,15 @@
 //! `subagent`: gives tasks to agents with a context of their own.
 //!
-//! An agent is a Markdown file ([`definition`]), or the general one that is always there. Each task
-//! is a session of its own ([`worker`]), kept beside the file of the session it works for: what it
-//! does is told in a few words ([`activity`]), its start and its end exactly once ([`telling`]), its
-//! calls are permitted by the session it works for ([`permitted`]), and its last message is the
-//! result. While it works others can stop it and tell it something. A subagent has no subagents.
+//! An agent is a Markdown file ([`definition`] chooses), or the general one that is always there. Each
+//! task is a session of its own ([`worker`]), kept beside the file of the session it works for: what
+//! it does is told in a few words ([`activity`]), its start and its end exactly once ([`telling`]),
+//! its calls are permitted by the session it works for ([`permitted`]) and go through its hooks
+//! ([`hooked`]), and its last message is the result. While it works others can stop it and tell it
+//! something. A subagent has no subagents.
 
 mod activity;
 mod definition;
-mod front_matter;
+mod hooked;
 mod permitted;
 mod telling;
 mod worker;
@@ -16,13 +17,14 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use stentor_agent::commands::{AgentDefinition, CommandBook, SUBAGENT_TOOL, Shelf};
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
@@ -32,11 +34,11 @@ use tokio::sync::Semaphore;
 use crate::call;
 use crate::fault::Fault;
 use crate::truncation;
-use definition::{AgentFolders, Definition, GENERAL};
+use definition::GENERAL;
 use worker::{Job, Report};
 
 /// The name of the tool.
-pub const SUBAGENT: &str = "subagent";
+pub const SUBAGENT: &str = SUBAGENT_TOOL;
 
 /// Tasks of one call.
 const MAX_TASKS: usize = 16;
@@ -52,31 +54,32 @@ const DESCRIPTION_CHARS: usize = 300;
 pub struct SubagentSetup {
     pub environment: Environment,
     /// What their sessions are started with. `tools` are those an agent may have; the system
-    /// prompt is the general agent's; storage, policy and place are not used.
+    /// prompt is the general agent's, `commands` have the others; storage, policy and place are
+    /// not used.
     pub session: SessionOptions,
-    /// The user's configuration folder, where `agents` may be.
-    pub config_dir: Option<PathBuf>,
 }
 
-/// The tool. Its description names the agents there are now; others may be added while it lives.
+/// The tool. Its description names the agents that have been seen; it is renewed when there are
+/// others.
 pub fn subagent_tool(setup: SubagentSetup) -> Arc<dyn Tool> {
-    let folders = AgentFolders {
-        config_dir: setup.config_dir.clone(),
-    };
-    let agents = folders.all(&setup.session.cwd);
+    let shelf = setup.session.commands.clone().unwrap_or_default();
+    let book = shelf.seen();
     Arc::new(Subagents {
-        spec: spec(&agents),
-        setup,
-        folders,
-        at_once: Semaphore::new(MAX_AT_ONCE),
+        spec: spec(&definition::all(&book)),
+        book,
+        setup: Arc::new(setup),
+        shelf,
+        at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
     })
 }
 
 struct Subagents {
     spec: ToolSpec,
-    setup: SubagentSetup,
-    folders: AgentFolders,
-    at_once: Semaphore,
+    /// What the description was made of.
+    book: Arc<CommandBook>,
+    setup: Arc<SubagentSetup>,
+    shelf: Arc<Shelf>,
+    at_once: Arc<Semaphore>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,14 +113,30 @@ impl Tool for Subagents {
         true
     }
 
+    fn renewed(&self) -> Option<Arc<dyn Tool>> {
+        let book = self.shelf.seen();
+        if book.agents == self.book.agents {
+            return None;
+        }
+        Some(Arc::new(Self {
+            spec: spec(&definition::all(&book)),
+            book,
+            setup: Arc::clone(&self.setup),
+            shelf: Arc::clone(&self.shelf),
+            at_once: Arc::clone(&self.at_once),
+        }))
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(async move {
             let tasks = tasks(call::arguments(SUBAGENT, arguments)?)?;
+            // An agent that was written a moment ago counts.
+            let book = self.shelf.look();
             // All are understood before the first begins.
             let jobs = tasks
                 .into_iter()
                 .enumerate()
-                .map(|(index, task)| self.job(index, task, &context.cwd))
+                .map(|(index, task)| self.job(index, task, &book))
                 .collect::<Result<Vec<Job>, Fault>>()?;
             let reports = join_all(jobs.into_iter().map(|job| self.take_turn(job, &context)));
             Ok(output(&reports.await))
@@ -126,9 +145,9 @@ impl Tool for Subagents {
 }
 
 impl Subagents {
-    fn job(&self, index: usize, task: Task, project: &Path) -> Result<Job, Fault> {
+    fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, Fault> {
         let name = task.agent.as_deref().unwrap_or(GENERAL);
-        let agent = self.folders.find(project, name).map_err(Fault::Refused)?;
+        let agent = definition::find(book, name).map_err(Fault::Refused)?;
         let model = match &task.model {
             None => None,
             Some(name) => {
@@ -265,7 +284,7 @@ fn details(report: &Report) -> Value {
     })
 }
 
-fn spec(agents: &[Definition]) -> ToolSpec {
+fn spec(agents: &[AgentDefinition]) -> ToolSpec {
     let mut description = "Give a task to an agent that works on it with a context of its own and \
         reports back. Use it for work whose details you do not need to see, and for independent \
         tasks at the same time: several calls, or one call with tasks, run together. The agent \

@@ -1,14 +1,19 @@
-//! One start and one end for every subagent, whatever happens to it.
+//! One start and one end for every subagent, whatever happens to it; meanwhile it is a job of its
+//! session, which clients list and stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::json;
 use stentor_agent::event::{Event, EventKind, Subagent, SubagentEnd};
+use stentor_agent::jobs::{JobEnd, JobKind, JobStatus, JobWork, RunningJob};
 use stentor_agent::message::{KnownMessage, Message};
 use stentor_agent::tool::{Progress, ToolHost, ToolOutput};
 use stentor_agent::usage::Usage;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use super::SUBAGENT;
 use super::activity::Activity;
 
 /// The number of the last subagent of this process.
@@ -31,19 +36,29 @@ pub(super) struct Telling {
     started: Instant,
     /// What it consumed so far.
     pub usage: Usage,
-    outcome: Outcome,
-}
-
-/// What became of it.
-enum Outcome {
-    Cancelled,
-    Succeeded(String),
-    Failed(String),
+    /// Its result or why there is none, and how that counts.
+    outcome: Option<(String, JobStatus)>,
+    /// Its place among the jobs of the session, if somebody keeps them.
+    job: Option<RunningJob>,
 }
 
 impl Telling {
-    /// Tells that a subagent starts.
-    pub fn start(host: Arc<dyn ToolHost>, progress: Progress, agent: Subagent) -> Self {
+    /// Tells that a subagent starts, which stops when `cancel` fires.
+    pub fn start(
+        host: Arc<dyn ToolHost>,
+        progress: Progress,
+        agent: Subagent,
+        cancel: CancellationToken,
+    ) -> Self {
+        let work = JobWork {
+            tool_name: SUBAGENT.to_owned(),
+            tool_call_id: agent.call_id.clone(),
+            what: format!("{}: {}", agent.name, agent.task),
+        };
+        // Whoever hears of the start finds the job.
+        let job = host
+            .jobs()
+            .map(|jobs| jobs.start(JobKind::Subagent, work, cancel));
         let agent = Arc::new(agent);
         host.publish(EventKind::SubagentStarted(Arc::clone(&agent)));
         Self {
@@ -53,7 +68,8 @@ impl Telling {
             activity: Activity::default(),
             started: Instant::now(),
             usage: Usage::default(),
-            outcome: Outcome::Cancelled,
+            outcome: None,
+            job,
         }
     }
 
@@ -95,12 +111,12 @@ impl Telling {
 
     /// It has a result.
     pub fn succeeded(&mut self, result: &str) {
-        self.outcome = Outcome::Succeeded(result.to_owned());
+        self.outcome = Some((result.to_owned(), JobStatus::Completed));
     }
 
-    /// It failed, and why.
-    pub fn failed(&mut self, why: &str) {
-        self.outcome = Outcome::Failed(why.to_owned());
+    /// It has none: why, and whether it failed, was stopped or took too long.
+    pub fn failed(&mut self, why: &str, status: JobStatus) {
+        self.outcome = Some((why.to_owned(), status));
     }
 
     pub fn duration_ms(&self) -> u64 {
@@ -111,16 +127,20 @@ impl Telling {
 impl Drop for Telling {
     fn drop(&mut self) {
         self.host.consumed(self.usage);
-        let outcome = std::mem::replace(&mut self.outcome, Outcome::Cancelled);
-        let (result, failed, cancelled) = match outcome {
-            Outcome::Succeeded(result) => (result, false, false),
-            Outcome::Failed(why) => (why, true, false),
-            Outcome::Cancelled => (CANCELLED.to_owned(), true, true),
-        };
+        let outcome = self.outcome.take();
+        let (result, status) =
+            outcome.unwrap_or_else(|| (CANCELLED.to_owned(), JobStatus::Cancelled));
+        if let Some(job) = self.job.take() {
+            job.end(JobEnd {
+                status,
+                payload: Some(json!(result)),
+                payload_file: None,
+            });
+        }
         let end = SubagentEnd {
             result,
-            failed,
-            cancelled,
+            failed: status != JobStatus::Completed,
+            cancelled: status == JobStatus::Cancelled,
             duration_ms: self.duration_ms(),
             usage: self.usage,
         };

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use stentor_agent::clock::CountingClock;
-use stentor_agent::event::{EventKind, RunEnd};
+use stentor_agent::commands::{CommandFolders, Shelf};
+use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
+use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
 use stentor_agent::permission::PermissionMode;
@@ -55,10 +57,13 @@ impl Stage {
         let mut options = SessionOptions::in_memory(folder.path(), crate::builtin_tools());
         options.system_prompt = "You are the parent.".into();
         options.model = Some(info);
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: folder.path().to_owned(),
+            ..CommandFolders::default()
+        })));
         options.tools.push(subagent_tool(SubagentSetup {
             environment: environment.clone(),
             session: options.clone(),
-            config_dir: None,
         }));
         Self {
             folder,
@@ -200,6 +205,30 @@ async fn what_subagents_consumed_is_still_known_when_the_session_is_resumed() {
     let again = Session::resume(stage.environment.clone(), stage.options.clone(), opened).unwrap();
     let total = again.stats().await.unwrap().total_usage;
     assert_eq!((total.input, total.output), (120, 12));
+}
+
+#[tokio::test]
+async fn a_subagent_has_only_what_is_left_of_the_budget() {
+    let mut stage = Stage::new(&format!(
+        r#"
+        usage = {{ input = 10 }}
+        [[turn]]
+        {CHILD}
+        tool = "bash"
+        arguments = {{ command = "true" }}
+        [[turn]]
+        tool = "subagent"
+        arguments = {{ task = "work" }}
+        "#
+    ));
+    stage.options.budget.tokens = Some(35);
+    let (told, end) = play(&stage.start()).await;
+    let result = told.last().unwrap();
+    assert!(
+        result.contains("Budget reached: 30 of 25 tokens are used."),
+        "{result}"
+    );
+    assert_eq!(end.usage.input, 40);
 }
 
 #[tokio::test]
@@ -424,4 +453,60 @@ fn a_call_that_says_too_little_or_too_much_is_refused_before_anything_starts() {
         let refused = tasks(serde_json::from_value(arguments).unwrap()).map(|_: Vec<Task>| ());
         assert_eq!(refused.unwrap_err().to_string(), expected);
     }
+}
+
+#[tokio::test]
+async fn a_subagent_is_a_job_of_its_session_and_stopping_the_job_stops_it_alone() {
+    let stage = Stage::new(&format!(
+        r#"
+        [[turn]]
+        {CHILD}
+        steps = [{{ hang = true }}]
+        [[turn]]
+        tool = "subagent"
+        arguments = {{ task = "wait" }}
+        [[turn]]
+        text = "went on"
+        "#
+    ));
+    let session = stage.start();
+    let mut events = session.subscribe();
+    begin(&session).await;
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::SubagentStarted(_)) {
+            break;
+        }
+    }
+    let job = session.jobs().list().pop().unwrap();
+    assert_eq!(
+        (job.id.as_str(), job.kind, job.status, &job.work),
+        (
+            "job-1",
+            JobKind::Subagent,
+            JobStatus::Running,
+            &JobWork {
+                tool_name: "subagent".into(),
+                tool_call_id: "call_1_1".into(),
+                what: "general: wait".into(),
+            }
+        )
+    );
+    session.jobs().cancel("job-1").unwrap();
+    let (mut told, end) = until_idle(&mut events).await;
+    // Whether it began to think before it was stopped is nobody's business.
+    told.retain(|line| !line.starts_with("doing"));
+    assert_eq!(
+        told,
+        [
+            "failed general: cancelled",
+            "error call_1_1: The subagent `general` failed: cancelled",
+        ]
+    );
+    assert_eq!(end.outcome, RunOutcome::Completed);
+    let job = session.jobs().find("job-1").unwrap();
+    let payload = job.ended.unwrap().payload;
+    assert_eq!(
+        (job.status, payload),
+        (JobStatus::Cancelled, Some(json!("cancelled")))
+    );
 }

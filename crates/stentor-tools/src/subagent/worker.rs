@@ -1,10 +1,13 @@
 //! One subagent at work: a session of its own from the task to the result.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stentor_agent::event::{EventKind, RunOutcome, Subagent};
+use stentor_agent::commands::AgentDefinition;
+use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
+use stentor_agent::jobs::JobStatus;
 use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::policy::Policy;
@@ -16,13 +19,14 @@ use stentor_agent::usage::Usage;
 use tokio_util::sync::CancellationToken;
 
 use super::SubagentSetup;
-use super::definition::Definition;
+use super::definition;
+use super::hooked::ParentsHooks;
 use super::permitted::Permitted;
 use super::telling::{self, CANCELLED, Telling};
 
 /// One task for one agent.
 pub(super) struct Job {
-    pub agent: Definition,
+    pub agent: AgentDefinition,
     pub task: String,
     pub model: Option<Arc<ModelInfo>>,
     pub timeout: Option<Duration>,
@@ -61,14 +65,15 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
     let agent = Subagent {
         id,
         name: job.agent.name.clone(),
-        source: job.agent.source,
+        source: source(&job.agent, &context.cwd),
         task: job.task.clone(),
         call_id: context.call_id.clone(),
         index: job.index,
         session_file: session.state().await.ok().and_then(|state| state.file),
     };
     let host = Arc::clone(&context.host);
-    let mut telling = Telling::start(host, context.progress.clone(), agent);
+    let progress = context.progress.clone();
+    let mut telling = Telling::start(host, progress, agent, cancel.clone());
     let worker = Worker {
         session: &session,
         at_work: at_work.as_ref(),
@@ -83,9 +88,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
             (text, false)
         }
         Err(failure) => {
-            if !failure.cancelled {
-                telling.failed(&failure.why);
-            }
+            telling.failed(&failure.why, failure.status);
             (failure.for_model(&job.agent.name), true)
         }
     };
@@ -97,6 +100,15 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
         failed,
         duration_ms: telling.duration_ms(),
         usage: telling.usage,
+    }
+}
+
+/// A definition of the project is below its folder, one of the user elsewhere.
+fn source(agent: &AgentDefinition, project: &Path) -> SubagentSource {
+    match &agent.path {
+        None => SubagentSource::Builtin,
+        Some(path) if path.starts_with(project) => SubagentSource::Project,
+        Some(_) => SubagentSource::User,
     }
 }
 
@@ -127,8 +139,8 @@ struct Failure {
     why: String,
     /// What it said before.
     said: Option<String>,
-    /// Somebody stopped it.
-    cancelled: bool,
+    /// How it counts among the jobs.
+    status: JobStatus,
 }
 
 impl Failure {
@@ -136,14 +148,24 @@ impl Failure {
         Self {
             why: why.into(),
             said: None,
-            cancelled: false,
+            status: JobStatus::Failed,
         }
     }
 
     fn cancelled() -> Self {
         Self {
-            cancelled: true,
+            status: JobStatus::Cancelled,
             ..Self::because(CANCELLED)
+        }
+    }
+
+    fn late(limit: Duration) -> Self {
+        let seconds = limit.as_secs_f64();
+        Self {
+            status: JobStatus::TimedOut,
+            ..Self::because(format!(
+                "it was stopped after {seconds} seconds, its time limit"
+            ))
         }
     }
 
@@ -179,11 +201,9 @@ impl Worker<'_> {
                     self.stop(&mut events, telling).await;
                     return Err(Failure::cancelled());
                 }
-                () = &mut out_of_time => {
+                limit = &mut out_of_time => {
                     self.stop(&mut events, telling).await;
-                    let seconds = job.timeout.unwrap_or_default().as_secs_f64();
-                    let why = format!("it was stopped after {seconds} seconds, its time limit");
-                    return Err(Failure::because(why));
+                    return Err(Failure::late(limit));
                 }
             };
             match self.told_too_late().await {
@@ -234,9 +254,10 @@ fn judge(outcome: Option<RunOutcome>, said: Option<String>) -> Result<String, Fa
         }
         None => "its session ended".to_owned(),
     };
-    let mut failure = Failure::because(why);
-    failure.said = said;
-    Err(failure)
+    Err(Failure {
+        said,
+        ..Failure::because(why)
+    })
 }
 
 /// Tells what it does until it is idle. `None` when its session went away.
@@ -253,9 +274,13 @@ async fn watch(events: &mut Subscription, telling: &mut Telling) -> Option<RunOu
     outcome
 }
 
-async fn out_of_time(limit: Option<Duration>) {
+/// Waits for the end of the time there is, and says how long that was.
+async fn out_of_time(limit: Option<Duration>) -> Duration {
     match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
+        Some(limit) => {
+            tokio::time::sleep(limit).await;
+            limit
+        }
         None => std::future::pending().await,
     }
 }
@@ -265,7 +290,9 @@ fn options(
     job: &Job,
     context: &ToolContext,
 ) -> Result<SessionOptions, String> {
-    let tools = job.agent.tools(&setup.session.tools)?;
+    let hooks = context.host.hooks();
+    let brought = hooks.map(|hooks| hooks.tools()).unwrap_or_default();
+    let tools = definition::tools(&job.agent, &setup.session.tools, &brought)?;
     let mut options = setup.session.clone();
     options.id = None;
     options.name = None;
@@ -280,12 +307,14 @@ fn options(
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::default();
     options.tools = Permitted::all(tools, &context.host);
+    options.hooks = ParentsHooks::of(&context.host, &job.agent);
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
+    options.budget = context.host.budget_left();
     Ok(options)
 }
 
-fn system_prompt(setup: &SubagentSetup, agent: &Definition, context: &ToolContext) -> String {
+fn system_prompt(setup: &SubagentSetup, agent: &AgentDefinition, context: &ToolContext) -> String {
     let own = match &agent.prompt {
         Some(prompt) => format!("{prompt}\n\nWorking folder: {}", context.cwd.display()),
         None => setup.session.system_prompt.to_string(),

@@ -94,7 +94,7 @@ def before(id, params):
         def then(answer):
             reply(id, {} if answer.get("confirmed") else {"deny": f"confirmed: {json.dumps(answer)}"})
         return ask("ui/confirm", {"title": "Sure?", "message": params["tool"]}, then)
-    if MODE == "changes":
+    if MODE == "changes" and params["tool"] == "bash":
         return reply(id, {"arguments": {"command": "echo changed"}})
     command = params["arguments"].get("command", "")
     reply(id, {"deny": "it is forbidden"} if "forbidden" in command else {})
@@ -116,7 +116,7 @@ def handle(message):
     elif method == "tool/after":
         if MODE == "hangs":
             return
-        if MODE == "changes":
+        if MODE == "changes" and params["tool"] == "bash":
             text = params["content"][0]["text"]
             reply(id, {"content": f"seen: {text}", "isError": True})
         else:

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use stentor_agent::clock::SystemClock;
+use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::{ContentBlock, KnownMessage, Message};
@@ -13,8 +14,9 @@ use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions};
-use stentor_model::script::{Scenario, ScriptModel};
+use stentor_model::script::{Format, Scenario, ScriptModel};
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, event_name};
+use stentor_tools::{SubagentSetup, subagent_tool};
 use tokio::time::timeout;
 
 /// A session with extensions.
@@ -62,21 +64,44 @@ pub fn runs(command: &str) -> Scenario {
 
 impl Stage {
     pub fn new(scenario: Scenario, extensions: Vec<ExtensionSpec>) -> Self {
+        Self::playing(ScriptModel::new(scenario, "one"), extensions, false)
+    }
+
+    /// The same with the tool for subagents, and a scenario that may tell who asks.
+    pub fn with_subagents(scenario: &str, extensions: Vec<ExtensionSpec>) -> Self {
+        let model = ScriptModel::parse(scenario, Format::Toml, "one").unwrap();
+        Self::playing(model, extensions, true)
+    }
+
+    fn playing(
+        model: Arc<ScriptModel>,
+        extensions: Vec<ExtensionSpec>,
+        has_subagents: bool,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let model = ScriptModel::new(scenario, "one");
         let mut options = SessionOptions::in_memory(folder.path(), stentor_tools::builtin_tools());
         options.model = Some(Arc::clone(model.info()));
         options.policy = Policy::new(PermissionMode::All, Vec::new());
-        options.hooks = Some(Arc::new(Extensions::new(
-            extensions,
-            |event| json!({ "type": event_name(&event.kind), "seq": event.seq, "time": event.time_ms }),
-        )));
+        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+            project: folder.path().to_owned(),
+            ..CommandFolders::default()
+        })));
         let environment = Environment {
-            models: Arc::new(Shelf(model)),
+            models: Arc::new(OneModel(model)),
             shell: stentor_tools::local_shell(),
             clock: Arc::new(SystemClock),
             spill_dir: Arc::from(folder.path().join(".spill")),
         };
+        if has_subagents {
+            options.tools.push(subagent_tool(SubagentSetup {
+                environment: environment.clone(),
+                session: options.clone(),
+            }));
+        }
+        options.hooks = Some(Arc::new(Extensions::new(
+            extensions,
+            |event| json!({ "type": event_name(&event.kind), "seq": event.seq, "time": event.time_ms }),
+        )));
         let session = Session::start(environment.clone(), options.clone()).unwrap();
         Self {
             events: session.subscribe(),
@@ -166,9 +191,9 @@ impl Seen {
 }
 
 /// The one model there is.
-struct Shelf(Arc<ScriptModel>);
+struct OneModel(Arc<ScriptModel>);
 
-impl ModelRegistry for Shelf {
+impl ModelRegistry for OneModel {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
         vec![Arc::clone(self.0.info())]
     }

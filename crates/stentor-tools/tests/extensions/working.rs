@@ -1,8 +1,6 @@
 //! What extensions can do when they do it right.
 
-use std::sync::Arc;
-
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use stentor_agent::dialog::{DialogAnswer, DialogKind};
 use stentor_agent::event::EventKind;
 use stentor_agent::session::{Session, Storage};
@@ -82,7 +80,7 @@ async fn commands_are_listed_and_answer_without_a_model_or_ask_one() {
     let names: Vec<&str> = commands.iter().map(|info| info.name.as_str()).collect();
     assert_eq!(names, ["hello", "expand"]);
     assert_eq!(
-        stage.session.extension_commands().await.unwrap(),
+        stage.session.slash().list().await.to_vec(),
         commands.to_vec()
     );
     assert_eq!(stage.run("/hello you").await.answer(), "hello number 1");
@@ -180,57 +178,86 @@ async fn it_hears_of_events_and_of_the_end_of_the_session() {
     );
 }
 
-#[tokio::test]
-async fn what_tools_do_on_their_own_account_is_guarded_too() {
-    use stentor_agent::message::ToolCall;
-    use stentor_agent::tool::{
-        Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
-    };
+/// A parent that gives one task to a subagent, which calls one tool.
+fn delegates(tool: &str, arguments: &str) -> String {
+    format!(
+        r#"
+        [[turn]]
+        when = {{ system_contains = "as a subagent", last_role = "user" }}
+        tool = "{tool}"
+        arguments = {arguments}
+        [[turn]]
+        when = {{ system_contains = "as a subagent" }}
+        text = "It got: {{{{last_tool_result}}}}"
+        [[turn]]
+        tool = "subagent"
+        arguments = {{ task = "do it" }}
+        [[turn]]
+        text = "It said: {{{{last_tool_result}}}}"
+        "#
+    )
+}
 
-    /// A tool that has a call of its own permitted, as one that runs subagents does.
-    struct Delegates(ToolSpec);
-    impl Tool for Delegates {
-        fn spec(&self) -> &ToolSpec {
-            &self.0
-        }
-        fn touches(&self, _: &Map<String, Value>, _: &std::path::Path) -> Touches {
-            Touches::default()
-        }
-        fn run(self: Arc<Self>, _: Map<String, Value>, context: ToolContext) -> ToolFuture {
-            Box::pin(async move {
-                let call = ToolCall {
-                    id: "inner".into(),
-                    name: "bash".into(),
-                    arguments: Map::from_iter([("command".to_owned(), json!("forbidden"))]),
-                    thought_signature: None,
-                    intent: None,
-                };
-                let spec = ToolSpec {
-                    name: "bash".into(),
-                    ..self.0.clone()
-                };
-                match context
-                    .host
-                    .permit(Arc::new(call), spec, Touches::default())
-                    .await
-                {
-                    Ok(()) => ToolOutput::text("permitted"),
-                    Err(why) => ToolOutput::error(why),
-                }
-            })
-        }
+#[tokio::test]
+async fn what_subagents_do_is_guarded_changed_and_seen_too() {
+    let bash = |command: &str| delegates("bash", &format!("{{ command = \"{command}\" }}"));
+    for (mode, command, expected) in [
+        ("well", "echo forbidden", "It said: It got: it is forbidden"),
+        ("well", "echo fine", "It said: It got: fine"),
+        ("changes", "echo mine", "It said: It got: seen: changed"),
+    ] {
+        let mut stage = Stage::with_subagents(&bash(command), vec![fault(mode)]);
+        assert_eq!(stage.run("go").await.answer(), expected, "{mode} {command}");
     }
-    let scenario = Scenario::new()
-        .tool("delegate", json!({}))
-        .text("It said: {{last_tool_result}}");
-    let mut stage = Stage::new(scenario, vec![fault("well")]);
-    let tool = Delegates(ToolSpec {
-        name: "delegate".into(),
-        label: "delegate".into(),
-        description: String::new(),
-        parameters: json!({ "type": "object" }),
-        effect: ToolEffect::Nothing,
-    });
-    stage.session.set_tools(vec![Arc::new(tool)]).await.unwrap();
-    assert_eq!(stage.run("go").await.answer(), "It said: it is forbidden");
+}
+
+#[tokio::test]
+async fn the_tools_of_extensions_are_offered_to_subagents_that_may_have_them() {
+    let scenario = delegates("echo", "{ text = \"hi\" }");
+    let mut stage = Stage::with_subagents(&scenario, vec![fault("well")]);
+    assert_eq!(stage.run("go").await.answer(), "It said: It got: hi");
+
+    let agents = |stage: &Stage, tools: &str| {
+        let folder = stage.path(".stentor/agents");
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!("---\nname: general\ntools: {tools}\n---\n");
+        std::fs::write(folder.join("general.md"), text).unwrap();
+    };
+    let mut stage = Stage::with_subagents(&scenario, vec![fault("well")]);
+    agents(&stage, "echo");
+    assert_eq!(stage.run("go").await.answer(), "It said: It got: hi");
+    let mut stage = Stage::with_subagents(&scenario, vec![fault("well")]);
+    agents(&stage, "read");
+    assert_eq!(
+        stage.run("go").await.answer(),
+        "It said: It got: Tool echo not found"
+    );
+}
+
+#[tokio::test]
+async fn a_question_about_what_a_subagent_does_reaches_the_person() {
+    let scenario = delegates("bash", "{ command = \"echo done\" }");
+    for (confirmed, expected) in [
+        (true, "It said: It got: done"),
+        (
+            false,
+            "It said: It got: confirmed: {\"confirmed\": false, \"answered\": true}",
+        ),
+    ] {
+        let mut stage = Stage::with_subagents(&scenario, vec![fault("asks")]);
+        stage.session.set_can_ask(true).await.unwrap();
+        stage.prompt("go").await;
+        // The first question is about giving the task, the second about what is done for it.
+        for yes in [true, confirmed] {
+            let seen = stage
+                .until(|kind| matches!(kind, EventKind::DialogAsked { .. }))
+                .await;
+            let Some(EventKind::DialogAsked { id, .. }) = seen.kinds.last() else {
+                panic!("{seen:?}");
+            };
+            let answer = DialogAnswer::Confirmed(yes);
+            assert!(stage.session.answer_dialog(*id, answer).await.unwrap());
+        }
+        assert_eq!(stage.settled().await.answer(), expected);
+    }
 }

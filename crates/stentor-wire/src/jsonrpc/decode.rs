@@ -46,24 +46,27 @@ pub struct Fault {
     pub code: i64,
     /// The message that belongs to the code.
     pub message: &'static str,
+    /// What is wrong, for a person.
+    pub reason: &'static str,
 }
 
 impl Fault {
     /// Not JSON, or not UTF-8.
-    pub fn parse() -> Self {
-        Self::new(None, code::PARSE_ERROR)
+    pub fn parse(reason: &'static str) -> Self {
+        Self::new(None, code::PARSE_ERROR, reason)
     }
 
     /// JSON, but not a request; also a line over the size limit (section 1.10).
-    pub fn invalid_request(id: Option<Id>) -> Self {
-        Self::new(id, code::INVALID_REQUEST)
+    pub fn invalid_request(id: Option<Id>, reason: &'static str) -> Self {
+        Self::new(id, code::INVALID_REQUEST, reason)
     }
 
-    fn new(id: Option<Id>, code: i64) -> Self {
+    fn new(id: Option<Id>, code: i64, reason: &'static str) -> Self {
         Self {
             id,
             code,
             message: code::message(code),
+            reason,
         }
     }
 }
@@ -79,19 +82,25 @@ pub const MAX_DEPTH: usize = 127;
 pub fn decode(line: &str) -> Incoming<'_> {
     let line = line.strip_prefix('\u{feff}').unwrap_or(line);
     if is_too_deep(line) {
-        return Incoming::Error(Fault::parse());
+        return Incoming::Error(Fault::parse(TOO_DEEP));
     }
     if !line.trim_start_matches(JSON_WHITESPACE).starts_with('{') {
         return Incoming::Error(match serde_json::from_str::<IgnoredAny>(line) {
-            Ok(_) => Fault::invalid_request(None),
-            Err(_) => Fault::parse(),
+            Ok(_) => Fault::invalid_request(None, NO_OBJECT),
+            Err(_) => Fault::parse(NO_JSON),
         });
     }
     match serde_json::from_str::<Envelope<'_>>(line) {
         Ok(envelope) => envelope.classify(),
-        Err(_) => Incoming::Error(Fault::parse()),
+        Err(_) => Incoming::Error(Fault::parse(NO_JSON)),
     }
 }
+
+const NO_JSON: &str = "A line must be one JSON object.";
+const TOO_DEEP: &str = "The line is nested more than 127 deep.";
+const NO_OBJECT: &str = "A line must be one JSON object; there are no batches.";
+const NOT_2_0: &str = "The member jsonrpc must be the text 2.0.";
+const NO_PARAMS: &str = "The member params must be an object.";
 
 const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -116,16 +125,16 @@ impl<'a> Envelope<'a> {
             .flatten()
             .any(is_broken)
         {
-            return Incoming::Error(Fault::parse());
+            return Incoming::Error(Fault::parse(NO_JSON));
         }
         if self.jsonrpc.and_then(RawJson::string).as_deref() != Some("2.0") {
-            return Incoming::Error(Fault::invalid_request(None));
+            return Incoming::Error(Fault::invalid_request(None, NOT_2_0));
         }
         let id = self.id.and_then(Id::from_raw);
         if let Some(method) = self.method.and_then(RawJson::string) {
             let params = self.params.unwrap_or(RawJson::EMPTY_OBJECT);
             return match id {
-                id if !params.is_object() => Incoming::Error(Fault::invalid_request(id)),
+                id if !params.is_object() => Incoming::Error(Fault::invalid_request(id, NO_PARAMS)),
                 Some(id) => Incoming::Request { id, method, params },
                 None => Incoming::Notification { method, params },
             };

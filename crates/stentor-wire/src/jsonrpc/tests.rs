@@ -7,7 +7,22 @@ use serde_json::value::RawValue;
 use super::*;
 
 fn fault(id: Option<Id>, code: i64, message: &'static str) -> Incoming<'static> {
-    Incoming::Error(Fault { id, code, message })
+    Incoming::Error(Fault {
+        id,
+        code,
+        message,
+        reason: "",
+    })
+}
+
+/// The outcome without the words for a person.
+fn outcome(line: &str) -> Incoming<'_> {
+    match decode(line) {
+        Incoming::Error(Fault {
+            id, code, message, ..
+        }) => fault(id, code, message),
+        other => other,
+    }
 }
 
 fn parse_error() -> Incoming<'static> {
@@ -43,7 +58,7 @@ fn notification(method: &'static str, params: &'static str) -> Incoming<'static>
 
 fn check(cases: &[(&str, Incoming<'static>)]) {
     for (line, expected) in cases {
-        assert_eq!(decode(line), *expected, "{line}");
+        assert_eq!(outcome(line), *expected, "{line}");
     }
 }
 
@@ -250,8 +265,8 @@ fn section_1_9_deep_nesting_is_a_parse_error() {
 
     let over = nested(MAX_DEPTH - 1);
     assert!(serde_json::from_str::<serde_json::Value>(&over).is_err());
-    assert_eq!(decode(&over), parse_error());
-    assert_eq!(decode(&nested(5000)), parse_error());
+    assert_eq!(outcome(&over), parse_error());
+    assert_eq!(outcome(&nested(5000)), parse_error());
 
     // Brackets in strings are text.
     let text = "[{\\\"".repeat(500);
@@ -430,5 +445,30 @@ fn outcome_by_tree(line: &str) -> &'static str {
         "response"
     } else {
         "ignore"
+    }
+}
+
+#[test]
+fn a_fault_says_what_is_wrong_and_nothing_of_the_line() {
+    for (line, reason) in [
+        ("{secret", "A line must be one JSON object."),
+        (
+            "[]",
+            "A line must be one JSON object; there are no batches.",
+        ),
+        (
+            r#"{"jsonrpc":"1.0"}"#,
+            "The member jsonrpc must be the text 2.0.",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#,
+            "The member params must be an object.",
+        ),
+        (&"[".repeat(128), "The line is nested more than 127 deep."),
+    ] {
+        let Incoming::Error(fault) = decode(line) else {
+            panic!("{line}");
+        };
+        assert_eq!(fault.reason, reason, "{line}");
     }
 }

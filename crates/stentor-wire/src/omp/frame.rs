@@ -167,6 +167,10 @@ pub enum Frame<'a, M, O> {
         aborted: bool,
     },
 
+    /// What a slash command said that no model was asked for (section 19).
+    CommandOutput {
+        text: &'a str,
+    },
     AvailableCommandsUpdate {
         commands: &'a [AvailableCommand],
     },

@@ -26,6 +26,30 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// All of them.
+    pub const ALL: [Self; 20] = [
+        Self::NotReady,
+        Self::InvalidFrame,
+        Self::MaxPendingExceeded,
+        Self::UnsupportedVersion,
+        Self::InvalidEnvelope,
+        Self::InvalidEventPayload,
+        Self::InvalidId,
+        Self::InvalidOp,
+        Self::InvalidParams,
+        Self::InvalidQuery,
+        Self::OpNotSupported,
+        Self::SessionNotIdle,
+        Self::NotFound,
+        Self::UnknownModel,
+        Self::UnsupportedModel,
+        Self::NoPendingLogin,
+        Self::NoActiveDialog,
+        Self::DialogIdMismatch,
+        Self::QueryFailed,
+        Self::Failed,
+    ];
+
     /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {

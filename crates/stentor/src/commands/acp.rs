@@ -1,28 +1,19 @@
 //! `stentor acp`: the Agent Client Protocol on stdin and stdout.
 
-use std::path::PathBuf;
-
 use stentor_agent::agent::Agent;
 use stentor_model::login::Logins;
 use stentor_serve::acp::{self, AcpLogin, AcpOptions};
 use stentor_serve::stdio::Pipes;
 
 /// Serves one client and returns the exit status.
-pub fn run(
-    agent: Agent,
-    logins: &Logins,
-    config_folder: Option<PathBuf>,
-    pipes: Pipes,
-) -> Result<u8, String> {
+pub fn run(agent: Agent, logins: &Logins, pipes: Pipes) -> Result<u8, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let options = AcpOptions {
-        tool_servers: Some(stentor_tools::mcp::servers()),
         logins: ways_to_log_in(logins),
-        config_folder,
     };
     let status = runtime.block_on(acp::serve(agent, pipes, options));
     // Whoever still waits for a disk or a client must not keep the process.

@@ -67,9 +67,16 @@ impl Ask<'_> {
         let signals =
             EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
         let blocks = vec![ContentBlock::text(self.prompt.clone())];
+        let blocks = session.expand(blocks).await;
+        let blocks = blocks.map_err(|error| error.to_string())?;
+        let state = session.state().await.map_err(|error| error.to_string())?;
         let accepted = session.prompt(blocks).await;
         drop(accepted.map_err(|error| error.to_string())?);
-        let ending = follow(&session, events, signals, self.print, out, err).await;
+        let printer = Printer::new(self.print);
+        let ending = match printer.on_start(&state, out) {
+            Ok(()) => follow(&session, events, signals, printer, out, err).await,
+            Err(error) => Err(error),
+        };
         session.close().await;
         match ending {
             Ok(status) => Ok(status),
@@ -109,11 +116,10 @@ async fn follow(
     session: &Session,
     mut events: Subscription,
     mut signals: EndSignals,
-    print: PrintOptions,
+    mut printer: Printer,
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> io::Result<u8> {
-    let mut printer = Printer::new(print);
     let mut stopped = None;
     loop {
         tokio::select! {

@@ -7,6 +7,7 @@ pub mod describe;
 pub mod export;
 pub mod extensions;
 pub mod login;
+pub mod mcp;
 pub mod models;
 pub mod permissions;
 pub mod sessions;

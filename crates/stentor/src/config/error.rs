@@ -34,6 +34,12 @@ pub enum ConfigError {
         name: String,
         message: String,
     },
+    #[error("{at}: [mcp_servers.{name}]: {message}")]
+    BadServer {
+        at: Location,
+        name: String,
+        message: String,
+    },
     #[error("{}: {message}", place(.at))]
     BadRule { at: Source, message: String },
     #[error("{}: `{key}` {problem}", place(.at))]

@@ -25,10 +25,11 @@ pub struct FileContent {
     pub providers: Vec<RawTable>,
     pub models: Vec<RawTable>,
     pub extensions: Vec<RawTable>,
+    pub mcp_servers: Vec<RawTable>,
 }
 
-/// A table that is not interpreted here but handed on: `[providers.NAME]`, `[models.NAME]`
-/// or `[extensions.NAME]`.
+/// A table that is not interpreted here but handed on: `[providers.NAME]`, `[models.NAME]`,
+/// `[extensions.NAME]` or `[mcp_servers.NAME]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTable {
     pub name: String,
@@ -46,7 +47,7 @@ pub struct FilePlace<'a> {
 }
 
 /// Sections whose tables are handed on as they are.
-const RAW_SECTIONS: [&str; 3] = ["providers", "models", "extensions"];
+const RAW_SECTIONS: [&str; 4] = ["providers", "models", "extensions", "mcp_servers"];
 const RULES: &str = "permissions";
 /// A configuration is written by hand; a larger file is a mistake, or an attempt on our memory.
 const LARGEST_BYTES: u64 = 1024 * 1024;
@@ -152,9 +153,14 @@ impl<'a> Reader<'a> {
         let DeValue::Table(tables) = value.get_ref() else {
             return self.wrong(section, value, &expected);
         };
+        let mut plain = raw_tables(self.text, section).unwrap_or_default();
         for (key, value) in in_order(tables) {
             let name = key.get_ref().as_ref();
-            match raw_table(self.text, section, name) {
+            let table = plain.remove(name).and_then(|value| match value {
+                toml::Value::Table(table) => Some(table),
+                _ => None,
+            });
+            match table {
                 Some(table) => {
                     let raw = RawTable {
                         name: name.to_owned(),
@@ -164,6 +170,7 @@ impl<'a> Reader<'a> {
                     match section {
                         "providers" => self.content.providers.push(raw),
                         "extensions" => self.content.extensions.push(raw),
+                        "mcp_servers" => self.content.mcp_servers.push(raw),
                         _ => self.content.models.push(raw),
                     }
                 }
@@ -235,14 +242,11 @@ fn suggestion(name: &str) -> Option<String> {
     Some(key.name.to_owned())
 }
 
-/// The same table without spans, which is what others want.
-fn raw_table(text: &str, section: &str, name: &str) -> Option<toml::Table> {
+/// The same section without spans, which is what others want.
+fn raw_tables(text: &str, section: &str) -> Option<toml::Table> {
     let mut document: toml::Table = text.parse().ok()?;
-    let toml::Value::Table(tables) = document.get_mut(section)? else {
-        return None;
-    };
-    match tables.remove(name)? {
-        toml::Value::Table(table) => Some(table),
+    match document.remove(section)? {
+        toml::Value::Table(tables) => Some(tables),
         _ => None,
     }
 }

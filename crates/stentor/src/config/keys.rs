@@ -110,6 +110,7 @@ settings! {
         "tools" tools: Vec<String>, "The tools the model may use.";
         "system_prompt" system_prompt: String, "Replaces the built-in system prompt.";
         "append_system_prompt" append_system_prompt: String, "Is added to the system prompt.";
+        "memory" memory: bool, "Whether the model has a tool for notes that outlive sessions.";
         "data_dir" data_dir: PathBuf, "The folder for what stentor keeps.";
         "session_dir" session_dir: PathBuf, "The folder for session files.";
         "extension_files" extension_files: Folders, "Further extensions, by their files.";
@@ -133,7 +134,11 @@ settings! {
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";
         "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
         "sandbox.required" sandbox_required: bool = false, "Whether nothing starts where the sandbox would not hold.";
+        "use_skills" use_skills: bool = true, "Whether skills are looked for.";
+        "use_prompt_templates" use_prompt_templates: bool = true, "Whether prompt templates are looked for.";
         "use_extensions" use_extensions: bool = true, "Whether extensions are started.";
+        "use_mcp_servers" use_mcp_servers: bool = true, "Whether the MCP servers of the configuration are started.";
+        "mcp_wait_ms" mcp_wait_ms: u64 = 10_000, "How long a first prompt waits for MCP servers that are still starting.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }
 }

@@ -44,6 +44,8 @@ pub struct Config {
     pub models: Vec<RawTable>,
     /// Weakest first, as `providers`.
     pub extensions: Vec<RawTable>,
+    /// Weakest first, as `providers`.
+    pub mcp_servers: Vec<RawTable>,
     pub warnings: Vec<Warning>,
     pub files: Files,
     pub places: Places,
@@ -58,6 +60,10 @@ pub struct Files {
     pub project: Option<FoundFile>,
     /// Whether the project's file was trusted.
     pub project_trusted: bool,
+    /// The project's folder, where other agents keep files of theirs.
+    pub root: Option<PathBuf>,
+    /// Whether the project's folder is trusted.
+    pub root_trusted: bool,
 }
 
 /// A file that was looked for.
@@ -106,7 +112,12 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         return Err(ConfigErrors(errors));
     }
 
-    let project_trusted = is_trusted(project_file.as_ref(), &user.layer, &environment);
+    let trusted = |root: &Path| is_trusted(root, &user.layer, &environment);
+    let project_trusted = project_file
+        .as_ref()
+        .is_some_and(|project: &ProjectFile| trusted(&project.root));
+    let root = locate::project_root(cwd).to_owned();
+    let root_trusted = trusted(&root);
     let mut warnings = trust::restrict_always(&mut project, &user);
     let mut project_mode = None;
     if !project_trusted {
@@ -129,11 +140,14 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         providers: [user.providers, project.providers].concat(),
         models: [user.models, project.models].concat(),
         extensions: [user.extensions, project.extensions].concat(),
+        mcp_servers: [user.mcp_servers, project.mcp_servers].concat(),
         warnings,
         files: Files {
             user: user_file.map(found),
             project: project_file.map(|project| found(project.file)),
             project_trusted,
+            root: Some(root),
+            root_trusted,
         },
         places,
         project_mode,
@@ -180,10 +194,9 @@ fn content(
 }
 
 /// The user's file or environment lists the project's folder, or one above it.
-fn is_trusted(project: Option<&ProjectFile>, user: &Layer, environment: &Layer) -> bool {
-    let Some(project) = project else { return false };
+fn is_trusted(root: &Path, user: &Layer, environment: &Layer) -> bool {
     let resolved = |path: &Path| path.canonicalize().ok();
-    let Some(root) = resolved(&project.root) else {
+    let Some(root) = resolved(root) else {
         return false;
     };
     let listed = environment

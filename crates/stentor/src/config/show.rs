@@ -52,6 +52,11 @@ pub fn as_text(config: &Config) -> String {
         "extensions",
         config.extensions.iter().map(raw_line),
     );
+    section(
+        &mut text,
+        "MCP servers",
+        config.mcp_servers.iter().map(raw_line),
+    );
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     if !warnings.is_empty() {
         text.push_str(&format!("\nwarnings\n  {}\n", warnings.join("\n  ")));
@@ -98,6 +103,7 @@ pub fn as_json(config: &Config) -> Json {
         "providers": raw(&config.providers),
         "models": raw(&config.models),
         "extensions": raw(&config.extensions),
+        "mcpServers": raw(&config.mcp_servers),
         "warnings": config.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

@@ -138,6 +138,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         tools  -  not set
         system_prompt  -  not set
         append_system_prompt  -  not set
+        memory  -  not set
         data_dir  "home/.local/share/stentor"  default
         session_dir  "home/.local/share/stentor/sessions"  default
         extension_files  -  not set
@@ -159,7 +160,11 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         sandbox.writable  []  default
         sandbox.unreadable  []  default
         sandbox.required  false  default
+        use_skills  true  default
+        use_prompt_templates  true  default
         use_extensions  true  default
+        use_mcp_servers  true  default
+        mcp_wait_ms  10000  default
         trusted_projects  []  default
     "#]]
     .assert_eq(&readable(&text, world.dir.path()));

@@ -29,6 +29,13 @@ pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warni
         let what = format!("[extensions.{}] would run a program", raw.name);
         warnings.push(left_out(raw.at, &what));
     }
+    for raw in project.mcp_servers.drain(..) {
+        let what = format!(
+            "[mcp_servers.{}] would run a program or call a server",
+            raw.name
+        );
+        warnings.push(left_out(raw.at, &what));
+    }
     let user_denies = user_file
         .permissions
         .iter()

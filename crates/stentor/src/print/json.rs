@@ -7,6 +7,7 @@ use stentor_agent::event::{
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::permission::PermissionRequest;
+use stentor_agent::sandbox::SandboxState;
 use stentor_agent::tool::ToolOutput;
 
 use super::json_beside as beside;
@@ -20,6 +21,11 @@ pub fn event_json(event: &Event) -> Value {
         fields.insert("time".to_owned(), json!(event.time_ms));
     }
     object
+}
+
+/// What holds for the commands of a session, as its first line.
+pub fn sandbox_json(session: &str, sandbox: &SandboxState) -> Value {
+    json!({ "type": "sandbox", "sandbox": sandbox, "session": session })
 }
 
 fn kind_json(kind: &EventKind) -> Value {
@@ -85,6 +91,7 @@ fn kind_json(kind: &EventKind) -> Value {
             max_attempts,
             delay_ms,
             error,
+            ..
         } => json!({
             "type": "retry_started",
             "attempt": attempt,

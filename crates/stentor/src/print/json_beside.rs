@@ -65,6 +65,7 @@ pub(super) fn commands_changed(commands: &[CommandInfo]) -> Value {
                 CommandSource::Extension => "extension",
                 CommandSource::Prompt => "prompt",
                 CommandSource::Skill => "skill",
+                CommandSource::Agent => "agent",
                 CommandSource::McpPrompt => "mcp_prompt",
             };
             json!({

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use stentor_agent::event::{CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::ToolCall;
+use stentor_agent::session::SessionState;
 use stentor_agent::tool::ToolOutput;
 
 use call_line::{call_summary, failure_summary, one_line, seconds};
@@ -63,6 +64,19 @@ impl Printer {
             at_line_start: true,
             outcome: None,
         }
+    }
+
+    /// Prints what commands are held back from, for programs: people are told of what does not
+    /// hold by a warning.
+    pub fn on_start(&self, state: &SessionState, out: &mut impl Write) -> io::Result<()> {
+        let Some(sandbox) = state.sandbox.to_tell() else {
+            return Ok(());
+        };
+        if self.options.format == Format::Json {
+            serde_json::to_writer(&mut *out, &json::sandbox_json(&state.id, sandbox))?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
     }
 
     /// Prints one event.
@@ -126,6 +140,7 @@ impl Printer {
                 max_attempts,
                 delay_ms,
                 error,
+                ..
             } => {
                 let wait = seconds(*delay_ms);
                 let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");

@@ -130,6 +130,8 @@ fn trouble_is_told_and_decides_the_exit_status() {
         attempt: 1,
         max_attempts: 3,
         delay_ms: 2000,
+        asked_for: false,
+        rate_limit: None,
         error: "overloaded".into(),
     };
     check(

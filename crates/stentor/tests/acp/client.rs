@@ -1,12 +1,13 @@
 //! A client of the program, and the fixed rule by which what it reads is made comparable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::schema;
 use crate::world::World;
 
 /// A program that runs, and what a client knows about it.
@@ -16,8 +17,10 @@ pub struct Client {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next_id: i64,
-    /// The methods of our open requests, so that their answers can be checked.
+    /// The methods of our requests, so that their answers can be checked.
     asked: HashMap<i64, String>,
+    /// The requests of the program that wait for our answer.
+    open: HashMap<i64, String>,
     sessions: Vec<String>,
 }
 
@@ -34,6 +37,16 @@ impl Client {
         client
     }
 
+    /// The same in which nothing is asked.
+    pub fn unasked(scenario: &str, capabilities: Value) -> (Self, String) {
+        let world = World::new();
+        world.file("scenario.toml", scenario);
+        let mut client = Self::started(world, &["--permission-mode", "all"]);
+        client.greet(capabilities);
+        let session = client.session();
+        (client, session)
+    }
+
     /// The program without a word said.
     pub fn silent(world: World, scenario: &str) -> Self {
         world.file("scenario.toml", scenario);
@@ -46,8 +59,19 @@ impl Client {
         let model = format!("script/{}", world.work("../scenario.toml").display());
         let mut all = vec!["acp", "--model", &model];
         all.extend_from_slice(words);
+        Self::with_words(world, &all)
+    }
+
+    /// The program with a model of this name.
+    pub fn with_model(world: impl Into<Arc<World>>, model: &str) -> Self {
+        Self::with_words(world, &["acp", "--model", model])
+    }
+
+    /// The program with these words.
+    pub fn with_words(world: impl Into<Arc<World>>, all: &[&str]) -> Self {
+        let world = world.into();
         let mut child = world
-            .command(&all)
+            .command(all)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -59,6 +83,7 @@ impl Client {
             world,
             next_id: 0,
             asked: HashMap::new(),
+            open: HashMap::new(),
             sessions: Vec::new(),
         }
     }
@@ -87,6 +112,12 @@ impl Client {
         self.ask("initialize", params)
     }
 
+    /// The same with capabilities that the schema may not allow.
+    pub fn greet_loosely(&mut self, capabilities: Value) -> Value {
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        self.ask_wrong("initialize", params)
+    }
+
     /// A new session in the working folder.
     pub fn session(&mut self) -> String {
         let cwd = self.world.work("");
@@ -105,6 +136,21 @@ impl Client {
         id
     }
 
+    /// The options of a session whose model thinks long.
+    pub fn options(&mut self, session: &str) -> Value {
+        let params = json!({ "sessionId": session, "configId": "thinking", "value": "high" });
+        let id = self.send("session/set_config_option", params);
+        let answer = self.until(id).pop().unwrap();
+        answer["result"]["configOptions"].clone()
+    }
+
+    /// Reads a message, if one must come.
+    pub fn read_if(&mut self, must_come: bool) {
+        if must_come {
+            self.read();
+        }
+    }
+
     /// Remembers a session's id, so that it is replaced in what is compared.
     pub fn know(&mut self, id: &str) {
         self.sessions.push(id.to_owned());
@@ -112,14 +158,30 @@ impl Client {
 
     /// Writes a line as it is.
     pub fn write(&mut self, line: &str) {
+        self.write_bytes(line.as_bytes());
+        self.write_bytes(b"\n");
+    }
+
+    /// Writes whatever it may be.
+    pub fn write_bytes(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
-        input.write_all(line.as_bytes()).unwrap();
-        input.write_all(b"\n").unwrap();
+        input.write_all(bytes).unwrap();
         input.flush().unwrap();
+    }
+
+    /// Closes the pipe into the program.
+    pub fn close_input(&mut self) {
+        drop(self.input.take());
     }
 
     /// Writes a request and gives its id.
     pub fn send(&mut self, method: &str, params: Value) -> i64 {
+        schema::check_request(method, &params);
+        self.send_wrong(method, params)
+    }
+
+    /// Writes a request that the schema may not allow.
+    pub fn send_wrong(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
         self.asked.insert(id, method.to_owned());
@@ -137,6 +199,7 @@ impl Client {
     }
 
     pub fn notify(&mut self, method: &str, params: Value) {
+        schema::check_notification(method, &params);
         let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.write(&line.to_string());
     }
@@ -147,18 +210,31 @@ impl Client {
 
     /// Answers a request of the program.
     pub fn reply(&mut self, request: &Value, result: Value) {
-        let line = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
-        self.write(&line.to_string());
+        let id = request["id"].as_i64().unwrap();
+        let method = self.open.remove(&id);
+        schema::check_response(&method.expect("it has asked this"), &result);
+        self.reply_wrong(request, json!({ "result": result }));
+    }
+
+    /// Answers a request of the program with an error.
+    pub fn refuse(&mut self, request: &Value, code: i64, message: &str) {
+        let error = json!({ "code": code, "message": message });
+        schema::check_error(&error);
+        self.reply_wrong(request, json!({ "error": error }));
+    }
+
+    /// Answers with whatever it may be.
+    pub fn reply_wrong(&mut self, request: &Value, mut answer: Value) {
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = request["id"].clone();
+        self.write(&answer.to_string());
     }
 
     /// Answers the next permission question with an option. Gives the question.
     pub fn choose(&mut self, option: &str) -> Value {
         let question = self.read_until(|message| message["method"] == "session/request_permission");
         let question = question.last().unwrap().clone();
-        self.reply(
-            &question,
-            json!({ "outcome": { "outcome": "selected", "optionId": option } }),
-        );
+        self.reply(&question, chosen(option));
         question
     }
 
@@ -170,16 +246,29 @@ impl Client {
         answer
     }
 
+    /// The same with what the schema may not allow.
+    pub fn ask_wrong(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send_wrong(method, params);
+        let answer = self.read();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
     /// The next message, checked against the schema.
     pub fn read(&mut self) -> Value {
+        let message: Value = serde_json::from_str(&self.read_line()).unwrap();
+        self.check(&message);
+        message
+    }
+
+    /// The next line as it is.
+    pub fn read_line(&mut self) -> String {
         let mut line = String::new();
         assert!(
             self.output.read_line(&mut line).unwrap() > 0,
             "the program ended"
         );
-        let message: Value = serde_json::from_str(&line).unwrap();
-        self.check(&message);
-        message
+        line
     }
 
     /// Messages up to one that fits.
@@ -200,6 +289,24 @@ impl Client {
         self.read_until(|message| message["id"] == id && message.get("method").is_none())
     }
 
+    /// Messages up to the answer to request `id`; the program's requests are answered by `service`.
+    pub fn serve(&mut self, id: i64, service: impl Fn(&Value) -> Option<Value>) -> Vec<Value> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.read();
+            let is_last = message["id"] == id && message.get("method").is_none();
+            if is_request(&message)
+                && let Some(result) = service(&message)
+            {
+                self.reply(&message, result);
+            }
+            messages.push(message);
+            if is_last {
+                return messages;
+            }
+        }
+    }
+
     /// Messages up to a certain kind of update.
     pub fn until_update(&mut self, kind: &str) -> Vec<Value> {
         self.read_until(|message| message["params"]["update"]["sessionUpdate"] == kind)
@@ -212,9 +319,13 @@ impl Client {
         self.shown(&messages)
     }
 
-    /// The messages as lines, made comparable.
+    /// The messages as lines, made comparable. What a slow reader gets in fewer messages is put
+    /// together: adjacent chunks of one message, and reports of one running call.
     pub fn shown(&self, messages: &[Value]) -> String {
-        let lines: Vec<String> = messages.iter().map(|one| self.plain(one)).collect();
+        let lines: Vec<String> = put_together(messages)
+            .iter()
+            .map(|one| self.plain(one))
+            .collect();
         lines.join("\n")
     }
 
@@ -231,35 +342,34 @@ impl Client {
     }
 
     fn check(&mut self, message: &Value) {
-        assert_eq!(message["jsonrpc"], "2.0", "{message}");
-        let method = message["method"].as_str();
-        let (definition, body) = match (method, message.get("error")) {
-            (Some("session/update"), _) => ("SessionNotification", &message["params"]),
-            (Some("session/request_permission"), _) => {
-                ("RequestPermissionRequest", &message["params"])
+        schema::check_message(message);
+        let id = message["id"].as_i64();
+        match (message["method"].as_str(), id) {
+            (Some(method), Some(id)) => {
+                schema::check_request(method, &message["params"]);
+                self.open.insert(id, method.to_owned());
             }
-            (Some("fs/read_text_file"), _) => ("ReadTextFileRequest", &message["params"]),
-            (Some("fs/write_text_file"), _) => ("WriteTextFileRequest", &message["params"]),
-            (Some("terminal/create"), _) => ("CreateTerminalRequest", &message["params"]),
-            (Some("terminal/output"), _) => ("TerminalOutputRequest", &message["params"]),
-            (Some("terminal/kill"), _) => ("KillTerminalRequest", &message["params"]),
-            (Some("terminal/release"), _) => ("ReleaseTerminalRequest", &message["params"]),
-            (Some("terminal/wait_for_exit"), _) => {
-                ("WaitForTerminalExitRequest", &message["params"])
-            }
-            (Some("$/cancel_request"), _) => ("CancelRequestNotification", &message["params"]),
-            (Some(method), _) => panic!("nothing is known of {method}"),
-            (None, Some(error)) => ("Error", error),
-            (None, None) => {
-                let id = message["id"].as_i64().unwrap();
-                let method = self.asked.get(&id).unwrap_or_else(|| panic!("{message}"));
-                (response_of(method), &message["result"])
-            }
-        };
-        if let Err(error) = validator(definition).validate(body) {
-            panic!("{definition}: {error}\n{message}");
+            (Some(method), None) => schema::check_notification(method, &message["params"]),
+            (None, id) => match message.get("error") {
+                Some(error) => schema::check_error(error),
+                None => {
+                    let method = id.and_then(|id| self.asked.get(&id));
+                    let method = method.unwrap_or_else(|| panic!("nobody asked: {message}"));
+                    schema::check_response(method, &message["result"]);
+                }
+            },
         }
     }
+}
+
+/// True for a request of the program.
+pub fn is_request(message: &Value) -> bool {
+    message.get("id").is_some() && message.get("method").is_some()
+}
+
+/// The answer that chooses an option of a question.
+pub fn chosen(option: &str) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 
 impl Drop for Client {
@@ -270,40 +380,38 @@ impl Drop for Client {
     }
 }
 
-fn response_of(method: &str) -> &'static str {
-    match method {
-        "initialize" => "InitializeResponse",
-        "authenticate" => "AuthenticateResponse",
-        "logout" => "LogoutResponse",
-        "session/new" => "NewSessionResponse",
-        "session/load" => "LoadSessionResponse",
-        "session/resume" => "ResumeSessionResponse",
-        "session/list" => "ListSessionsResponse",
-        "session/close" => "CloseSessionResponse",
-        "session/delete" => "DeleteSessionResponse",
-        "session/prompt" => "PromptResponse",
-        "session/set_mode" => "SetSessionModeResponse",
-        "session/set_config_option" => "SetSessionConfigOptionResponse",
-        _ => "ExtResponse",
+fn put_together(messages: &[Value]) -> Vec<Value> {
+    let mut together: Vec<Value> = Vec::new();
+    for message in messages {
+        let update = &message["params"]["update"];
+        let same = |name: &str, last: &Value| {
+            let before = &last["params"]["update"];
+            message["params"]["sessionId"] == last["params"]["sessionId"]
+                && update["sessionUpdate"] == before["sessionUpdate"]
+                && update[name].is_string()
+                && update[name] == before[name]
+        };
+        match together.last_mut() {
+            Some(last) if same("messageId", last) && update["content"]["type"] == "text" => {
+                let text = &mut last["params"]["update"]["content"]["text"];
+                let both = format!(
+                    "{}{}",
+                    text.as_str().unwrap(),
+                    update["content"]["text"].as_str().unwrap()
+                );
+                *text = json!(both);
+            }
+            Some(last)
+                if same("toolCallId", last)
+                    && update["status"] == "in_progress"
+                    && last["params"]["update"]["status"] == "in_progress" =>
+            {
+                *last = message.clone();
+            }
+            _ => together.push(message.clone()),
+        }
     }
-}
-
-/// The official schema of one type, made when it is first needed.
-fn validator(definition: &str) -> Arc<jsonschema::Validator> {
-    static MADE: Mutex<BTreeMap<String, Arc<jsonschema::Validator>>> = Mutex::new(BTreeMap::new());
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let make = || {
-        let schema: Value = serde_json::from_str(include_str!("schema.json")).unwrap();
-        let known = schema["$defs"].get(definition).is_some();
-        assert!(known, "the schema has no {definition}");
-        let one = json!({
-            "$schema": schema["$schema"],
-            "$ref": format!("#/$defs/{definition}"),
-            "$defs": schema["$defs"],
-        });
-        Arc::new(jsonschema::validator_for(&one).unwrap())
-    };
-    Arc::clone(made.entry(definition.to_owned()).or_insert_with(make))
+    together
 }
 
 /// Replaces what differs from run to run.
@@ -325,10 +433,13 @@ fn replace(value: &mut Value) {
     }
 }
 
-/// Ids start with eight hex digits that are random; those of ends go on with the number of an event.
+/// Ids start with eight hex digits that are random; those of ends, retries and notices go on with the
+/// number of an event.
 fn plain_id(id: &str) -> String {
     match id.get(8..) {
         Some(rest) if rest.starts_with("-end-") => "MSG-end-N".to_owned(),
+        Some(rest) if rest.starts_with("-retry-") => "MSG-retry-N".to_owned(),
+        Some(rest) if rest.starts_with("-notice-") => "MSG-notice-N".to_owned(),
         Some(rest) => format!("MSG{rest}"),
         None => id.to_owned(),
     }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, chosen, is_request};
 
 const COMMANDS: &str = r#"
 on_exhausted = { text = "Done." }
@@ -12,24 +12,6 @@ steps = [{ tool = "bash", id = "c1", arguments = { command = "echo one" } }]
 [[turn]]
 steps = [{ tool = "bash", id = "c2", arguments = { command = "echo two" } }]
 "#;
-
-/// How each call ended.
-fn ends(messages: &[Value]) -> Vec<(String, String)> {
-    messages
-        .iter()
-        .map(|message| &message["params"]["update"])
-        .filter(|update| matches!(update["status"].as_str(), Some("completed" | "failed")))
-        .map(|update| {
-            let text = |value: &Value| value.as_str().unwrap().to_owned();
-            (text(&update["toolCallId"]), text(&update["status"]))
-        })
-        .collect()
-}
-
-fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
-    let owned = |(one, other): &(&str, &str)| ((*one).to_owned(), (*other).to_owned());
-    list.iter().map(owned).collect()
-}
 
 #[test]
 fn a_question_shows_the_call_and_four_answers() {
@@ -53,92 +35,142 @@ fn a_question_shows_the_call_and_four_answers() {
     );
 }
 
-#[test]
-fn once_is_once() {
-    let mut client = Client::with(COMMANDS);
-    let session = client.session();
-    let prompt = client.prompt(&session, "go");
-    client.choose("allow_once");
-    let mut messages = client.read_until(|one| one["method"] == "session/request_permission");
-    let question = messages.last().unwrap().clone();
-    client.reply(
-        &question,
-        json!({ "outcome": { "outcome": "selected", "optionId": "reject_once" } }),
-    );
-    messages.extend(client.until(prompt));
-    assert_eq!(
-        ends(&messages),
-        pairs(&[("c1", "completed"), ("c2", "failed")])
-    );
+/// What is said of calls in a turn in which every question gets this answer: asked, and how it
+/// ended.
+fn course(client: &mut Client, session: &str, answer: impl Fn(&str) -> Value) -> String {
+    let prompt = client.prompt(session, "go");
+    let messages = client.serve(prompt, |request| {
+        let call = request["params"]["toolCall"]["toolCallId"].as_str()?;
+        Some(answer(call))
+    });
+    let line = |message: &Value| {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        if is_request(message) {
+            let call = &message["params"]["toolCall"]["toolCallId"];
+            return Some(format!("{} asked", text(call)));
+        }
+        let update = &message["params"]["update"];
+        let status = update["status"].as_str()?;
+        let output = update["rawOutput"]["output"].as_str().unwrap_or_default();
+        let line = format!("{} {status} {output}", text(&update["toolCallId"]));
+        Some(line.trim().to_owned())
+    };
+    let mut lines: Vec<String> = messages.iter().filter_map(line).collect();
+    // Of reports while it runs there may be any number.
+    lines.dedup_by_key(|line| {
+        line.split(' ')
+            .take(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    let end = client.plain(messages.last().unwrap());
+    format!("{}\n{end}", lines.join("\n"))
 }
 
 #[test]
-fn always_is_remembered_for_calls_like_it() {
-    for (option, end) in [("allow_always", "completed"), ("reject_always", "failed")] {
+fn once_is_once_and_always_is_remembered_for_calls_like_it() {
+    let mut all = Vec::new();
+    for (first, then) in [
+        ("allow_once", "reject_once"),
+        ("reject_once", "allow_once"),
+        ("allow_always", "reject_once"),
+        ("reject_always", "allow_once"),
+    ] {
         let mut client = Client::with(&COMMANDS.replace("echo two", "echo one"));
         let session = client.session();
-        let prompt = client.prompt(&session, "go");
-        client.choose(option);
-        let messages = client.until(prompt);
-        assert_eq!(
-            ends(&messages),
-            pairs(&[("c1", end), ("c2", end)]),
-            "{option}"
-        );
+        let answer = |call: &str| chosen(if call == "c1" { first } else { then });
+        all.push(format!("{first}, {then}:"));
+        all.push(course(&mut client, &session, answer));
     }
+    expect![[r#"
+        allow_once, reject_once:
+        c1 asked
+        c1 in_progress
+        c1 completed one
+        c2 asked
+        c2 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        {"id":3,"result":{"stopReason":"end_turn"}}
+        reject_once, allow_once:
+        c1 asked
+        c1 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c2 asked
+        c2 in_progress
+        c2 completed one
+        {"id":3,"result":{"stopReason":"end_turn"}}
+        allow_always, reject_once:
+        c1 asked
+        c1 in_progress
+        c1 completed one
+        c2 in_progress
+        c2 completed one
+        {"id":3,"result":{"stopReason":"end_turn"}}
+        reject_always, allow_once:
+        c1 asked
+        c1 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c2 failed Permission denied: the user rejected calls like bash `echo one` for good. Go on without it, or ask the user what to do instead.
+        {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&all.join("\n"));
 }
 
 #[test]
 fn only_a_clear_yes_is_one() {
+    let scenario = r#"
+on_exhausted = { text = "Done." }
+[[turn]]
+steps = [{ tool = "bash", id = "c1", arguments = { command = "touch done" } }]
+"#;
     for reply in [
-        json!({ "result": { "outcome": { "outcome": "selected", "optionId": "made_up" } } }),
+        json!({ "result": chosen("made_up") }),
+        json!({ "result": chosen("Allow") }),
         json!({ "result": { "outcome": { "outcome": "cancelled" } } }),
+        json!({ "result": { "outcome": { "outcome": "selected" } } }),
+        json!({ "result": { "outcome": { "outcome": "agreed", "optionId": "allow_once" } } }),
+        json!({ "result": { "outcome": "allow_once" } }),
         json!({ "result": {} }),
         json!({ "result": null }),
+        json!({ "result": "allow_once" }),
         json!({ "error": { "code": -32603, "message": "broken" } }),
+        json!({ "error": { "code": -32603, "message": "broken" }, "result": chosen("allow_once") }),
     ] {
-        let mut client = Client::with(&COMMANDS.replace(
-            "steps = [{ tool = \"bash\", id = \"c2\"",
-            "when = { last_user_contains = \"never\" }\nsteps = [{ tool = \"bash\", id = \"c2\"",
-        ));
+        let mut client = Client::with(scenario);
         let session = client.session();
         let prompt = client.prompt(&session, "go");
-        let asked = client.read_until(|one| one["method"] == "session/request_permission");
-        let mut line = reply.clone();
-        line["jsonrpc"] = json!("2.0");
-        line["id"] = asked.last().unwrap()["id"].clone();
-        client.write(&line.to_string());
+        let asked = client.read_until(is_request).pop().unwrap();
+        client.reply_wrong(&asked, reply.clone());
         let messages = client.until(prompt);
-        assert_eq!(ends(&messages), pairs(&[("c1", "failed")]), "{reply}");
-        assert_eq!(messages.last().unwrap()["result"]["stopReason"], "end_turn");
+        let said = client.shown(&messages);
+        assert!(
+            said.contains("The user rejected this call of bash."),
+            "{reply}: {said}"
+        );
+        assert!(
+            said.ends_with(r#""result":{"stopReason":"end_turn"}}"#),
+            "{said}"
+        );
+        assert!(!client.world.work("done").exists());
     }
 }
 
 #[test]
-fn answers_may_come_in_any_order() {
+fn a_rejected_call_fails_and_the_turn_goes_on() {
     let mut client = Client::with(
-        "[[turn]]\ntool = \"bash\"\narguments = { command = \"true\" }\n[[turn]]\ntext = \"Done.\"\n",
+        "on_exhausted = { text = \"Then not.\" }\n[[turn]]\nsteps = [{ tool = \"bash\", id = \"c1\", arguments = { command = \"true\" } }]\n",
     );
-    let (one, two) = (client.session(), client.session());
-    let prompts = [client.prompt(&one, "go"), client.prompt(&two, "go")];
-    let mut questions = Vec::new();
-    while questions.len() < 2 {
-        let message = client.read();
-        if message["method"] == "session/request_permission" {
-            questions.push(message);
-        }
-    }
-    for question in questions.iter().rev() {
-        client.reply(
-            question,
-            json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
-        );
-    }
-    let mut open = prompts.to_vec();
-    while !open.is_empty() {
-        let message = client.read();
-        open.retain(|id| message["id"] != *id);
-    }
+    let session = client.session();
+    let params = json!({
+        "sessionId": session,
+        "prompt": [{ "type": "text", "text": "go" }],
+        "_meta": { "traceparent": "00-a-b-01" },
+    });
+    let prompt = client.send("session/prompt", params);
+    let messages = client.serve(prompt, |_| Some(chosen("reject_once")));
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run true","locations":[],"rawInput":{"command":"true"}}}}
+        {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"execute","status":"pending","title":"Run true","name":"bash","content":[{"type":"content","content":{"type":"text","text":"bash `true` runs programs"}}],"locations":[],"rawInput":{"command":"true"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow this","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject this","kind":"reject_always"}],"_meta":{"traceparent":"00-a-b-01"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}}],"rawOutput":{"output":"The user rejected this call of bash. Do not repeat it; ask or go on without it.","details":{}}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Then not."},"messageId":"MSG-4"}}}
+        {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01"}}}"#]].assert_eq(&client.shown(&messages));
 }
 
 #[test]
@@ -146,52 +178,83 @@ fn modes_decide_what_is_asked() {
     let scenario = r#"
 on_exhausted = { text = "Done." }
 [[turn]]
+steps = [{ tool = "read", id = "read", arguments = { path = "a.txt" } }]
+[[turn]]
 steps = [{ tool = "write", id = "edit", arguments = { path = "x.txt", content = "x" } }]
 [[turn]]
 steps = [{ tool = "bash", id = "command", arguments = { command = "touch y.txt" } }]
+[[turn]]
+steps = [{ tool = "read", id = "outside", arguments = { path = "/etc/hostname" } }]
 "#;
-    for (mode, asked, ended) in [
-        ("ask", vec!["edit", "command"], ["completed", "completed"]),
-        ("accept-edits", vec!["command"], ["completed", "completed"]),
-        ("read-only", vec![], ["failed", "failed"]),
-        ("plan", vec![], ["failed", "failed"]),
-        ("all", vec![], ["completed", "completed"]),
-    ] {
+    let mut all = Vec::new();
+    for mode in ["ask", "accept-edits", "read-only", "plan", "all"] {
         let mut client = Client::with(scenario);
+        client.world.file("work/a.txt", "a");
         let session = client.session();
         let id = client.send(
             "session/set_mode",
             json!({ "sessionId": session, "modeId": mode }),
         );
         client.until(id);
-        let prompt = client.prompt(&session, "go");
-        let mut questions = Vec::new();
-        let mut messages = Vec::new();
-        loop {
-            let message = client.read();
-            if message["method"] == "session/request_permission" {
-                questions.push(
-                    message["params"]["toolCall"]["toolCallId"]
-                        .as_str()
-                        .unwrap()
-                        .to_owned(),
-                );
-                client.reply(
-                    &message,
-                    json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
-                );
-            }
-            let is_last = message["id"] == prompt;
-            messages.push(message);
-            if is_last {
-                break;
-            }
-        }
-        assert_eq!(questions, asked, "{mode}");
-        assert_eq!(
-            ends(&messages),
-            pairs(&[("edit", ended[0]), ("command", ended[1])]),
-            "{mode}"
-        );
+        let course = course(&mut client, &session, |_| chosen("allow_once"));
+        // What the machine is called is nobody's business.
+        let lines = course
+            .lines()
+            .map(|line| match line.strip_prefix("outside completed") {
+                Some(_) => "outside completed",
+                None => line,
+            });
+        all.push(format!("{mode}:"));
+        all.extend(lines.map(|line| client.world.without_folder(line)));
     }
+    expect![[r#"
+        ask:
+        read in_progress
+        read completed a
+        edit asked
+        edit in_progress
+        edit completed Successfully wrote 1 bytes to x.txt
+        command asked
+        command in_progress
+        command completed (no output)
+        outside asked
+        outside in_progress
+        outside completed
+        {"id":4,"result":{"stopReason":"end_turn"}}
+        accept-edits:
+        read in_progress
+        read completed a
+        edit in_progress
+        edit completed Successfully wrote 1 bytes to x.txt
+        command asked
+        command in_progress
+        command completed (no output)
+        outside asked
+        outside in_progress
+        outside completed
+        {"id":4,"result":{"stopReason":"end_turn"}}
+        read-only:
+        read in_progress
+        read completed a
+        edit failed Permission denied: write on ~~/work/x.txt: this session is read-only and may not change files. You can read files in ~~/work; describe to the user what you would do beyond that.
+        command failed Permission denied: bash `touch y.txt`: this session is read-only and may not run commands. You can read files in ~~/work; describe to the user what you would do beyond that.
+        outside failed Permission denied: read on /etc/hostname: /etc/hostname is outside the working folder, and this session may only read inside it. You can read files in ~~/work; describe to the user what you would do beyond that.
+        {"id":4,"result":{"stopReason":"end_turn"}}
+        plan:
+        read in_progress
+        read completed a
+        edit failed Permission denied: write on ~~/work/x.txt: this session is read-only and may not change files. You can read files in ~~/work; describe to the user what you would do beyond that.
+        command failed Permission denied: bash `touch y.txt`: this session is read-only and may not run commands. You can read files in ~~/work; describe to the user what you would do beyond that.
+        outside failed Permission denied: read on /etc/hostname: /etc/hostname is outside the working folder, and this session may only read inside it. You can read files in ~~/work; describe to the user what you would do beyond that.
+        {"id":4,"result":{"stopReason":"end_turn"}}
+        all:
+        read in_progress
+        read completed a
+        edit in_progress
+        edit completed Successfully wrote 1 bytes to x.txt
+        command in_progress
+        command completed (no output)
+        outside in_progress
+        outside completed
+        {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&all.join("\n"));
 }

@@ -50,239 +50,22 @@ fn a_folder_that_cannot_be_worked_in_is_refused() {
         json!({ "cwd": "/no/such/folder", "mcpServers": [] }),
         json!({ "cwd": "/", "mcpServers": [], "additionalDirectories": ["relative"] }),
         json!({ "cwd": "/", "mcpServers": [{ "name": "x" }] }),
-        json!({ "cwd": "/", "mcpServers": [{ "type": "sse", "name": "x", "url": "http://localhost", "headers": [] }] }),
+        json!({ "cwd": "/", "mcpServers": [{ "type": "pigeon", "name": "x", "url": "http://localhost", "headers": [] }] }),
+        json!({ "cwd": "/", "mcpServers": [{ "type": "http", "name": "x", "url": "http://localhost", "headers": [] }, { "name": "x", "command": "/bin/true", "args": [], "env": [] }] }),
     ];
     let answers: Vec<Value> = refused
         .into_iter()
-        .map(|params| client.ask("session/new", params))
+        .map(|params| client.ask_wrong("session/new", params))
         .collect();
     expect![[r#"
-        {"id":2,"error":{"code":-32602,"message":"missing field `cwd` at line 1 column 17"}}
+        {"id":2,"error":{"code":-32602,"message":"missing field `cwd`"}}
         {"id":3,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
         {"id":4,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
         {"id":5,"error":{"code":-32602,"message":"cwd must be a folder that exists on this machine"}}
         {"id":6,"error":{"code":-32602,"message":"additionalDirectories must be absolute paths"}}
-        {"id":7,"error":{"code":-32602,"message":"data did not match any variant of untagged enum McpServer at line 1 column 38"}}
-        {"id":8,"error":{"code":-32602,"message":"The MCP server \"x\" uses SSE, which this agent does not speak. Use http."}}"#]].assert_eq(&client.shown(&answers));
-}
-
-#[test]
-fn missing_or_null_servers_mean_none() {
-    let mut client = Client::with(TALK);
-    let cwd = client.world.work("");
-    for params in [
-        json!({ "cwd": cwd }),
-        json!({ "cwd": cwd, "mcpServers": null, "additionalDirectories": null }),
-    ] {
-        let answer = client.ask("session/new", params);
-        assert!(answer["result"]["sessionId"].is_string(), "{answer}");
-        client.until_update("available_commands_update");
-    }
-}
-
-#[test]
-fn a_loaded_session_tells_its_history_then_answers_then_is_quiet() {
-    let mut client = Client::with(TALK);
-    client.world.file("work/a.txt", "a\nb\nc\nd\n");
-    let session = client.session();
-    let id = client.prompt(&session, "What does it say?");
-    client.until(id);
-    let mut client = client.restart();
-    let cwd = client.world.work("");
-    let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
-    let id = client.send("session/load", params);
-    let messages = client.until(id);
-    expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"What does it say?"},"messageId":"MSG"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Let me see."},"messageId":"MSG-thought"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."},"messageId":"MSG"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Read a.txt, lines 2 to 4","name":"read","kind":"read","locations":[{"path":"~~/work/a.txt","line":2}],"rawInput":{"limit":3,"offset":2,"path":"a.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-2","title":"Read missing.txt","name":"read","kind":"read","locations":[{"path":"~~/work/missing.txt"}],"rawInput":{"path":"missing.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"b\nc\nd\n"}}],"rawOutput":{"output":"b\nc\nd\n"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-2","status":"failed","content":[{"type":"content","content":{"type":"text","text":"ENOENT: no such file or directory, access '~~/work/missing.txt'"}}],"rawOutput":{"output":"ENOENT: no such file or directory, access '~~/work/missing.txt'","details":{}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It says: b."},"messageId":"MSG"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}}]}}}
-        {"id":2,"result":{"modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"id":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"id":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"id":"all","name":"Everything allowed","description":"Never asks."}]},"configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"medium","options":[{"value":"off","name":"Off"},{"value":"minimal","name":"Minimal"},{"value":"low","name":"Low"},{"value":"medium","name":"Medium"},{"value":"high","name":"High"},{"value":"xhigh","name":"Xhigh"}]}]}}"#]].assert_eq(&client.shown(&messages));
-    // Whatever would follow would come before the answer to this.
-    let answer = client.ask("session/list", json!({}));
-    assert_eq!(
-        answer["result"]["sessions"][0]["sessionId"],
-        session.as_str()
-    );
-}
-
-#[test]
-fn a_resumed_session_goes_on_without_telling_its_history() {
-    let mut client = Client::with(TALK);
-    let session = client.session();
-    let id = client.prompt(&session, "One");
-    client.until(id);
-    let mut client = client.restart();
-    let cwd = client.world.work("");
-    let answer = client.ask(
-        "session/resume",
-        json!({ "sessionId": session, "cwd": cwd }),
-    );
-    assert_eq!(answer["result"]["modes"]["currentModeId"], "ask");
-    client.until_update("available_commands_update");
-    expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-2"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
-        {"id":3,"result":{"stopReason":"end_turn","_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.turn(&session, "Two"));
-}
-
-#[test]
-fn a_session_can_be_loaded_while_it_is_open() {
-    let mut client = Client::with(TALK);
-    let session = client.session();
-    let id = client.prompt(&session, "One");
-    client.until(id);
-    let cwd = client.world.work("");
-    for _ in 0..2 {
-        let id = client.send(
-            "session/load",
-            json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
-        );
-        let messages = client.until(id);
-        assert!(messages.last().unwrap()["result"].is_object());
-    }
-    // A prompt right behind a load waits for it.
-    client.send(
-        "session/load",
-        json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
-    );
-    let id = client.prompt(&session, "Two");
-    let answer = client.until(id).pop().unwrap();
-    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-}
-
-#[test]
-fn an_unknown_session_is_not_found_and_an_impossible_one_refused() {
-    let mut client = Client::with(TALK);
-    let cwd = client.world.work("");
-    let unknown = "0195f3a2-7b1c-7d2e-8f00-1234567890ab";
-    let mut answers = Vec::new();
-    for (method, session) in [
-        ("session/load", unknown),
-        ("session/resume", unknown),
-        ("session/prompt", unknown),
-        ("session/close", unknown),
-        ("session/set_mode", unknown),
-        ("_session/steering", unknown),
-        ("session/load", "../../etc/passwd"),
-        ("session/load", "scenario.jsonl"),
-        ("session/delete", "a/b"),
-    ] {
-        let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [], "modeId": "ask", "prompt": [] });
-        answers.push(client.ask(method, params));
-    }
-    expect![[r#"
-        {"id":2,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}
-        {"id":3,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}
-        {"id":4,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}
-        {"id":5,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}
-        {"id":6,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}
-        {"id":7,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"0195f3a2-7b1c-7d2e-8f00-1234567890ab"}}}
-        {"id":8,"error":{"code":-32602,"message":"sessionId is not one this agent gives: letters, digits, `-`, `_` and `.`","data":{"field":"sessionId"}}}
-        {"id":9,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"scenario.jsonl"}}}
-        {"id":10,"error":{"code":-32602,"message":"sessionId is not one this agent gives: letters, digits, `-`, `_` and `.`","data":{"field":"sessionId"}}}"#]].assert_eq(&client.shown(&answers));
-}
-
-#[test]
-fn the_beginning_of_an_id_is_not_the_id() {
-    let mut client = Client::with(TALK);
-    let session = client.session();
-    let cwd = client.world.work("");
-    let params = json!({ "sessionId": &session[..20], "cwd": cwd, "mcpServers": [] });
-    assert_eq!(client.ask("session/load", params)["error"]["code"], -32002);
-    let params = json!({ "sessionId": &session[..20] });
-    assert_eq!(client.ask("session/delete", params)["result"], json!({}));
-    let listed = client.ask("session/list", json!({}));
-    assert_eq!(
-        listed["result"]["sessions"][0]["sessionId"],
-        session.as_str()
-    );
-}
-
-#[test]
-fn sessions_are_listed_by_folder_and_page() {
-    let mut client = Client::with(TALK);
-    client.world.file("work/sub/x", "");
-    let sub = client.world.work("sub");
-    let other = client.session_in(sub.to_str().unwrap());
-    let mut ids: Vec<String> = (0..60).map(|_| client.session()).collect();
-    let answer = client.ask("session/list", json!({ "cwd": sub }));
-    let listed = answer["result"]["sessions"].as_array().unwrap();
-    assert_eq!(listed.len(), 1);
-    assert_eq!(listed[0]["sessionId"], other.as_str());
-
-    let mut found = Vec::new();
-    let mut cursor = Value::Null;
-    let mut pages = 0;
-    loop {
-        let page = client.ask("session/list", json!({ "cursor": cursor }))["result"].clone();
-        for session in page["sessions"].as_array().unwrap() {
-            found.push(session["sessionId"].as_str().unwrap().to_owned());
-        }
-        pages += 1;
-        cursor = page["nextCursor"].clone();
-        if cursor.is_null() {
-            break;
-        }
-    }
-    ids.push(other);
-    ids.sort();
-    found.sort();
-    assert_eq!((pages, found), (2, ids));
-    let answer = client.ask("session/list", json!({ "cursor": "nonsense" }));
-    assert_eq!(answer["error"]["code"], -32602);
-    let answer = client.ask("session/list", json!({ "cwd": "work" }));
-    assert_eq!(answer["error"]["code"], -32602);
-}
-
-#[test]
-fn closing_cancels_the_open_prompt_and_keeps_the_history() {
-    let mut client = Client::with(
-        "[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n[[turn]]\ntext = \"Again.\"\n",
-    );
-    let session = client.session();
-    let prompt = client.prompt(&session, "go");
-    client.until_update("agent_message_chunk");
-    let close = client.send("session/close", json!({ "sessionId": session }));
-    let messages = client.until(close);
-    let prompt_answer = messages.iter().find(|one| one["id"] == prompt).unwrap();
-    assert_eq!(prompt_answer["result"]["stopReason"], "cancelled");
-    assert_eq!(messages.last().unwrap()["result"], json!({}));
-    let answer = client.ask(
-        "session/prompt",
-        json!({ "sessionId": session, "prompt": [] }),
-    );
-    assert_eq!(answer["error"]["code"], -32002);
-    let cwd = client.world.work("");
-    let id = client.send(
-        "session/load",
-        json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
-    );
-    let told = client.until(id);
-    assert_eq!(told[0]["params"]["update"]["content"]["text"], "go");
-}
-
-#[test]
-fn a_deleted_session_is_gone_also_when_it_was_open() {
-    let mut client = Client::with(TALK);
-    let (one, two) = (client.session(), client.session());
-    for session in [&one, &one, &two] {
-        let answer = client.ask("session/delete", json!({ "sessionId": session }));
-        assert_eq!(answer["result"], json!({}));
-    }
-    assert_eq!(
-        client.ask("session/list", json!({}))["result"],
-        json!({ "sessions": [] })
-    );
-    let cwd = client.world.work("");
-    let params = json!({ "sessionId": one, "cwd": cwd, "mcpServers": [] });
-    assert_eq!(client.ask("session/load", params)["error"]["code"], -32002);
+        {"id":7,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
+        {"id":8,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
+        {"id":9,"error":{"code":-32602,"message":"Two MCP servers are called \"x\"."}}"#]].assert_eq(&client.shown(&answers));
 }
 
 #[test]
@@ -326,4 +109,134 @@ text = "{{last_tool_result}}"
     }
     let expected: Vec<String> = (0..5).map(|n| format!("folder {n}")).collect();
     assert_eq!(said, expected);
+}
+
+#[test]
+fn missing_or_null_servers_mean_none() {
+    let mut client = Client::with(TALK);
+    let cwd = client.world.work("");
+    let full = client.ask("session/new", json!({ "cwd": cwd, "mcpServers": [] }));
+    client.until_update("available_commands_update");
+    for params in [
+        json!({ "cwd": cwd }),
+        json!({ "cwd": cwd, "mcpServers": null, "additionalDirectories": null }),
+        json!({ "cwd": cwd, "mcpServers": [], "additionalDirectories": [], "unknown": 1, "_meta": { "x": 1 } }),
+    ] {
+        let mut answer = client.ask_wrong("session/new", params);
+        // But for its id it is the same.
+        answer["result"]["sessionId"] = full["result"]["sessionId"].clone();
+        assert_eq!(answer["result"], full["result"]);
+        client.until_update("available_commands_update");
+    }
+}
+
+#[test]
+fn listed_sessions_have_a_folder_a_title_and_a_time() {
+    let mut client = Client::with(TALK);
+    client.world.file("work/sub/x", "");
+    let sub = client.world.work("sub");
+    let first = client.session_in(sub.to_str().unwrap());
+    let id = client.prompt(&first, "What does it say?");
+    client.until(id);
+    let id = client.prompt(&first, "/name The first");
+    client.until(id);
+    let of_folder = client.ask("session/list", json!({ "cwd": sub }));
+    let of_another = client.ask("session/list", json!({ "cwd": "/no/such/folder" }));
+    let all = client.ask("session/list", json!({}));
+    assert_eq!(all["result"], of_folder["result"]);
+    let refused = [
+        client.ask("session/list", json!({ "cursor": "nonsense" })),
+        client.ask("session/list", json!({ "cwd": "work" })),
+        client.ask_wrong("session/list", json!({ "cursor": 5 })),
+    ];
+    expect![[r#"
+        {"id":5,"result":{"sessions":[{"sessionId":"SESSION-1","cwd":"~~/work/sub","title":"The first","updatedAt":"TIME"}]}}
+        {"id":6,"result":{"sessions":[]}}
+        {"id":8,"error":{"code":-32602,"message":"cursor is not one this agent gave: begin without one"}}
+        {"id":9,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
+        {"id":10,"error":{"code":-32602,"message":"invalid type: integer `5`, expected a string"}}"#]].assert_eq(&format!(
+        "{}\n{}",
+        client.shown(&[of_folder, of_another]),
+        client.shown(&refused)
+    ));
+}
+
+#[test]
+fn a_long_list_comes_in_pages_and_none_is_lost() {
+    let mut client = Client::with(TALK);
+    let mut ids: Vec<String> = (0..60).map(|_| client.session()).collect();
+    let mut found = Vec::new();
+    let mut pages = Vec::new();
+    let mut cursor = json!(null);
+    loop {
+        let page = client.ask("session/list", json!({ "cursor": cursor }))["result"].clone();
+        let sessions = page["sessions"].as_array().unwrap();
+        pages.push(sessions.len());
+        for session in sessions {
+            found.push(session["sessionId"].as_str().unwrap().to_owned());
+        }
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    ids.sort();
+    found.sort();
+    assert_eq!((pages, found), (vec![50, 10], ids));
+}
+
+#[test]
+fn closing_cancels_the_open_prompt_and_keeps_the_history() {
+    let mut client = Client::with(
+        "[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n[[turn]]\ntext = \"Again.\"\n",
+    );
+    let session = client.session();
+    client.prompt(&session, "go");
+    client.until_update("agent_message_chunk");
+    let close = client.send("session/close", json!({ "sessionId": session }));
+    let mut messages = client.until(close);
+    let again = client.send("session/close", json!({ "sessionId": session }));
+    messages.extend(client.until(again));
+    let prompt = client.prompt(&session, "more");
+    messages.extend(client.until(prompt));
+    let cwd = client.world.work("");
+    let id = client.send(
+        "session/load",
+        json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
+    );
+    let mut told = client.until(id);
+    // The answer and the commands have a test of their own.
+    told.truncate(told.len() - 2);
+    messages.extend(told);
+    expect![[r#"
+        {"id":3,"result":{"stopReason":"cancelled"}}
+        {"id":4,"result":{}}
+        {"id":5,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"SESSION-1"}}}
+        {"id":6,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"SESSION-1"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"go"},"messageId":"MSG"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Working"},"messageId":"MSG"}}}"#]].assert_eq(&client.shown(&messages));
+}
+
+#[test]
+fn a_deleted_session_is_gone_also_when_it_was_open_or_busy() {
+    let mut client = Client::with("[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n");
+    let (one, two) = (client.session(), client.session());
+    client.prompt(&one, "go");
+    client.until_update("agent_message_chunk");
+    let mut messages = Vec::new();
+    for session in [&one, &one, &two] {
+        let id = client.send("session/delete", json!({ "sessionId": session }));
+        messages.extend(client.until(id));
+    }
+    messages.push(client.ask("session/list", json!({})));
+    let cwd = client.world.work("");
+    let params = json!({ "sessionId": one, "cwd": cwd, "mcpServers": [] });
+    messages.push(client.ask("session/load", params));
+    expect![[r#"
+        {"id":4,"result":{"stopReason":"cancelled"}}
+        {"id":5,"result":{}}
+        {"id":6,"result":{}}
+        {"id":7,"result":{}}
+        {"id":8,"result":{"sessions":[]}}
+        {"id":9,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"SESSION-1"}}}"#]].assert_eq(&client.shown(&messages));
 }

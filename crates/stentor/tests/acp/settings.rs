@@ -23,47 +23,43 @@ fn a_mode_is_told_both_ways_whichever_way_it_was_set() {
     let params = json!({ "sessionId": session, "configId": "mode", "value": "all" });
     let id = client.send("session/set_config_option", params);
     let messages = client.until(id);
-    let kinds: Vec<_> = messages
-        .iter()
-        .map(|one| {
-            one["params"]["update"]["sessionUpdate"]
-                .as_str()
-                .unwrap_or("answer")
-        })
-        .collect();
-    assert_eq!(
-        kinds,
-        ["current_mode_update", "config_option_update", "answer"]
-    );
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"current_mode_update","currentModeId":"all"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"all","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"low","options":[{"value":"off","name":"Off"},{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}}}
+        {"id":4,"result":{"configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"all","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"low","options":[{"value":"off","name":"Off"},{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}}"#]].assert_eq(&client.shown(&messages));
 }
 
 #[test]
-fn the_thinking_level_and_the_model_are_options() {
+fn the_thinking_level_and_the_model_are_options_in_every_way_clients_set_them() {
     let mut client = Client::with(MODEL);
     let session = client.session();
-    let params = json!({ "sessionId": session, "configId": "thinking", "value": "high" });
-    let id = client.send("session/set_config_option", params);
-    let answer = client.until(id).pop().unwrap();
-    let options = answer["result"]["configOptions"].as_array().unwrap();
-    let current: Vec<_> = options
-        .iter()
-        .map(|option| {
-            (
-                option["id"].as_str().unwrap(),
-                option["currentValue"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    assert_eq!(current[0], ("mode", "ask"));
-    assert_eq!(current[2], ("thinking", "high"));
-    let (model, name) = current[1];
-    assert_eq!(model, "model");
-    let params = json!({ "sessionId": session, "configId": "model", "value": name });
-    let id = client.send("session/set_config_option", params);
-    assert!(client.until(id).pop().unwrap()["result"].is_object());
-    let params = json!({ "sessionId": session, "modelId": name });
-    let id = client.send("session/set_model", params);
-    assert_eq!(client.until(id).pop().unwrap()["result"], json!({}));
+    let set = |option: &str, value: &str| json!({ "sessionId": session, "configId": option, "value": value });
+    let mut all = Vec::new();
+    for (method, params) in [
+        ("session/set_config_option", set("thinking", "high")),
+        // The same again changes nothing, and says what is.
+        ("session/set_config_option", set("thinking", "high")),
+        ("session/set_config_option", set("model", "offline/guide")),
+        (
+            "session/set_model",
+            json!({ "sessionId": session, "modelId": "script/m" }),
+        ),
+    ] {
+        let id = client.send(method, params);
+        let messages = client.until(id);
+        all.push(client.shown(&messages));
+    }
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"off","name":"Off"},{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}}}
+        {"id":3,"result":{"configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"off","name":"Off"},{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}}
+
+        {"id":4,"result":{"configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"off","name":"Off"},{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}}
+
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"offline/guide","options":[{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"off","name":"Off"},{"value":"minimal","name":"Minimal"},{"value":"low","name":"Low"},{"value":"medium","name":"Medium"},{"value":"high","name":"High"},{"value":"xhigh","name":"Xhigh"}]}]}}}
+        {"id":5,"result":{"configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"offline/guide","options":[{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"off","name":"Off"},{"value":"minimal","name":"Minimal"},{"value":"low","name":"Low"},{"value":"medium","name":"Medium"},{"value":"high","name":"High"},{"value":"xhigh","name":"Xhigh"}]}]}}
+
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","name":"Permissions","description":"What is done without asking.","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask","name":"Ask","description":"Reads in the folder freely and asks before everything else."},{"value":"accept-edits","name":"Accept edits","description":"Reads and changes files in the folder freely and asks before commands."},{"value":"read-only","name":"Plan (read only)","description":"Only reads in the folder: to look around and plan."},{"value":"all","name":"Everything allowed","description":"Never asks."}]},{"id":"model","name":"Model","category":"model","type":"select","currentValue":"script/m","options":[{"value":"script/m","name":"A model","description":"script/m"},{"value":"offline/guide","name":"Offline guide","description":"offline/guide"}]},{"id":"thinking","name":"Thinking","description":"How long the model thinks before it answers.","category":"thought_level","type":"select","currentValue":"high","options":[{"value":"off","name":"Off"},{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}}}
+        {"id":6,"result":{}}"#]].assert_eq(&all.join("\n\n"));
 }
 
 #[test]
@@ -71,39 +67,39 @@ fn what_is_no_mode_option_or_value_is_refused() {
     let mut client = Client::with(MODEL);
     let session = client.session();
     let answers = [
-        client.ask(
+        client.ask_wrong(
             "session/set_mode",
             json!({ "sessionId": session, "modeId": "wild" }),
         ),
-        client.ask("session/set_mode", json!({ "sessionId": session })),
-        client.ask(
+        client.ask_wrong("session/set_mode", json!({ "sessionId": session })),
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "x", "value": "y" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "mode", "value": "y" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "mode", "type": "boolean", "value": true }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "thinking", "value": "very" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "model", "value": "nobody" }),
         ),
-        client.ask(
+        client.ask_wrong(
             "session/set_config_option",
             json!({ "sessionId": session, "configId": "model", "value": "no/body" }),
         ),
     ];
     expect![[r#"
         {"id":3,"error":{"code":-32602,"message":"unknown permission mode `wild`: use ask, accept-edits, read-only or all"}}
-        {"id":4,"error":{"code":-32602,"message":"missing field `modeId` at line 1 column 52"}}
+        {"id":4,"error":{"code":-32602,"message":"missing field `modeId`"}}
         {"id":5,"error":{"code":-32602,"message":"There is no option \"x\": the options are mode, model and thinking."}}
         {"id":6,"error":{"code":-32602,"message":"unknown permission mode `y`: use ask, accept-edits, read-only or all"}}
         {"id":7,"error":{"code":-32602,"message":"value must be one of the values that the option lists, which are strings"}}

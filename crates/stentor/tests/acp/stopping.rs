@@ -1,5 +1,6 @@
 //! Cancelling: always `cancelled`, soon, and nothing after it (section 6.4).
 
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -24,79 +25,6 @@ fn kinds(messages: &[Value]) -> Vec<String> {
 fn is_quiet(client: &mut Client) {
     let answer = client.ask("session/list", json!({}));
     assert!(answer["result"].is_object(), "{answer}");
-}
-
-#[test]
-fn cancelling_in_mid_stream_ends_the_turn_and_a_prompt_right_behind_it_is_served() {
-    let mut client = Client::with(
-        "[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n[[turn]]\ntext = \"Second.\"\n",
-    );
-    let session = client.session();
-    let first = client.prompt(&session, "one");
-    client.until_update("agent_message_chunk");
-    client.cancel(&session);
-    let second = client.prompt(&session, "two");
-    let messages = client.until(first);
-    assert_eq!(kinds(&messages).last().unwrap(), "cancelled");
-    let messages = client.until(second);
-    assert_eq!(
-        messages[0]["params"]["update"]["content"]["text"],
-        "Second."
-    );
-    assert_eq!(kinds(&messages).last().unwrap(), "end_turn");
-    is_quiet(&mut client);
-}
-
-#[test]
-fn cancelling_in_mid_tool_kills_the_command_and_fails_the_call() {
-    let mut client = Client::with(
-        "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo begun; sleep 1000\" }\n",
-    );
-    let session = client.session();
-    let id = client.send(
-        "session/set_mode",
-        json!({ "sessionId": session, "modeId": "all" }),
-    );
-    client.until(id);
-    let prompt = client.prompt(&session, "go");
-    client.read_until(|message| {
-        message["params"]["update"]["content"][0]["content"]["text"] == "begun\n"
-    });
-    client.cancel(&session);
-    let messages = client.until(prompt);
-    let kinds = kinds(&messages);
-    assert!(
-        kinds.contains(&"tool_call_update failed".to_owned()),
-        "{kinds:?}"
-    );
-    assert_eq!(kinds.last().unwrap(), "cancelled");
-    is_quiet(&mut client);
-}
-
-#[test]
-fn cancelling_answers_the_open_question_by_ourselves() {
-    let mut client =
-        Client::with("[[turn]]\ntool = \"bash\"\narguments = { command = \"true\" }\n");
-    let session = client.session();
-    let prompt = client.prompt(&session, "go");
-    let asked = client.read_until(|message| message["method"] == "session/request_permission");
-    let question = asked.last().unwrap()["id"].clone();
-    client.cancel(&session);
-    let messages = client.until(prompt);
-    let kinds = kinds(&messages);
-    assert_eq!(messages[0]["method"], "$/cancel_request");
-    assert_eq!(messages[0]["params"]["requestId"], question);
-    assert!(
-        kinds.contains(&"tool_call_update failed".to_owned()),
-        "{kinds:?}"
-    );
-    assert_eq!(kinds.last().unwrap(), "cancelled");
-    // An answer that comes late finds nobody.
-    client.reply(
-        &json!({ "id": question }),
-        json!({ "outcome": { "outcome": "cancelled" } }),
-    );
-    is_quiet(&mut client);
 }
 
 #[test]
@@ -165,5 +93,97 @@ fn cancelling_gets_through_a_flood() {
     client.cancel(&session);
     let messages = client.until(prompt);
     assert_eq!(kinds(&messages).last().unwrap(), "cancelled");
+    is_quiet(&mut client);
+}
+
+#[test]
+fn cancelling_in_mid_stream_ends_the_turn_and_a_prompt_right_behind_it_is_served() {
+    let mut client = Client::with(
+        "[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n[[turn]]\ntext = \"Second.\"\n",
+    );
+    let session = client.session();
+    let first = client.prompt(&session, "one");
+    let mut messages = client.until_update("agent_message_chunk");
+    client.cancel(&session);
+    let second = client.prompt(&session, "two");
+    messages.extend(client.until(first));
+    messages.extend(client.until(second));
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"one"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Working"},"messageId":"MSG-2"}}}
+        {"id":3,"result":{"stopReason":"cancelled"}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Second."},"messageId":"MSG-4"}}}
+        {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
+    is_quiet(&mut client);
+}
+
+#[test]
+fn cancelling_in_mid_tool_kills_the_command_and_fails_the_call() {
+    let (mut client, session) = Client::unasked(
+        "[[turn]]\nsteps = [{ tool = \"bash\", id = \"c1\", arguments = { command = \"echo begun; sleep 1000\" } }]\n",
+        json!({}),
+    );
+    let prompt = client.prompt(&session, "go");
+    client.read_until(|message| {
+        message["params"]["update"]["content"][0]["content"]["text"] == "begun\n"
+    });
+    client.cancel(&session);
+    let messages = client.until(prompt);
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"begun\n\n\nCommand aborted"}}],"rawOutput":{"output":"begun\n\n\nCommand aborted","details":{}}}}}
+        {"id":3,"result":{"stopReason":"cancelled"}}"#]].assert_eq(&client.shown(&messages));
+    is_quiet(&mut client);
+}
+
+#[test]
+fn cancelling_answers_the_open_question_by_ourselves() {
+    let mut client = Client::with(
+        "[[turn]]\nsteps = [{ tool = \"bash\", id = \"c1\", arguments = { command = \"true\" } }]\n",
+    );
+    let session = client.session();
+    let prompt = client.prompt(&session, "go");
+    let asked = client.read_until(|message| message["method"] == "session/request_permission");
+    client.cancel(&session);
+    let messages = client.until(prompt);
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Tool execution was aborted."}}],"rawOutput":{"output":"Tool execution was aborted.","details":{}}}}}
+        {"method":"$/cancel_request","params":{"requestId":-1}}
+        {"id":3,"result":{"stopReason":"cancelled"}}"#]].assert_eq(&client.shown(&messages));
+    // An answer that comes late finds nobody.
+    client.reply(
+        asked.last().unwrap(),
+        json!({ "outcome": { "outcome": "cancelled" } }),
+    );
+    is_quiet(&mut client);
+}
+
+#[test]
+fn cancelling_a_compaction_ends_its_turn() {
+    let scenario = r#"
+[model]
+context_window = 100000
+[compaction]
+summary = "We talked."
+wait_ms = 100000000
+[[turn]]
+text = "word "
+repeat = 30000
+usage = { input = 50000, output = 30000 }
+times = 2
+"#;
+    let mut client = Client::offering(scenario, json!({ "session": { "compaction": {} } }));
+    let session = client.session();
+    for _ in 0..2 {
+        let id = client.prompt(&session, "go");
+        client.until(id);
+    }
+    let prompt = client.prompt(&session, "/compact");
+    let mut messages = client.until_update("compaction_update");
+    client.cancel(&session);
+    messages.extend(client.until(prompt));
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"in_progress"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"compaction_update","compactionId":"MSG-compaction-1","status":"cancelled"}}}
+        {"id":5,"result":{"stopReason":"cancelled"}}"#]].assert_eq(&client.shown(&messages));
     is_quiet(&mut client);
 }

@@ -78,13 +78,13 @@ fn a_broken_server_is_told_by_its_name_and_stops_nothing() {
     }
     notices.sort();
     assert!(
-        notices[0].contains(r#"\"broken\" did not start"#),
+        notices[0].contains(r#"\"broken\" did not start and is tried again"#),
         "{}",
         notices[0]
     );
     assert!(notices[0].contains("I am ill"), "{}", notices[0]);
     assert!(
-        notices[1].contains(r#"\"missing\" did not start"#),
+        notices[1].contains(r#"\"missing\" is given up: /no/such/program cannot be run"#),
         "{}",
         notices[1]
     );
@@ -116,4 +116,83 @@ fn a_server_ends_with_the_program() {
         std::thread::yield_now();
     }
     drop(world);
+}
+
+/// A server over HTTP with events, for one client: its answers go into the stream.
+fn serve_events(listener: std::net::TcpListener) {
+    use std::io::{BufRead, BufReader, Read, Write};
+
+    let (mut events, _) = listener.accept().unwrap();
+    let mut request = BufReader::new(events.try_clone().unwrap()).lines();
+    while !request.next().unwrap().unwrap().is_empty() {}
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: post\n\n";
+    events.write_all(head.as_bytes()).unwrap();
+    // Each message may come over a connection of its own.
+    for posting in listener.incoming() {
+        let mut posting = posting.unwrap();
+        let mut reading = BufReader::new(posting.try_clone().unwrap());
+        loop {
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if reading.read_line(&mut line).unwrap_or(0) == 0 {
+                    length = usize::MAX;
+                    break;
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+                if let Some((name, value)) = line.split_once(':')
+                    && name.eq_ignore_ascii_case("content-length")
+                {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            if length == usize::MAX {
+                break;
+            }
+            let mut body = vec![0; length];
+            reading.read_exact(&mut body).unwrap();
+            let accepted = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+            posting.write_all(accepted.as_bytes()).unwrap();
+            let message: Value = serde_json::from_slice(&body).unwrap();
+            let result = match message["method"].as_str() {
+                Some("initialize") => json!({
+                    "protocolVersion": "2024-11-05",
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "s", "version": "1" },
+                }),
+                Some("tools/list") => {
+                    json!({ "tools": [{ "name": "say", "inputSchema": { "type": "object" } }] })
+                }
+                Some("tools/call") => {
+                    json!({ "content": [{ "type": "text", "text": "said over events" }] })
+                }
+                _ => continue,
+            };
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            events
+                .write_all(format!("data: {answer}\n\n").as_bytes())
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_server_over_events_is_used_like_any_other() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/sse", listener.local_addr().unwrap());
+    std::thread::spawn(move || serve_events(listener));
+    let mut client = Client::with(SCENARIO);
+    let servers = json!([{ "type": "sse", "name": "talk", "url": url, "headers": [] }]);
+    let session = new_session(&mut client, servers);
+    let prompt = client.prompt(&session, "go");
+    client.choose("allow_once");
+    let messages = client.until(prompt);
+    let said = messages.iter().any(|one| {
+        one["params"]["update"]["sessionUpdate"] == "agent_message_chunk"
+            && one["params"]["update"]["content"]["text"] == "said over events"
+    });
+    assert!(said, "{}", client.shown(&messages));
 }

@@ -33,6 +33,14 @@ impl World {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Writes a program below the temporary folder.
+    pub fn executable(&self, name: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        self.file(name, text);
+        let path = self.dir.path().join(name);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     /// The program with these words and an environment that has nothing but a home.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));

@@ -189,18 +189,24 @@ fn cancelled_by(command: &str, expected: Expect) {
 
 #[test]
 fn a_retry_that_waits_is_cancelled() {
-    cancelled_by("abort_retry", expect![[r#"
+    cancelled_by(
+        "abort_retry",
+        expect![[r#"
         {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-    "#]]);
-    cancelled_by("abort", expect![[r#"
+    "#]],
+    );
+    cancelled_by(
+        "abort",
+        expect![[r#"
         {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":true}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -122,7 +122,9 @@ fn a_question_nobody_answers_in_time_is_withdrawn_and_a_late_answer_is_ignored()
         let withdrawn = child.until(|frame| frame["method"] == "cancel");
         told.push(withdrawn.last().unwrap().clone());
         let id = &told[told.len() - 2]["id"];
-        child.send(json!({"type": "extension_ui_response", "id": id, "value": "late", "confirmed": true}));
+        child.send(
+            json!({"type": "extension_ui_response", "id": id, "value": "late", "confirmed": true}),
+        );
     }
     told.push(child.until_type("tool_execution_end").pop().unwrap());
     expect![[r#"

@@ -57,8 +57,7 @@ fn read_request(stream: &TcpStream) -> String {
     first.split(' ').nth(1).unwrap().to_owned()
 }
 
-const TOKENS: &str =
-    r#"{"access_token":"access-1","refresh_token":"refresh-1","expires_in":3600}"#;
+const TOKENS: &str = r#"{"access_token":"access-1","refresh_token":"refresh-1","expires_in":3600}"#;
 
 /// A folder that knows the provider, and a child in it.
 fn stage(oauth: &str) -> (Folder, Child) {
@@ -83,7 +82,10 @@ fn stage(oauth: &str) -> (Folder, Child) {
 
 fn begin(child: &mut Child) -> (Value, HashMap<String, String>) {
     child.send(json!({"id": "l", "type": "login", "providerId": "acme"}));
-    let mut page = child.until(|frame| frame["method"] == "open_url").pop().unwrap();
+    let mut page = child
+        .until(|frame| frame["method"] == "open_url")
+        .pop()
+        .unwrap();
     let url = page["url"].as_str().unwrap().to_owned();
     let (place, query) = url.split_once('?').unwrap_or((&url, ""));
     let query = query
@@ -97,12 +99,17 @@ fn begin(child: &mut Child) -> (Value, HashMap<String, String>) {
 }
 
 fn decoded(text: &str) -> String {
-    text.replace("%3A", ":").replace("%2F", "/").replace("%20", " ")
+    text.replace("%3A", ":")
+        .replace("%2F", "/")
+        .replace("%20", " ")
 }
 
 /// The question that belongs to the login, and all frames up to its answer.
 fn asked(child: &mut Child) -> Value {
-    child.until(|frame| frame["method"] == "input").pop().unwrap()
+    child
+        .until(|frame| frame["method"] == "input")
+        .pop()
+        .unwrap()
 }
 
 fn outcome(child: &mut Child) -> Vec<Value> {
@@ -112,7 +119,11 @@ fn outcome(child: &mut Child) -> Vec<Value> {
 fn acme(child: &mut Child) -> Value {
     let providers = child.data(json!({"type": "get_login_providers"}))["providers"].take();
     let providers = providers.as_array().unwrap();
-    providers.iter().find(|one| one["id"] == "acme").unwrap().clone()
+    providers
+        .iter()
+        .find(|one| one["id"] == "acme")
+        .unwrap()
+        .clone()
 }
 
 fn with_browser(port: u16) -> String {
@@ -132,7 +143,9 @@ fn the_browser_comes_back_and_the_question_is_withdrawn() {
     let (page, query) = begin(&mut child);
     told.push(page);
     told.push(asked(&mut child));
-    let back = query["redirect_uri"].strip_prefix("http://localhost:").unwrap();
+    let back = query["redirect_uri"]
+        .strip_prefix("http://localhost:")
+        .unwrap();
     let (port, path) = back.split_once('/').unwrap();
     let mut browser = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
     write!(
@@ -158,7 +171,10 @@ fn the_address_the_browser_was_sent_to_can_be_pasted() {
     let (folder, mut child) = stage(&with_page(oauth_server(TOKENS)));
     let (page, query) = begin(&mut child);
     let question = asked(&mut child);
-    let pasted = format!("https://acme.example/code?code=code-1&state={}", query["state"]);
+    let pasted = format!(
+        "https://acme.example/code?code=code-1&state={}",
+        query["state"]
+    );
     child.send(json!({"type": "extension_ui_response", "id": question["id"], "value": pasted}));
     let mut told = vec![page, question];
     told.extend(outcome(&mut child));

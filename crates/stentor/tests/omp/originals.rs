@@ -116,7 +116,10 @@ fn play(name: &str, recorded: &str, more_turns: &str) {
 
 /// Plays a recording that brings its model along.
 fn play_whole(name: &str, recorded: &str) {
-    let model: Vec<&str> = recorded.lines().filter_map(|l| l.strip_prefix("| ")).collect();
+    let model: Vec<&str> = recorded
+        .lines()
+        .filter_map(|l| l.strip_prefix("| "))
+        .collect();
     replay(name, recorded, &model.join("\n"), true);
 }
 
@@ -137,11 +140,19 @@ fn replay(name: &str, recorded: &str, model: &str, with_data: bool) {
     folder.file("notes.txt", "alpha\nbeta\ngamma\n");
     folder.file("new.txt", "hello\nworld\n");
     folder.file("../second.toml", SECOND);
-    let level = if name.starts_with("omp") { "high" } else { "medium" };
+    let level = if name.starts_with("omp") {
+        "high"
+    } else {
+        "medium"
+    };
     let mut child = folder.child(&["--session-dir", "../sessions", "--thinking", level]);
     let here = folder.work("").to_string_lossy().into_owned();
     // The first recordings that were made have only the events that all originals have.
-    let original = if with_data { Original::of(name) } else { Original::Omp13 };
+    let original = if with_data {
+        Original::of(name)
+    } else {
+        Original::Omp13
+    };
     let mut seen = Seen::of(original, with_data, &here);
     let mut expected = Seen::of(original, with_data, &here);
     for line in recorded.lines() {

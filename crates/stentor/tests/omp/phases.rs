@@ -79,7 +79,10 @@ fn check(folder: &Folder, child: &mut Child, expected: Expect) {
 fn while_a_model_speaks() {
     let folder = Folder::with(TALK);
     let mut child = streaming(&folder);
-    check(&folder, &mut child, expect![[r#"
+    check(
+        &folder,
+        &mut child,
+        expect![[r#"
         {"id":0,"type":"response","command":"prompt","success":false,"error":"Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."}
         {"id":1,"type":"response","command":"get_messages_page","success":false,"error":"Cannot page messages while the session is changing","code":"session_busy"}
         {"id":2,"type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
@@ -100,7 +103,8 @@ fn while_a_model_speaks() {
         {"type":"response","command":"nonsense","success":false,"error":"Unknown command: nonsense"}
         {"id":"twice","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
         {"id":"twice","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
-    "#]]);
+    "#]],
+    );
     let aborted = child.ask(json!({"type": "abort"}));
     assert_eq!(aborted["success"], true);
 }
@@ -120,7 +124,10 @@ fn while_a_retry_waits() {
     child.prompt("first");
     child.send(json!({"id": "p", "type": "prompt", "message": "second"}));
     child.until_type("auto_retry_start");
-    check(&folder, &mut child, expect![[r#"
+    check(
+        &folder,
+        &mut child,
+        expect![[r#"
         {"id":0,"type":"response","command":"prompt","success":false,"error":"Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."}
         {"id":1,"type":"response","command":"get_messages_page","success":false,"error":"Cannot page messages while the session is changing","code":"session_busy"}
         {"id":2,"type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
@@ -141,7 +148,8 @@ fn while_a_retry_waits() {
         {"type":"response","command":"nonsense","success":false,"error":"Unknown command: nonsense"}
         {"id":"twice","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
         {"id":"twice","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
-    "#]]);
+    "#]],
+    );
     let aborted = child.ask(json!({"type": "abort"}));
     assert_eq!(aborted["success"], true);
 }
@@ -232,7 +240,11 @@ fn a_key_that_is_there_twice_and_lists_in_lists_break_nothing() {
     let folder = Folder::with(TALK);
     let mut child = folder.child(&["--no-session"]);
     child.line("{\"id\":2,\"type\":\"get_last_assistant_text\",\"type\":\"get_state\"}");
-    child.line(&format!("{{\"id\":3,\"type\":\"steer\",\"message\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000)));
+    child.line(&format!(
+        "{{\"id\":3,\"type\":\"steer\",\"message\":{}1{}}}",
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    ));
     child.line("{\"id\":4,\"type\":\"get_last_assistant_text\"}");
     let mut answers: Vec<Value> = Vec::new();
     while answers.len() < 3 {

@@ -76,7 +76,10 @@ fn data(frame: &Value, original: Original) -> Option<Value> {
     let data = &frame["data"];
     let of_each = |key: &str| -> Vec<Value> {
         let messages = data["messages"].as_array().unwrap();
-        messages.iter().map(|message| message[key].clone()).collect()
+        messages
+            .iter()
+            .map(|message| message[key].clone())
+            .collect()
     };
     Some(match frame["command"].as_str()? {
         "get_state" => {

@@ -225,26 +225,29 @@ fn what_a_subagent_says_is_read_from_its_file_while_it_works_and_after() {
     let mut child = folder.child(&["--session-dir", "../sessions"]);
     subscribe(&mut child, "events");
     child.send(json!({"id": "p", "type": "prompt", "message": "go"}));
-    let writes = |frame: &Value| {
-        frame["payload"]["event"]["assistantMessageEvent"]["type"] == "text_delta"
-    };
+    let writes =
+        |frame: &Value| frame["payload"]["event"]["assistantMessageEvent"]["type"] == "text_delta";
     let id = child.until(writes).pop().unwrap()["payload"]["id"].clone();
     let now = child.ask(json!({"type": "get_subagent_messages", "subagentId": id}));
     let seen = now["data"]["nextByte"].clone();
     let file = now["data"]["sessionFile"].clone();
     child.send(json!({"id": "a", "type": "abort"}));
     child.until(|frame| frame["id"] == "a");
-    let since = child.ask(json!({"type": "get_subagent_messages", "sessionFile": file, "fromByte": seen}));
+    let since =
+        child.ask(json!({"type": "get_subagent_messages", "sessionFile": file, "fromByte": seen}));
     let end = since["data"]["nextByte"].clone();
-    let nothing = child.ask(json!({"type": "get_subagent_messages", "subagentId": id, "fromByte": end}));
-    let shorter = child.ask(json!({"type": "get_subagent_messages", "subagentId": id, "fromByte": 1_000_000}));
+    let nothing =
+        child.ask(json!({"type": "get_subagent_messages", "subagentId": id, "fromByte": end}));
+    let shorter = child
+        .ask(json!({"type": "get_subagent_messages", "subagentId": id, "fromByte": 1_000_000}));
     assert_eq!(
         (&shorter["data"]["reset"], &shorter["data"]["nextByte"]),
         (&json!(true), &end)
     );
     let unknown = child.ask(json!({"type": "get_subagent_messages", "subagentId": "nobody"}));
     let foreign = child.ask(json!({"type": "get_subagent_messages", "sessionFile": "/etc/passwd"}));
-    let wrong = child.ask(json!({"type": "get_subagent_messages", "subagentId": id, "fromByte": -1}));
+    let wrong =
+        child.ask(json!({"type": "get_subagent_messages", "subagentId": id, "fromByte": -1}));
     expect![[r#"
         {"id":"asked","type":"response","command":"get_subagent_messages","success":true,"data":{"sessionFile":"ROOT/work/../sessions/TIME_ID/subagents/TIME_ID.jsonl","fromByte":0,"nextByte":"BYTE","reset":false,"entries":[{"type":"session","version":3,"id":"ID","timestamp":"TIME","cwd":"ROOT/work","parentSession":"ROOT/work/../sessions/TIME_ID.jsonl"},{"type":"model_change","id":"ID","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"},{"type":"thinking_level_change","id":"ID","parentId":"ID","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"never end"}],"timestamp":"TIME"}}],"messages":[{"role":"user","content":[{"type":"text","text":"never end"}],"timestamp":"TIME"}]}}
         {"id":"asked","type":"response","command":"get_subagent_messages","success":true,"data":{"sessionFile":"ROOT/work/../sessions/TIME_ID/subagents/TIME_ID.jsonl","fromByte":"BYTE","nextByte":"BYTE","reset":false,"entries":[{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"messages":[{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}

@@ -121,7 +121,7 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
         ),
         (
             &["-p", "hi", "--tools", "read,gerp"],
-            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo, subagent\n",
+            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo, subagent, memory\n",
         ),
         (
             &["-p", "hi", "--cwd", "nowhere"],

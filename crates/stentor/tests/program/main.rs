@@ -7,7 +7,11 @@ mod command_line;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod dialects;
+#[cfg(test)]
 mod extensions;
+#[cfg(test)]
+mod mcp;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::world::{Ran, World};
 use expect_test::expect;
 use stentor::config::{self, Layer, Platform, Surroundings};
+use stentor::notes::Notes;
 use stentor::setup::{self, Defaults};
 use stentor_agent::agent::{NewSession, SessionFiles};
 use stentor_agent::event::EventKind;
@@ -149,10 +150,12 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
     let config = config::load(&surroundings, Layer::default()).unwrap();
     let defaults = Arc::new(Defaults {
         flags: Layer::default(),
-        models: setup::models(&config, &cwd).unwrap(),
+        models: setup::models(&config, &Layer::default(), &cwd).unwrap(),
         permission_mode: PermissionMode::Ask,
         subagents: false,
         rules: true,
+        mcp: stentor_tools::mcp::McpServers::default(),
+        notes: Notes::of(&config, false),
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();

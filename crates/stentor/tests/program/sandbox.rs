@@ -543,3 +543,52 @@ for line in sys.stdin:
     ground.run(&test);
     assert!(ground.out.join("made").exists());
 }
+
+#[test]
+fn an_mcp_server_is_held_back_as_commands_are_unless_the_user_says_otherwise() {
+    let ground = ground();
+    if !ground.kernel_can() {
+        return;
+    }
+    let script = r#"
+import json, os, sys
+try:
+    open(os.environ["OUT"] + "/made", "w")
+except OSError:
+    open("refused", "w")
+for line in sys.stdin:
+    id = json.loads(line).get("id")
+    if id is not None:
+        info = {"name": "writer", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
+        print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+"#;
+    ground.world.file("home/.config/stentor/writer.py", script);
+    ground
+        .world
+        .file("work/plan.toml", "[[turn]]\ntext = \"fine\"\n");
+    let table = "[mcp_servers.writer]\ncommand = [\"python3\", \"~/.config/stentor/writer.py\"]\n";
+    ground.world.file("home/.config/stentor/config.toml", table);
+    let test = ["mcp", "test", "--sandbox", "workspace-write"];
+    let session = [
+        "--sandbox",
+        "workspace-write",
+        "--model",
+        "script/plan.toml",
+        "-p",
+        "go",
+    ];
+    for words in [&test[..], &session] {
+        let said = ground.run(words).ok_out();
+        assert!(said.contains("writer  works") || said == "fine\n", "{said}");
+        assert!(ground.world.work("refused").exists());
+        assert!(!ground.out.join("made").exists());
+        std::fs::remove_file(ground.world.work("refused")).unwrap();
+    }
+    let table = format!("{table}sandbox = false\n");
+    ground
+        .world
+        .file("home/.config/stentor/config.toml", &table);
+    ground.run(&test);
+    assert!(ground.out.join("made").exists());
+}

@@ -1,79 +1,16 @@
 //! Starting the backend, talking to it, ending it.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use expect_test::expect;
 
-use stentor_wire::edn::{Value, fallback};
+use super::child::{Backend, write};
 
-struct Backend {
-    child: Child,
-    input: Option<ChildStdin>,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-}
+const HELLO: &str =
+    "[model]\nid = \"m-1\"\nreasoning = false\n[[turn]]\nsteps = [ { text = \"hello\" } ]\n";
 
-impl Backend {
-    fn start(home: &Path, words: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_stentor"))
-            .args(words)
-            .current_dir(home)
-            .env_clear()
-            .env("HOME", home)
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self {
-            input: child.stdin.take(),
-            child,
-            lines,
-        }
-    }
-
-    /// Sends a request and reads up to its answer, which is returned.
-    fn ask(&mut self, id: &str, op: &str, params: &str) -> String {
-        let line = format!("{{:id {id:?} :kind :request :op {op:?} :params {params}}}");
-        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
-        self.until(|frame| {
-            frame.get("id").and_then(Value::as_str) == Some(id) && frame.get("event").is_none()
-        })
-    }
-
-    /// Reads up to a frame, which is returned. Every frame is checked.
-    fn until(&mut self, is_it: impl Fn(&Value<'_>) -> bool) -> String {
-        loop {
-            let line = self.lines.next().expect("a frame").unwrap();
-            let frame =
-                fallback::read_query_frame(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
-            if is_it(&frame) {
-                return line;
-            }
-        }
-    }
-
-    fn handshake(&mut self) -> String {
-        self.ask("h", "handshake", r#"{:client-info {:name "psi-emacs" :version "0.1.0" :protocol-version "1.0" :features []}}"#)
-    }
-
-    /// Closes stdin and returns what is left on stdout, what stderr said, and the status.
-    fn end(mut self) -> (Vec<String>, String, Option<i32>) {
-        self.input = None;
-        let rest = self.lines.map(Result::unwrap).collect();
-        let out = self.child.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&out.stderr).into_owned();
-        (rest, err, out.status.code())
-    }
-}
-
-fn is_event<'a>(name: &'a str) -> impl Fn(&Value<'_>) -> bool + 'a {
-    move |frame| frame.get("event").and_then(Value::as_str) == Some(name)
-}
+const HANDSHAKE: &str = r#"{:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "guide" :thinking-level "medium" :ui-type :emacs}}}"#;
 
 #[test]
-fn the_originals_words_start_a_backend_that_ends_with_its_input() {
+fn annex_b_the_originals_words_start_a_backend_that_ends_with_its_input() {
     for words in [
         &["--rpc-edn", "--nrepl", "7888", "--whatever"][..],
         &["rpc", "--dialect", "psi"],
@@ -81,7 +18,7 @@ fn the_originals_words_start_a_backend_that_ends_with_its_input() {
         let home = tempfile::tempdir().unwrap();
         let mut backend = Backend::start(home.path(), words);
         let answer = backend.handshake();
-        assert!(answer.contains(":model-id \"guide\""), "{answer}");
+        assert_eq!(answer, HANDSHAKE);
         let (rest, err, status) = backend.end();
         assert_eq!((rest, status), (vec![], Some(0)));
         assert_eq!(
@@ -93,6 +30,36 @@ fn the_originals_words_start_a_backend_that_ends_with_its_input() {
 }
 
 #[test]
+fn section_20_a_session_of_the_program_itself() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "s.toml", HELLO);
+    let mut backend = Backend::start(home.path(), &["--rpc-edn", "--model", "script/s.toml"]);
+    let mut seen = vec![backend.handshake()];
+    seen.extend(backend.request(
+        "s",
+        "subscribe",
+        r#"{:topics ["assistant/message" "session/updated" "footer/updated"]}"#,
+    ));
+    seen.extend(backend.request("p", "prompt", r#"{:message "hi"}"#));
+    seen.extend(backend.until_event("assistant/message"));
+    seen.extend(backend.until_event("footer/updated"));
+    expect![[r#"
+        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "m-1" :thinking-level "off" :ui-type :emacs}}}
+        {:kind :event :event "footer/updated" :data {:session-id "SESSION" :path-line "~" :stats-line "?/200k (auto) (script) m-1" :status-line nil :usage-parts ["?/200k (auto)"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {:session-id "SESSION" :session-file "FILE" :session-name nil :session-display-name nil :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: SESSION phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "SESSION" :path-line "~" :stats-line "?/200k (auto) (script) m-1" :status-line nil :usage-parts ["?/200k (auto)"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "s" :seq N :ts "TIME"}
+        {:id "s" :kind :response :op "subscribe" :ok true :data {:subscribed ["assistant/message" "footer/updated" "session/updated"]}}
+        {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
+        {:kind :event :event "session/updated" :data {:session-id "SESSION" :session-file "FILE" :session-name nil :session-display-name "hi" :phase "streaming" :is-streaming true :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: SESSION phase:streaming streaming:yes compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "SESSION" :path-line "~ • hi" :stats-line "?/200k (auto) (script) m-1" :status-line nil :usage-parts ["?/200k (auto)"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "hello"}] :text "hello" :stop-reason :stop} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {:session-id "SESSION" :session-file "FILE" :session-name nil :session-display-name "hi" :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: SESSION phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {:session-id "SESSION" :path-line "~ • hi" :stats-line "?/200k (auto) (script) m-1" :status-line nil :usage-parts ["?/200k (auto)"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}"#]].assert_eq(&seen.join("\n"));
+    let (rest, err, status) = backend.end();
+    assert_eq!((rest, err.as_str(), status), (vec![], "", Some(0)));
+}
+
+#[test]
 fn a_note_is_written_by_the_tool_and_found_by_a_later_process() {
     let home = tempfile::tempdir().unwrap();
     let script = r#"
@@ -101,27 +68,20 @@ steps = [ { tool = "memory", arguments = { action = "remember", text = "tests ru
 [[turn]]
 steps = [ { text = "noted" } ]
 "#;
-    std::fs::write(home.path().join("s.toml"), script).unwrap();
+    write(home.path(), "s.toml", script);
     let words = ["--rpc-edn", "--model", "script/s.toml"];
-    let mut backend = Backend::start(home.path(), &words);
-    backend.handshake();
+    let mut backend = Backend::ready(home.path(), &words);
     backend.ask("p", "prompt", r#"{:message "remember"}"#);
-    let message = backend.until(is_event("assistant/message"));
+    let message = backend.until_event("assistant/message").pop().unwrap();
     assert!(message.contains("noted"), "{message}");
     backend.end();
-    let mut backend = Backend::start(home.path(), &words);
-    backend.handshake();
+    let mut backend = Backend::ready(home.path(), &words);
     let found = backend.ask(
         "q",
         "query_eql",
         r#"{:query "[{(:psi.memory/search-results {:query \"just\"}) [:text :tags]}]"}"#,
     );
-    assert!(
-        found.ends_with(
-            r#"{:psi.memory/search-results [{:text "tests run with just" :tags ["build"]}]}}}"#
-        ),
-        "{found}"
-    );
+    expect![[r#"{:id "q" :kind :response :op "query_eql" :ok true :data {:result {:psi.memory/search-results [{:text "tests run with just" :tags ["build"]}]}}}"#]].assert_eq(&found);
     let (_, _, status) = backend.end();
     assert_eq!(status, Some(0));
 }
@@ -129,47 +89,45 @@ steps = [ { text = "noted" } ]
 #[test]
 fn a_session_is_resumed_in_another_process_by_the_file_it_named() {
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(
-        home.path().join("s.toml"),
-        "[[turn]]\nsteps = [ { text = \"hello\" } ]\n",
-    )
-    .unwrap();
+    write(home.path(), "s.toml", HELLO);
     let words = ["--rpc-edn", "--model", "script/s.toml"];
-    let mut backend = Backend::start(home.path(), &words);
-    backend.handshake();
+    let mut backend = Backend::ready(home.path(), &words);
     backend.ask("p", "prompt", r#"{:message "first words"}"#);
-    backend.until(is_event("assistant/message"));
-    let state = backend.ask("g", "get_state", "{}");
+    backend.until_event("assistant/message");
+    backend.send("g", "get_state", "{}");
+    let state = backend.raw_answer("g");
     let at = state.find(":session-file \"").unwrap() + ":session-file \"".len();
     let file = state[at..].split('"').next().unwrap().to_owned();
     backend.end();
-    let mut backend = Backend::start(home.path(), &words);
-    backend.handshake();
-    let answer = backend.ask(
-        "s",
-        "switch_session",
-        &format!("{{:session-path {file:?}}}"),
-    );
-    assert!(answer.contains(&file), "{answer}");
-    let messages = backend.ask("m", "get_messages", "{}");
-    assert!(
-        messages.contains("first words") && messages.contains("hello"),
-        "{messages}"
-    );
+    let mut backend = Backend::ready(home.path(), &words);
+    let params = format!("{{:session-path {file:?}}}");
+    let seen = [
+        backend.ask("s", "switch_session", &params),
+        backend.ask("m", "get_messages", "{}"),
+    ];
+    expect![[r#"
+        {:id "s" :kind :response :op "switch_session" :ok true :data {:session-id "SESSION" :session-file "FILE"}}
+        {:id "m" :kind :response :op "get_messages" :ok true :data {:messages [{:role "user" :content [{:type :text :text "first words"}] :timestamp "TIME"} {:role "assistant" :content [{:type :text :text "hello"}] :stop-reason :stop :timestamp "TIME"}]}}"#]].assert_eq(&seen.join("\n"));
     backend.end();
 }
 
 #[test]
-fn frames_are_traced_to_a_file() {
+fn annex_b_frames_are_traced_to_a_file() {
     let home = tempfile::tempdir().unwrap();
     let mut backend = Backend::start(home.path(), &["--rpc-edn", "--rpc-trace-file", "t.edn"]);
     backend.handshake();
+    backend.send("x", "no", "[1]");
+    backend.until_answer("x");
     backend.end();
     let trace = std::fs::read_to_string(home.path().join("t.edn")).unwrap();
     let lines: Vec<&str> = trace.lines().collect();
-    assert_eq!(lines.len(), 2, "{trace}");
-    assert!(
-        lines[0].contains(":dir :in") && lines[1].contains(":dir :out"),
-        "{trace}"
-    );
+    assert_eq!(lines.len(), 4, "{trace}");
+    for (line, direction) in lines.iter().zip(["in", "out", "in", "out"]) {
+        let entry = stentor_wire::edn::read_one(line).unwrap();
+        let field = |key: &str| entry.get(key).unwrap();
+        assert_eq!(field("dir").as_keyword(), Some(direction));
+        assert!(field("ts").as_str().is_some() && field("parse-error").is_nil());
+        let raw = field("raw").as_str().unwrap();
+        assert_eq!(&stentor_wire::edn::read_one(raw).unwrap(), field("frame"));
+    }
 }

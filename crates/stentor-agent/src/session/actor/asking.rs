@@ -41,10 +41,11 @@ impl Actor {
             // Nobody would answer a question now, and it would stay open for ever.
             return answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
         }
-        match self
+        let mode = self.mode_of_now();
+        let decision = self
             .policy
-            .decide(&spec.name, spec.effect, touches, &self.cwd)
-        {
+            .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);
+        match decision {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
@@ -123,6 +124,10 @@ impl Actor {
                 Verdict::Denied(format!(
                     "The user rejected this call of {name}. Do not repeat it; ask or go on without it."
                 ))
+            }
+            // The run hears of its end in two ways, and says the same whichever comes first.
+            PermissionAnswer::Cancelled if self.is_stopping() => {
+                Verdict::Denied(NOT_RUN_ABORTED.to_owned())
             }
             PermissionAnswer::Cancelled => Verdict::Denied(format!(
                 "The question whether {name} may run was cancelled."

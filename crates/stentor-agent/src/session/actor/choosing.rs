@@ -1,10 +1,14 @@
-//! Choosing the model and how long it thinks.
+//! Choosing the model, how long it thinks and what may run unasked: for the session, or for one run.
+
+use std::sync::Arc;
 
 use super::Actor;
 use crate::event::StateChange;
 use crate::model::ThinkingLevel;
+use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
-use crate::session::settings::ChosenModel;
+use crate::session::options::RunOptions;
+use crate::session::settings::{ChosenModel, ForRun};
 use crate::session::state::ModelChoice;
 use crate::store::EntryKind;
 
@@ -62,6 +66,56 @@ impl Actor {
         }
     }
 
+    /// The model that is asked now: the one of the run, else the session's.
+    pub(super) fn model_of_now(&self) -> Option<&ChosenModel> {
+        self.for_run.model.as_ref().or(self.settings.model.as_ref())
+    }
+
+    /// How long that model thinks now.
+    pub(super) fn thinking_of_now(&self) -> ThinkingLevel {
+        let wanted = self.for_run.thinking.unwrap_or(self.settings.thinking);
+        let model = self.model_of_now();
+        model.map_or(wanted, |chosen| chosen.info.clamp(wanted))
+    }
+
+    /// Has the next run differ from the session, or no run any more.
+    pub(super) fn set_for_run(&mut self, options: RunOptions) {
+        let RunOptions {
+            model,
+            thinking,
+            permission_mode,
+        } = options;
+        self.for_run = ForRun {
+            model: model.map(|info| ChosenModel::new(&self.environment, info)),
+            thinking,
+            permission_mode,
+        };
+        self.tell_model_of_now();
+    }
+
+    /// Tools go by what the model can take.
+    fn tell_model_of_now(&self) {
+        let info = self.model_of_now().map(|chosen| Arc::clone(&chosen.info));
+        self.host.set_model(info);
+    }
+
+    /// The stance where no permission rule decides: a run may be more careful than its session.
+    pub(super) fn mode_of_now(&self) -> PermissionMode {
+        let mode = self.policy.mode();
+        let of_run = self.for_run.permission_mode;
+        of_run.map_or(mode, |of_run| mode.more_careful(of_run))
+    }
+
+    /// Changes the stance where no permission rule decides. A resumed session has it again.
+    pub(super) fn set_permission_mode(&mut self, mode: PermissionMode) {
+        self.policy.set_mode(mode);
+        self.chosen_mode = Some(mode);
+        if let Err(error) = self.note_permission_mode() {
+            tracing::warn!(%error, "the mode may be another one when the session is resumed");
+        }
+        self.changed(StateChange::PermissionMode(mode));
+    }
+
     fn choose(&mut self, choice: &ModelChoice) -> Result<(), SessionError> {
         let chosen = ChosenModel::new(&self.environment, choice.model.clone());
         if let Err(error) = &chosen.opened {
@@ -70,7 +124,7 @@ impl Actor {
         let (provider, model_id) = (choice.model.provider.clone(), choice.model.id.clone());
         self.append(EntryKind::ModelChange { provider, model_id }, false)?;
         self.settings.model = Some(chosen);
-        self.host.set_model(Some(choice.model.clone()));
+        self.tell_model_of_now();
         self.changed(StateChange::Model(choice.model.clone()));
         self.set_thinking(choice.thinking)?;
         Ok(())

@@ -44,7 +44,7 @@ impl Actor {
         &self,
         reason: CompactionReason,
     ) -> Result<Option<Box<CompactionPlan>>, String> {
-        let Some(chosen) = &self.settings.model else {
+        let Some(chosen) = self.model_of_now() else {
             return Err("No model selected.".to_owned());
         };
         let window = chosen.info.context_window;
@@ -151,6 +151,7 @@ impl Actor {
         if let Some(name) = self.name.clone() {
             self.append(EntryKind::SessionInfo { name }, true)?;
         }
+        self.note_permission_mode()?;
         let waiting: Vec<_> = self.waiting.all().cloned().collect();
         for queued in waiting {
             self.note_queued(&queued)?;

@@ -1,7 +1,5 @@
 //! Doing what handles ask for.
 
-use std::sync::Arc;
-
 use tokio::sync::oneshot;
 
 use super::{Actor, answer};
@@ -9,12 +7,17 @@ use crate::event::StateChange;
 use crate::jobs::JobKind;
 use crate::session::command::Command;
 use crate::session::error::SessionError;
+use crate::session::options::RunOptions;
 use crate::store::EntryKind;
 
 impl Actor {
     pub(super) async fn handle(&mut self, command: Command) {
         match command {
-            Command::Prompt { content, reply } => self.prompt(content, reply).await,
+            Command::Prompt {
+                content,
+                options,
+                reply,
+            } => self.prompt(content, options, reply).await,
             Command::Enqueue {
                 queue,
                 content,
@@ -40,7 +43,7 @@ impl Actor {
                 // The answer to the prompt says that the abort is over too.
                 let (nobody_waits, _) = oneshot::channel();
                 self.abort(nobody_waits);
-                self.prompt(content, reply).await;
+                self.prompt(content, RunOptions::default(), reply).await;
             }
             Command::Interrupt { reply } => {
                 let interrupted = self.interrupt();
@@ -104,10 +107,7 @@ impl Actor {
                 self.settings.auto_retry = on;
                 self.changed(StateChange::AutoRetry(on));
             }
-            Command::SetPermissionMode(mode) => {
-                self.policy.set_mode(mode);
-                self.changed(StateChange::PermissionMode(mode));
-            }
+            Command::SetPermissionMode(mode) => self.set_permission_mode(mode),
             Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
             Command::AnswerDialog {
                 id,
@@ -130,10 +130,6 @@ impl Actor {
             }
             Command::SetPlan(plan) => self.set_plan(plan),
             Command::SetTools(tools) => self.set_tools(tools),
-            Command::ExtensionCommands { reply } => {
-                let commands = self.hooks.as_ref().map(|hooks| hooks.commands());
-                answer(reply, commands.unwrap_or_default());
-            }
             Command::AppendCustom {
                 custom_type,
                 data,
@@ -148,7 +144,7 @@ impl Actor {
                 let stats = self.stats().map(Box::new);
                 answer(reply, stats);
             }
-            Command::Tools { reply } => answer(reply, Arc::clone(&self.specs)),
+            Command::Tools { reply } => answer(reply, self.tools_of_now().specs),
             Command::Messages { reply } => answer(reply, self.conversation.messages()),
             Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
             Command::Entries { reply } => answer(reply, self.entries()),
@@ -158,8 +154,8 @@ impl Actor {
                     self.record.user_messages().map_err(SessionError::from),
                 );
             }
-            Command::Fork { point, reply } => {
-                let forked = self.fork(point);
+            Command::Fork { point, id, reply } => {
+                let forked = self.fork(point, id);
                 answer(reply, forked);
             }
             // The loop itself takes this one.

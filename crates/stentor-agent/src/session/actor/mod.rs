@@ -27,11 +27,12 @@ use tokio_util::sync::CancellationToken;
 use super::command::{Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::options::{Environment, SessionOptions, Storage};
+use super::options::{Environment, RunOptions, SessionOptions, Storage};
 use super::queues::{QueueKind, WaitingMessages};
 use super::record::Record;
-use super::settings::Settings;
+use super::settings::{ForRun, Settings};
 use super::tool_host::SessionToolHost;
+use crate::commands::SlashCommands;
 use crate::conversation::Conversation;
 use crate::event::{
     CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
@@ -41,6 +42,7 @@ use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
 use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
+use crate::permission::PermissionMode;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
 use crate::store::Opened;
@@ -76,8 +78,12 @@ pub(super) struct Actor {
     leaf: Option<String>,
     name: Option<String>,
     settings: Settings,
+    /// What the run that is going on has otherwise.
+    for_run: ForRun,
     waiting: WaitingMessages,
     policy: Policy,
+    /// The permission mode that was chosen in this session, where one was.
+    chosen_mode: Option<PermissionMode>,
     answer_keeper: Option<Arc<dyn AnswerKeeper>>,
     sandbox: Arc<SandboxState>,
 
@@ -88,6 +94,7 @@ pub(super) struct Actor {
     place: Arc<dyn Place>,
     host: Arc<SessionToolHost>,
     hooks: Option<Arc<dyn Hooks>>,
+    slash: Arc<SlashCommands>,
     retry: RetryPolicy,
     watch: Arc<Watch>,
 
@@ -119,6 +126,7 @@ struct Activity {
 enum Afterwards {
     Prompt {
         content: Vec<ContentBlock>,
+        options: RunOptions,
         reply: Reply<Result<Started, SessionError>>,
     },
     Compact {
@@ -188,6 +196,7 @@ impl Actor {
             Arc::clone(&jobs),
             requests.0.clone(),
         );
+        let slash = SlashCommands::new(options.commands.clone(), hub.clone());
         let mut actor = Self {
             hub,
             commands,
@@ -199,8 +208,10 @@ impl Actor {
             leaf: None,
             name: options.name.clone(),
             settings: Settings::new(&environment, &options),
+            for_run: ForRun::default(),
             waiting: WaitingMessages::default(),
             policy: options.policy.clone(),
+            chosen_mode: None,
             answer_keeper: options.answer_keeper.clone(),
             sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),
@@ -210,6 +221,7 @@ impl Actor {
             place: Arc::clone(&options.place),
             host: Arc::new(host),
             hooks: None,
+            slash: Arc::new(slash),
             retry: options.retry,
             watch: Arc::new(Watch {
                 rules: options.rules.afresh(),
@@ -262,6 +274,10 @@ impl Actor {
         self.host.subagents_at_work()
     }
 
+    pub fn slash(&self) -> Arc<SlashCommands> {
+        Arc::clone(&self.slash)
+    }
+
     pub fn dialogs(&self) -> Arc<Dialogs> {
         Arc::clone(&self.dialogs)
     }
@@ -269,6 +285,7 @@ impl Actor {
     /// Has `hooks` asked from now on.
     pub fn set_hooks(&mut self, hooks: Arc<dyn Hooks>) {
         self.host.set_hooks(Arc::clone(&hooks));
+        self.slash.set_hooks(&hooks);
         self.hooks = Some(hooks);
     }
 
@@ -333,6 +350,7 @@ impl Actor {
 
     fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
         self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        self.slash.set_tools(&self.specs);
         self.tools = tools.into();
     }
 
@@ -359,6 +377,7 @@ impl Actor {
             session_id: Arc::clone(&self.id),
             watch: Arc::clone(&self.watch),
             hooks: self.hooks.clone(),
+            slash: Arc::clone(&self.slash),
             cancel,
             cancel_retry,
         }

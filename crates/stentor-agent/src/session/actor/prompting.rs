@@ -15,6 +15,7 @@ use crate::message::{ContentBlock, Message};
 use crate::permission::PermissionAnswer;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
+use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::state::Interrupted;
 use crate::turn::{self, Work};
@@ -23,19 +24,28 @@ impl Actor {
     pub(super) async fn prompt(
         &mut self,
         content: Vec<ContentBlock>,
+        options: RunOptions,
         reply: Reply<Result<Started, SessionError>>,
     ) {
         if let Some(activity) = &self.activity {
             // Who heard that a run has ended may speak at once.
             let over = self.signals.winding_up.load(Ordering::Acquire);
             if over || activity.cancel.is_cancelled() {
-                self.afterwards.push(Afterwards::Prompt { content, reply });
+                self.afterwards.push(Afterwards::Prompt {
+                    content,
+                    options,
+                    reply,
+                });
             } else {
                 answer(reply, Err(SessionError::Busy));
             }
             return;
         }
+        self.set_for_run(options);
         let result = self.begin_run(content).await;
+        if result.is_err() {
+            self.set_for_run(RunOptions::default());
+        }
         answer(reply, result);
     }
 
@@ -43,7 +53,7 @@ impl Actor {
         if content.is_empty() {
             return Err(SessionError::EmptyMessage);
         }
-        match &self.settings.model {
+        match self.model_of_now() {
             None => return Err(SessionError::NoModel),
             Some(chosen) => {
                 if let Err(error) = &chosen.opened {
@@ -168,6 +178,7 @@ impl Actor {
         };
         self.signals.interrupted.store(false, Ordering::Release);
         self.signals.retry_attempt.store(0, Ordering::Release);
+        self.set_for_run(RunOptions::default());
         // A run that died leaves its questions behind.
         self.answer_all_questions(PermissionAnswer::Cancelled);
         if let Err(error) = self.tell_unheard_bash() {
@@ -186,7 +197,11 @@ impl Actor {
     async fn begin_what_waited(&mut self) {
         for next in std::mem::take(&mut self.afterwards) {
             match next {
-                Afterwards::Prompt { content, reply } => self.prompt(content, reply).await,
+                Afterwards::Prompt {
+                    content,
+                    options,
+                    reply,
+                } => self.prompt(content, options, reply).await,
                 Afterwards::Compact {
                     instructions,
                     reply,
@@ -206,13 +221,13 @@ impl Actor {
     /// Stops everything and makes it last.
     pub(super) async fn wind_down(&mut self) {
         self.jobs.cancel_all(JobKind::Shell);
+        if let Some(activity) = &self.activity {
+            activity.cancel.cancel();
+        }
         self.answer_all_questions(PermissionAnswer::Cancelled);
         self.dialogs.withdraw_all();
         self.afterwards.clear();
         self.commands.close();
-        if let Some(activity) = &self.activity {
-            activity.cancel.cancel();
-        }
         while self.activity.is_some() || self.running_bash > 0 {
             tokio::select! {
                 Some(request) = self.requests.1.recv() => self.serve(request).await,

@@ -39,6 +39,12 @@ impl Actor {
             plan: self.host.plan(),
             leaf: self.leaf.clone(),
             is_scoped: !self.settings.scoped_models.is_empty(),
+            scoped_models: self
+                .settings
+                .scoped_models
+                .iter()
+                .map(|scoped| Arc::clone(&scoped.model))
+                .collect(),
         }
     }
 
@@ -79,7 +85,7 @@ impl Actor {
             let totals = self.record.totals()?;
             self.consumed = Consumed::Known {
                 usage: totals.usage,
-                turns: totals.assistant_messages,
+                turns: totals.assistant_messages + totals.summaries,
             };
         }
         match &self.consumed {
@@ -100,6 +106,7 @@ impl Actor {
     pub(super) fn fork(
         &mut self,
         point: ForkPoint,
+        id: Option<String>,
     ) -> Result<(Opened, Option<String>), SessionError> {
         let (up_to, text) = match point {
             ForkPoint::Leaf => (self.leaf.clone(), None),
@@ -123,7 +130,7 @@ impl Actor {
         let path = journal.path();
         let header = Header {
             version: store::CURRENT_VERSION,
-            id: clock.session_id(),
+            id: id.unwrap_or_else(|| clock.session_id()),
             timestamp: iso_time(clock.now_ms()),
             cwd: journal.header().cwd.clone(),
             parent_session: path.map(|path| path.to_string_lossy().into_owned()),

@@ -129,6 +129,18 @@ impl Actor {
         self.host.set_plan(plan);
     }
 
+    /// Notes the permission mode, if one was chosen.
+    pub(super) fn note_permission_mode(&mut self) -> Result<(), StoreError> {
+        let Some(mode) = self.chosen_mode else {
+            return Ok(());
+        };
+        let kind = EntryKind::Custom {
+            custom_type: restoring::PERMISSION_MODE.to_owned(),
+            data: Some(serde_json::json!({ "mode": mode })),
+        };
+        self.append(kind, false).map(|_| ())
+    }
+
     pub(super) fn note_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let kind = EntryKind::Custom {
             custom_type: restoring::PLAN.to_owned(),

@@ -8,15 +8,15 @@ use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::queues::QueueKind;
-use crate::store::{CONSUMED_BY_TOOLS, EntryKind, StoreError};
+use crate::store::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, EntryKind, StoreError};
 use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 use crate::usage::Usage;
 
 /// The tools of one model call, and what the model is told of them.
-struct ToolsOfNow {
-    tools: Arc<[Arc<dyn Tool>]>,
-    specs: Arc<[ToolSpec]>,
+pub(super) struct ToolsOfNow {
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    pub specs: Arc<[ToolSpec]>,
 }
 
 impl Actor {
@@ -57,11 +57,8 @@ impl Actor {
                 answer(reply, call);
             }
             Request::Consumed { usage } => {
-                // No entry of the file says what a summary consumed: read first, then add.
-                if let Err(error) = self.consumed_so_far() {
-                    tracing::warn!(%error, "what a summary consumed could not be counted");
-                }
                 self.count(&usage);
+                self.record_consumption(CONSUMED_BY_SUMMARY, &usage);
             }
             Request::ConsumedByTools { reply } => {
                 let usage = self.consumed_by_tools();
@@ -105,6 +102,9 @@ impl Actor {
         if let Consumed::Known { usage, turns } = &mut self.consumed {
             usage.add(more);
             *turns += 1;
+            // The tools of the answer that is counted may only use what it leaves.
+            let left = self.settings.budget.left_after(usage, *turns);
+            self.host.set_budget_left(left);
         }
     }
 
@@ -121,14 +121,14 @@ impl Actor {
     }
 
     fn next_call(&mut self) -> Result<ModelCall, Refusal> {
-        let model = self.settings.info().cloned();
+        let model = self.model_of_now().map(|chosen| Arc::clone(&chosen.info));
         // A run that was told to stop makes no call any more, so no limit stops it either.
         if !self.is_stopping()
             && let Some(why) = self.budget_reached()
         {
             return Err(Refusal { model, why });
         }
-        let opened = match &self.settings.model {
+        let opened = match self.model_of_now() {
             Some(chosen) => chosen.opened.clone(),
             None => Err(ModelError::new(
                 ModelErrorKind::UnknownModel,
@@ -144,8 +144,8 @@ impl Actor {
                 let ToolsOfNow { tools, specs } = self.tools_of_now();
                 Ok(ModelCall {
                     model,
-                    thinking: self.settings.thinking,
-                    system: Arc::clone(&self.system_prompt),
+                    thinking: self.thinking_of_now(),
+                    system: self.slash.system_prompt(&self.system_prompt, &specs),
                     messages: self.conversation.for_model(),
                     specs,
                     tools,
@@ -165,19 +165,25 @@ impl Actor {
         if let Consumed::Known { usage, .. } = &mut self.consumed {
             usage.add(&by_tools);
         }
+        self.record_consumption(CONSUMED_BY_TOOLS, &by_tools);
+        by_tools
+    }
+
+    /// Puts what is in no message into the file, so that a resumed session counts it too.
+    fn record_consumption(&mut self, custom_type: &str, usage: &Usage) {
         let kind = EntryKind::Custom {
-            custom_type: CONSUMED_BY_TOOLS.to_owned(),
-            data: serde_json::to_value(by_tools).ok(),
+            custom_type: custom_type.to_owned(),
+            data: serde_json::to_value(usage).ok(),
         };
         if let Err(error) = self.append(kind, false) {
-            tracing::warn!(%error, "what tools consumed could not be recorded");
+            tracing::warn!(%error, "what was consumed could not be recorded");
         }
-        by_tools
     }
 
     /// The session's own tools, and those its hooks bring. Of tools with the same name the
     /// session's own, then the first, is meant.
-    fn tools_of_now(&self) -> ToolsOfNow {
+    pub(super) fn tools_of_now(&mut self) -> ToolsOfNow {
+        self.renew_tools();
         let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
         let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {
             return ToolsOfNow {
@@ -198,6 +204,17 @@ impl Actor {
         ToolsOfNow {
             tools: tools.into(),
             specs,
+        }
+    }
+
+    /// Tells the model of tools as they are now.
+    fn renew_tools(&mut self) {
+        let renewed: Vec<Option<Arc<dyn Tool>>> =
+            self.tools.iter().map(|tool| tool.renewed()).collect();
+        if renewed.iter().any(Option::is_some) {
+            let both = self.tools.iter().zip(renewed);
+            let tools = both.map(|(tool, new)| new.unwrap_or_else(|| Arc::clone(tool)));
+            self.set_tools(tools.collect());
         }
     }
 

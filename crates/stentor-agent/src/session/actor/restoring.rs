@@ -15,6 +15,7 @@ use crate::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
     StopReason, ToolCall, ToolResultMessage,
 };
+use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
@@ -28,6 +29,9 @@ pub(super) const FORGOTTEN: &str = "stentor.forgotten";
 
 /// The note on disk of a plan that no tool's result has.
 pub(super) const PLAN: &str = "stentor.plan";
+
+/// The note on disk of the permission mode that was chosen.
+pub(super) const PERMISSION_MODE: &str = "stentor.permissionMode";
 
 /// What a stored session says, its journal aside.
 pub(super) struct Stored {
@@ -54,6 +58,7 @@ impl Actor {
         self.restore_messages(&stored.context);
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
+        self.restore_permission_mode(&stored.context, options);
         self.settle_interrupted_calls()?;
         self.tell_unheard_bash()?;
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
@@ -184,6 +189,17 @@ impl Actor {
         });
         if let Some(plan) = plan {
             self.host.restore_plan(plan);
+        }
+    }
+
+    /// The mode that was chosen last, unless the options want their own.
+    fn restore_permission_mode(&mut self, context: &[Entry], options: &SessionOptions) {
+        let chosen = notes(context, PERMISSION_MODE)
+            .filter_map(|data| PermissionMode::deserialize(data.get("mode")?).ok())
+            .last();
+        if let Some(mode) = chosen.filter(|_| options.keeps_permission_mode) {
+            self.policy.set_mode(mode);
+            self.chosen_mode = Some(mode);
         }
     }
 

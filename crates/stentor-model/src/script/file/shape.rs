@@ -1,9 +1,9 @@
 //! What a scenario file may contain, key by key.
 
-use std::path::PathBuf;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 
 use regex::Regex;
 use serde::de::value::MapAccessDeserializer;

@@ -8,7 +8,7 @@ use serde::de::{
     Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
 use stentor_agent::message::StopReason;
-use stentor_agent::model::ModelErrorKind;
+use stentor_agent::model::{ModelErrorKind, RateLimit};
 use stentor_agent::usage::{Prices, Usage};
 
 use crate::script::scenario::{ErrorStep, Exhausted, UsageRule};
@@ -63,6 +63,15 @@ pub struct ErrorTable {
     message: Option<String>,
     status: Option<u16>,
     retry_after_ms: Option<u64>,
+    rate_limit: Option<RateLimitTable>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimitTable {
+    remaining: Option<u64>,
+    limit: Option<u64>,
+    reset_at_ms: Option<u64>,
 }
 
 #[derive(serde::Deserialize)]
@@ -141,6 +150,11 @@ impl From<ErrorShape> for ErrorStep {
                 message: table.message,
                 status: table.status,
                 retry_after_ms: table.retry_after_ms,
+                rate_limit: table.rate_limit.map(|table| RateLimit {
+                    remaining: table.remaining,
+                    limit: table.limit,
+                    reset_at_ms: table.reset_at_ms,
+                }),
             },
         }
     }

@@ -127,10 +127,7 @@ async fn open(dialect: &Dialect, url: &str, instructions: Option<&str>) {
     let id = ui::request_id(UiKind::Shown, dialect.live().generation, number);
     let frame: AgentFrame<'_> = Frame::ExtensionUiRequest(UiRequest {
         id: &id,
-        method: UiMethod::OpenUrl {
-            url,
-            instructions,
-        },
+        method: UiMethod::OpenUrl { url, instructions },
     });
     dialect.send_frame("extension_ui_request", &frame).await;
 }

@@ -72,8 +72,8 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
             reading::fork_points(dialect).await
         }
         CommandBody::GetLastAssistantText => reading::last_text(dialect).await,
-        CommandBody::GetCommands => reading::commands(dialect),
-        CommandBody::GetAvailableCommands => reading::available_commands(dialect),
+        CommandBody::GetCommands => reading::commands(dialect).await,
+        CommandBody::GetAvailableCommands => reading::available_commands(dialect).await,
         CommandBody::SetModel(wanted) => choosing::set_model(dialect, wanted).await,
         CommandBody::CycleModel => choosing::cycle_model(dialect).await,
         CommandBody::GetAvailableModels => choosing::available_models(dialect),

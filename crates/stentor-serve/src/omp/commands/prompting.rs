@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_agent::message::ContentBlock;
-use stentor_agent::session::SessionError;
+use stentor_agent::commands::Called;
+use stentor_agent::event::CommandSource;
+use stentor_agent::hooks::CommandRan;
+use stentor_agent::message::{ContentBlock, text_of};
+use stentor_agent::session::{Session, SessionError};
 use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
+use stentor_wire::omp::frame::{Frame, PromptError};
 
 use crate::omp::dialect::Dialect;
+use crate::omp::framing::AgentFrame;
 use crate::omp::reply::{Data, Failure, Outcome};
 
 /// What became of a message; newer clients want to know (section 1).
@@ -25,14 +29,38 @@ const QUEUED: Accepted = Accepted {
     disposition: "queued",
 };
 
+/// A command of an extension did it all; newer clients of each family look for one of these.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Handled {
+    disposition: &'static str,
+    agent_invoked: bool,
+}
+
+const PROMPT: &str = "prompt";
+
 /// `prompt`. The run begins when its acknowledgement is on the way.
-pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, prompt: Prompt) {
-    const NAME: &str = "prompt";
+pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mut prompt: Prompt) {
+    const NAME: &str = PROMPT;
     let session = dialect.session();
-    let content = match content(prompt.message.clone(), prompt.images) {
+    if let Some(called) = extension_command(&session, &prompt.message) {
+        match session.run_command(&called.name, &called.arguments).await {
+            Some(CommandRan::Said(text)) => {
+                return handled(dialect, id.as_deref(), text, None).await;
+            }
+            Some(CommandRan::Failed(why)) => {
+                return handled(dialect, id.as_deref(), None, Some(why)).await;
+            }
+            Some(CommandRan::Ask(text)) => prompt.message = text,
+            // It was there a moment ago. What is said is for the agent then.
+            None => {}
+        }
+    }
+    let content = match said(&session, prompt.message, prompt.images).await {
         Ok(content) => content,
         Err(failure) => return dialect.answer(id.as_deref(), NAME, &Err(failure)).await,
     };
+    let text = text_of(&content, "\n");
     let outcome = match session.prompt(content.clone()).await {
         Ok(accepted) => {
             dialect
@@ -57,7 +85,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
             dialect
                 .connection
                 .prompts
-                .queued(id.clone(), session.seq(), &prompt.message);
+                .queued(id.clone(), session.seq(), &text);
             Data::of(&QUEUED)
         }
         Err(error) => Err(error.into()),
@@ -69,7 +97,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, pr
 pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, say: Say) {
     const NAME: &str = "abort_and_prompt";
     let session = dialect.session();
-    let accepted = match content(say.message, say.images) {
+    let accepted = match said(&session, say.message, say.images).await {
         Ok(content) => session
             .abort_and_prompt(content)
             .await
@@ -93,17 +121,19 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
 
 /// `steer`.
 pub(super) async fn steer(dialect: &Dialect, say: Say) -> Outcome {
-    no_command(dialect, &say.message)?;
-    let content = content(say.message, say.images)?;
-    dialect.session().steer(content).await?;
+    let session = dialect.session();
+    no_command(&session, &say.message)?;
+    let content = said(&session, say.message, say.images).await?;
+    session.steer(content).await?;
     Data::of(&QUEUED)
 }
 
 /// `follow_up`.
 pub(super) async fn follow_up(dialect: &Dialect, say: Say) -> Outcome {
-    no_command(dialect, &say.message)?;
-    let content = content(say.message, say.images)?;
-    dialect.session().follow_up(content).await?;
+    let session = dialect.session();
+    no_command(&session, &say.message)?;
+    let content = said(&session, say.message, say.images).await?;
+    session.follow_up(content).await?;
     Data::of(&QUEUED)
 }
 
@@ -117,20 +147,65 @@ pub(super) async fn abort(dialect: Arc<Dialect>) -> Outcome {
 }
 
 /// A command of an extension runs at once or not at all.
-fn no_command(dialect: &Dialect, message: &str) -> Result<(), Failure> {
-    let Some(said) = message.strip_prefix('/') else {
-        return Ok(());
-    };
-    let name = said.split_whitespace().next().unwrap_or_default();
-    let commands = dialect.connection.commands();
-    let is_it =
-        |command: &CommandInfo| command.source == CommandSource::Extension && command.name == name;
-    if commands.iter().any(is_it) {
-        return Err(Failure::new(format!(
+fn no_command(session: &Session, message: &str) -> Result<(), Failure> {
+    match extension_command(session, message) {
+        None => Ok(()),
+        Some(Called { name, .. }) => Err(Failure::new(format!(
             "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
-        )));
+        ))),
     }
-    Ok(())
+}
+
+/// The command of an extension that a message calls.
+fn extension_command(session: &Session, message: &str) -> Option<Called> {
+    let called = session.slash().called(message)?;
+    (called.source == CommandSource::Extension).then_some(called)
+}
+
+/// Answers a prompt that an extension took. Why it failed has been told with `extension_error`.
+async fn handled(
+    dialect: &Dialect,
+    id: Option<&RawValue>,
+    text: Option<String>,
+    failed: Option<String>,
+) {
+    if let Some(text) = &text {
+        let output: AgentFrame<'_> = Frame::CommandOutput { text };
+        dialect.send_frame("command_output", &output).await;
+    }
+    let data = Handled {
+        disposition: "handled",
+        agent_invoked: false,
+    };
+    dialect.answer(id, PROMPT, &Data::of(&data)).await;
+    let state = dialect.session().state().await;
+    let result: AgentFrame<'_> = Frame::PromptResult {
+        id,
+        agent_invoked: false,
+        status: if failed.is_some() {
+            "error"
+        } else {
+            "completed"
+        },
+        error: failed.as_deref().map(|message| PromptError {
+            message,
+            provider: None,
+            model: None,
+            http_status: None,
+            retryable: false,
+        }),
+        session_settled: state.is_ok_and(|state| !state.is_running),
+    };
+    dialect.send_frame("prompt_result", &result).await;
+}
+
+/// What is said to the agent: a template or a skill that the message calls, else the message.
+async fn said(
+    session: &Session,
+    message: String,
+    images: Vec<Image>,
+) -> Result<Vec<ContentBlock>, Failure> {
+    Ok(session.expand(content(message, images)?).await?)
 }
 
 /// One text block, then the pictures as they came (section 7.4).

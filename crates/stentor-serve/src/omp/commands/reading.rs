@@ -10,7 +10,7 @@ use stentor_agent::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
 use stentor_wire::omp::facts::MAX_PAGE_MESSAGES;
 
-use crate::omp::connection::{self, source_name, wire_name};
+use crate::omp::connection::{self, source_name};
 use crate::omp::dialect::Dialect;
 use crate::omp::reply::{Data, Failure, Outcome};
 use crate::omp::shapes::{Messages, WireState, WireStats};
@@ -67,7 +67,8 @@ pub(super) async fn page(dialect: &Dialect, page: Page) -> Outcome {
             .and_then(|(_, from)| usize::from_str_radix(from, 16).ok())
             .filter(|from| *from <= messages.len())
             .ok_or_else(|| {
-                let why = "RPC message cursor is stale: the conversation has changed, start without one";
+                let why =
+                    "RPC message cursor is stale: the conversation has changed, start without one";
                 Failure::coded("stale_cursor", why)
             })?,
     };
@@ -237,17 +238,17 @@ fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::E
 }
 
 /// `get_available_commands`, as omp lists them.
-pub(super) fn available_commands(dialect: &Dialect) -> Outcome {
+pub(super) async fn available_commands(dialect: &Dialect) -> Outcome {
     #[derive(Serialize)]
     struct Listed<T> {
         commands: T,
     }
-    let commands = connection::available_commands(&dialect.connection.commands());
+    let commands = connection::available_commands(&dialect.session().slash().list().await);
     Data::of(&Listed { commands })
 }
 
 /// `get_commands`, as pi lists them. The program's own are not among them.
-pub(super) fn commands(dialect: &Dialect) -> Outcome {
+pub(super) async fn commands(dialect: &Dialect) -> Outcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Command {
@@ -268,13 +269,13 @@ pub(super) fn commands(dialect: &Dialect) -> Outcome {
     struct Listed {
         commands: Vec<Command>,
     }
-    let known = dialect.connection.commands();
+    let known = dialect.session().slash().list().await;
     let own = |command: &&CommandInfo| command.source != CommandSource::Builtin;
     let commands = known.iter().filter(own).map(|command| {
         let path = command.path.as_ref();
         let in_project = path.is_some_and(|path| path.starts_with(&dialect.options.cwd));
         Command {
-            name: wire_name(command),
+            name: command.name.clone(),
             description: command.description.clone(),
             source: source_name(command.source),
             source_info: SourceInfo {

@@ -18,6 +18,8 @@ pub(super) enum Resolver {
     Ui,
     Git,
     Memory,
+    Notes,
+    StoredText,
     Graph,
 }
 
@@ -31,10 +33,14 @@ struct Entry {
     outputs: &'static [&'static str],
 }
 
+/// The attribute by which a stored session is found.
+pub(super) const STORED_PATH: &str = "psi.session-info/path";
+
 /// Domains that are listed even when nothing is in them (section 12.3).
 const DOMAINS: [&str; 4] = ["ai", "history", "agent-session", "introspection"];
 
 const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
+const OF_STORED: &[&str] = &[STORED_PATH];
 const OF_NOTHING: &[&str] = &[];
 
 /// The table. Every attribute stands in it once.
@@ -74,6 +80,7 @@ const TABLE: &[Entry] = &[
             "psi.agent-session/context-tokens",
             "psi.agent-session/context-window",
             "psi.agent-session/context-fraction",
+            "psi.agent-session/sandbox",
             "psi.agent-session/rpc-trace-enabled",
             "psi.agent-session/rpc-trace-file",
             "psi.agent-session/ui-type",
@@ -163,6 +170,13 @@ const TABLE: &[Entry] = &[
         outputs: &["psi.session/list", "psi.persisted-session/list"],
     },
     Entry {
+        resolver: Resolver::StoredText,
+        symbol: "psi.session/stored-text",
+        domain: "history",
+        input: OF_STORED,
+        outputs: &["psi.session-info/all-messages-text"],
+    },
+    Entry {
         resolver: Resolver::Models,
         symbol: "psi.ai/models",
         domain: "ai",
@@ -208,20 +222,28 @@ const TABLE: &[Entry] = &[
         outputs: &[
             "psi.memory/status",
             "psi.memory/entry-count",
-            "psi.memory/entries",
-            "psi.memory/recent-entries",
-            "psi.memory/search-results",
             "psi.memory/recovery-count",
             "psi.memory/recoveries",
             "psi.memory/graph-snapshots",
             "psi.memory/graph-deltas",
-            "psi.memory/by-tag",
             "psi.memory/capability-history",
-            "psi.memory/index-stats",
             "psi.memory.remember/status",
             "psi.memory.remember/captures",
             "psi.memory.remember/last-capture-at",
             "psi.memory.remember/last-error",
+        ],
+    },
+    Entry {
+        resolver: Resolver::Notes,
+        symbol: "psi.memory/notes",
+        domain: "memory",
+        input: OF_NOTHING,
+        outputs: &[
+            "psi.memory/entries",
+            "psi.memory/recent-entries",
+            "psi.memory/search-results",
+            "psi.memory/by-tag",
+            "psi.memory/index-stats",
         ],
     },
     Entry {
@@ -255,6 +277,13 @@ pub(super) fn resolver_of(attribute: &str) -> Option<Resolver> {
         .map(|entry| entry.resolver)
 }
 
+/// Whether a resolver must be told a session.
+pub(super) fn needs_session(resolver: Resolver) -> bool {
+    TABLE
+        .iter()
+        .any(|entry| entry.resolver == resolver && entry.input == OF_SESSION)
+}
+
 /// The graph, described by itself.
 pub(super) fn describe() -> Map<'static> {
     let symbols = || TABLE.iter().map(|entry| Value::Symbol(entry.symbol.into()));
@@ -264,6 +293,13 @@ pub(super) fn describe() -> Map<'static> {
         .copied()
         .collect();
     attributes.sort_unstable();
+    let mut from_root: Vec<&str> = TABLE
+        .iter()
+        .filter(|entry| entry.input.iter().all(|input| OF_SESSION.contains(input)))
+        .flat_map(|entry| entry.outputs)
+        .copied()
+        .collect();
+    from_root.sort_unstable();
     let keywords = |names: &[&'static str]| {
         Value::Vector(names.iter().map(|name| Value::keyword(*name)).collect())
     };
@@ -274,7 +310,7 @@ pub(super) fn describe() -> Map<'static> {
         ("mutation-syms", Value::Set(Default::default())),
         ("env-built", Value::Bool(true)),
         ("root-seeds", keywords(OF_SESSION)),
-        ("root-queryable-attrs", keywords(&attributes)),
+        ("root-queryable-attrs", keywords(&from_root)),
         ("domain-coverage", Value::Vector(coverage(false))),
         ("capabilities", Value::Vector(coverage(true))),
         ("nodes", Value::Vector(nodes(&attributes))),

@@ -14,13 +14,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use stentor_agent::memory::MemoryError;
 use stentor_agent::session::SessionError;
+use stentor_agent::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
 use super::live::Live;
 use super::shared::Shared;
 
-use graph::{Resolver, resolver_of};
+use graph::{Resolver, STORED_PATH, needs_session, resolver_of};
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -40,6 +41,8 @@ pub(super) enum EqlError {
     Session(#[from] SessionError),
     #[error("the notes cannot be read: {0}")]
     Memory(#[from] MemoryError),
+    #[error("the stored session cannot be read: {0}")]
+    Stored(#[from] StoreError),
     #[error("joins nest deeper than {MAX_DEPTH}")]
     TooDeep,
     #[error("looking it up failed inside: {0}")]
@@ -61,6 +64,8 @@ pub(super) struct Engine<'a> {
 struct Entity {
     attributes: Map<'static>,
     live: Arc<Live>,
+    /// It is of a session that is not live: nobody here knows how that one is.
+    is_elsewhere: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -82,6 +87,7 @@ impl<'a> Engine<'a> {
         let entity = Entity {
             attributes,
             live: Arc::clone(live),
+            is_elsewhere: false,
         };
         self.select(query, &entity, 0).await
     }
@@ -169,12 +175,16 @@ impl<'a> Engine<'a> {
         let named = attributes
             .get(SESSION_ID)
             .or_else(|| attributes.get(LISTED_ID));
-        let live = named
-            .and_then(Value::as_str)
-            .and_then(|id| self.shared.find(id));
+        let found = named.and_then(Value::as_str).map(|id| self.shared.find(id));
+        let (live, is_elsewhere) = match found {
+            Some(Some(live)) => (live, false),
+            Some(None) => (Arc::clone(&around.live), true),
+            None => (Arc::clone(&around.live), around.is_elsewhere),
+        };
         Entity {
-            live: live.unwrap_or_else(|| Arc::clone(&around.live)),
             attributes,
+            live,
+            is_elsewhere,
         }
     }
 
@@ -196,6 +206,17 @@ impl<'a> Engine<'a> {
         let Some(resolver) = resolver_of(name) else {
             return Ok(None);
         };
+        if entity.is_elsewhere && needs_session(resolver) {
+            return Ok(None);
+        }
+        if resolver == Resolver::StoredText {
+            // It is asked of the entity and not of a session.
+            let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);
+            return match path {
+                Some(path) => Ok(Some(resolvers::sessions::stored_text(path).await?)),
+                None => Ok(None),
+            };
+        }
         if let Some(params) = params.filter(|params| !params.is_empty()) {
             let known = self.resolve(resolver, &entity.live, Some(params)).await?;
             return Ok(known.get(name).cloned());
@@ -219,7 +240,7 @@ impl<'a> Engine<'a> {
         match resolver {
             Resolver::Session => resolvers::session::session(shared, live).await,
             Resolver::Statistics => resolvers::session::statistics(live).await,
-            Resolver::Commands => Ok(resolvers::session::commands(shared, live)),
+            Resolver::Commands => Ok(resolvers::session::commands(live)),
             Resolver::Jobs => Ok(resolvers::session::jobs(live)),
             Resolver::History => resolvers::messages::history(live).await,
             Resolver::ToolCalls => resolvers::messages::tool_calls(live).await,
@@ -231,7 +252,10 @@ impl<'a> Engine<'a> {
             Resolver::Models => Ok(resolvers::program::models(shared)),
             Resolver::Ui => Ok(resolvers::program::ui(shared, live)),
             Resolver::Git => Ok(resolvers::program::git(live)),
-            Resolver::Memory => resolvers::memory::memory(shared, params).await,
+            Resolver::Memory => resolvers::memory::status(shared).await,
+            Resolver::Notes => resolvers::memory::notes(shared, params).await,
+            // Looked up by the entity.
+            Resolver::StoredText => Ok(Known::default()),
             Resolver::Graph => Ok(graph::describe()),
         }
     }

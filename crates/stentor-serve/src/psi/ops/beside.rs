@@ -121,8 +121,7 @@ pub(in crate::psi) fn get_commands(connection: &mut Connection, ask: &Ask<'_>) -
             path: None,
         })
         .collect();
-    commands.extend(connection.shared.extension_command_infos(&live.id));
-    commands.extend(connection.shared.book(&live.cwd).infos());
+    commands.extend(live.session.slash().list_now().iter().cloned());
     Done::data(payload::map(|data| {
         data.key("commands").vector(|list| {
             for command in &commands {
@@ -147,6 +146,7 @@ fn source_name(source: CommandSource) -> &'static str {
         CommandSource::Extension => "extension",
         CommandSource::Prompt => "prompt",
         CommandSource::Skill => "skill",
+        CommandSource::Agent => "agent",
         CommandSource::McpPrompt => "mcp-prompt",
     }
 }

@@ -2,30 +2,40 @@
 
 use std::sync::Arc;
 
+use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::login::{Login, LoginBegun, LoginProvider};
 use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::{Cause, OpError, Part};
 use crate::psi::live::Live;
+use crate::psi::login_slot::{LoginWay, PendingLogin};
 use crate::psi::payload::{self, message};
-use crate::psi::shared::{PendingLogin, Shared};
+use crate::psi::shared::Shared;
 
-pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+/// The provider may have to be asked first; nothing waits for it.
+pub(in crate::psi) fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let wanted = ask.params.text("provider")?.map(str::to_owned);
     let live = connection.target(ask)?;
-    let (provider, begun) = begin_at(&connection.shared, &live, wanted, false)
-        .await
-        .map_err(OpError::params)?;
-    Done::data(payload::map(|data| {
-        data.key("provider");
-        write_provider(data, &provider.id, &provider.name);
-        data.field("url", &begun.url)
-            .field("uses-callback-server", &begun.uses_callback_server)
-            .field("pending-login", &true);
+    let shared = Arc::clone(&connection.shared);
+    Ok(ask.answerer.later(async move {
+        let chosen = provider(&shared, &live, wanted)
+            .await
+            .map_err(OpError::params)?;
+        let pending = shared.login.begin(&chosen, false);
+        let pending = pending.map_err(OpError::params)?;
+        let begun = begun(&shared, &pending).await;
+        let begun = begun.map_err(|why| OpError::new(ErrorCode::Failed, why))?;
+        shared.login.waits(&pending, LoginWay::Operation);
+        Ok(Done::data(payload::map(|data| {
+            data.key("provider");
+            write_provider(data, &pending);
+            data.field("url", &begun.url)
+                .field("uses-callback-server", &begun.uses_callback_server)
+                .field("pending-login", &true);
+        }))
+        .of(&live))
     }))
-    .of(&live)
-    .into()
 }
 
 /// A flow that waits for the browser may take long; nothing waits for it.
@@ -35,35 +45,36 @@ pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Ha
         .filter(|input| !input.trim().is_empty())
         .map(str::to_owned);
     let shared = Arc::clone(&connection.shared);
-    let pending = shared.pending_login().clone();
+    let pending = shared.login.begun();
     let Some((pending, login)) = pending.zip(shared.options.login.clone()) else {
         let message = "no login was begun; login_begin begins one";
         return Err(OpError::new(ErrorCode::NoPendingLogin, message));
     };
     Ok(ask.answerer.later(async move {
-        let completed = login.complete(&pending.provider, input).await;
+        let completed = tokio::select! {
+            completed = login.complete(&pending.provider, input) => completed,
+            () = pending.given_up.cancelled() => Err("another login was begun".to_owned()),
+        };
         completed.map_err(|why| OpError::new(ErrorCode::Failed, why))?;
-        forget(&shared, &pending);
+        shared.login.over(&pending);
+        pending.given_up.cancel();
         Ok(Done::data(payload::map(|data| {
             data.key("provider");
-            write_provider(data, &pending.provider, &pending.name);
+            write_provider(data, &pending);
             data.field("logged-in", &true);
         })))
     }))
 }
 
-/// Begins a login. The error is text for a person.
-pub(in crate::psi) async fn begin_at(
+/// The provider that is meant: the one that is named, else the model's own. The error is text for
+/// a person.
+async fn provider(
     shared: &Shared,
     live: &Live,
     wanted: Option<String>,
-    wants_paste: bool,
-) -> Result<(LoginProvider, LoginBegun), String> {
+) -> Result<LoginProvider, String> {
     let login = shared.options.login.as_ref();
     let login = login.ok_or("logging in is not available here; configure a key instead")?;
-    if let Some(pending) = &*shared.pending_login() {
-        return Err(format!("a login at {} is pending already", pending.name));
-    }
     let wanted = match wanted.filter(|wanted| !wanted.trim().is_empty()) {
         Some(wanted) => wanted.trim().to_owned(),
         None => {
@@ -75,72 +86,72 @@ pub(in crate::psi) async fn begin_at(
     };
     let providers = login.providers();
     let provider = providers.iter().find(|provider| provider.id == wanted);
-    let provider = provider.cloned().ok_or_else(|| {
+    provider.cloned().ok_or_else(|| {
         let names: Vec<&str> = providers.iter().map(|one| one.id.as_str()).collect();
         format!(
             "there is no login at {wanted}; there is one at: {}",
             names.join(", ")
         )
-    })?;
-    let begun = login.begin(&provider.id).await?;
-    *shared.pending_login() = Some(PendingLogin {
-        provider: provider.id.clone(),
-        name: provider.name.clone(),
-        wants_paste: wants_paste && !begun.uses_callback_server,
-    });
-    Ok((provider, begun))
+    })
+}
+
+/// Has the provider say where to go. A login that it refuses is not pending.
+async fn begun(shared: &Shared, pending: &PendingLogin) -> Result<LoginBegun, String> {
+    let begun = match shared.options.login.as_ref() {
+        Some(login) => login.begin(&pending.provider).await,
+        None => Err("logging in is not available here".to_owned()),
+    };
+    if begun.is_err() {
+        shared.login.over(pending);
+    }
+    begun
 }
 
 /// `/login`: one message with the address and what to do (section 19), and then, where the
-/// browser comes back by itself, another when it did.
+/// browser comes back by itself, another when it did. Takes the place of one that is under way.
 pub(in crate::psi) async fn slash_login(
     shared: &Arc<Shared>,
     live: &Arc<Live>,
     wanted: Option<String>,
     cause: Cause,
 ) -> Result<Vec<Part>, String> {
-    let (provider, begun) = begin_at(shared, live, wanted, true).await?;
-    let mut text = format!("Log in at {}: {}", provider.name, begun.url);
+    let chosen = provider(shared, live, wanted).await?;
+    let pending = shared.login.begin(&chosen, true)?;
+    let begun = begun(shared, &pending).await?;
+    let mut text = format!("Log in at {}: {}", pending.name, begun.url);
     if !begun.instructions.is_empty() {
         text.push('\n');
         text.push_str(&begun.instructions);
     }
     if begun.uses_callback_server {
         text.push_str("\nWaiting for the browser to come back…");
-        wait_for_browser(shared, live, &provider);
+        shared.login.waits(&pending, LoginWay::Browser);
+        wait_for_browser(shared, live, pending);
     } else {
         text.push_str("\nPaste the code as your next message.");
+        shared.login.waits(&pending, LoginWay::NextPrompt);
     }
     Ok(vec![say(live, &text, cause)])
 }
 
-fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, provider: &LoginProvider) {
+fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogin) {
     let (shared, live) = (Arc::clone(shared), Arc::clone(live));
-    let provider = provider.clone();
     tokio::spawn(async move {
         let Some(login) = shared.options.login.clone() else {
             return;
         };
-        let pending = PendingLogin {
-            provider: provider.id,
-            name: provider.name,
-            wants_paste: false,
+        let text = tokio::select! {
+            text = completed(&*login, &pending, None) => text,
+            // Whoever took its place says how that went.
+            () = pending.given_up.cancelled() => return,
         };
-        let text = completed(&*login, &pending, None).await;
-        forget(&shared, &pending);
+        shared.login.over(&pending);
         let snapshots = Part::Snapshots {
             live: Arc::clone(&live),
             cause: None,
         };
         shared.tell(vec![say(&live, &text, None), snapshots]).await;
     });
-}
-
-/// The login whose code the next prompt is.
-pub(in crate::psi) fn take_paste(shared: &Shared) -> Option<PendingLogin> {
-    shared
-        .pending_login()
-        .take_if(|pending| pending.wants_paste)
 }
 
 /// The prompt was the code of a login: the model hears nothing of it.
@@ -174,12 +185,6 @@ async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<Strin
     }
 }
 
-fn forget(shared: &Shared, done: &PendingLogin) {
-    shared
-        .pending_login()
-        .take_if(|pending| pending.provider == done.provider);
-}
-
 /// A text in the transcript of a session.
 pub(in crate::psi) fn say(live: &Live, text: &str, cause: Cause) -> Part {
     Part::Event {
@@ -190,8 +195,9 @@ pub(in crate::psi) fn say(live: &Live, text: &str, cause: Cause) -> Part {
     }
 }
 
-fn write_provider(writer: &mut stentor_wire::edn::EdnWriter<'_>, id: &str, name: &str) {
+fn write_provider(writer: &mut EdnWriter<'_>, pending: &PendingLogin) {
     writer.map(|map| {
-        map.field("id", id).field("name", name);
+        map.field("id", &pending.provider)
+            .field("name", &pending.name);
     });
 }

@@ -123,7 +123,12 @@ pub(in crate::psi) async fn resume(
 ) -> Result<(Arc<Live>, bool), OpError> {
     let shared = &connection.shared;
     let path = shared.options.cwd.join(path);
-    let same = |file: &Path| file == path || file.canonicalize().ok() == path.canonicalize().ok();
+    let real = path.canonicalize().ok();
+    let same = |file: &Path| {
+        // The file of a session in which nothing was said is not there yet, and neither may be
+        // the one that is asked for.
+        file == path || (real.is_some() && file.canonicalize().ok() == real)
+    };
     for live in shared.sessions() {
         let state = live.session.state().await.map_err(session_error)?;
         if state.file.as_deref().is_some_and(same) {
@@ -143,6 +148,15 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     let failed = |error: store::StoreError| OpError::new(ErrorCode::Failed, error.to_string());
     let opened = store::open(path).map_err(failed)?;
     let header = opened.journal.header().clone();
+    if shared.find(&header.id).is_some() {
+        // A copy of its file: requests name sessions by their id.
+        let message = format!(
+            "{}: the session {} is live already, from another file",
+            path.display(),
+            header.id
+        );
+        return Err(OpError::new(ErrorCode::Failed, message));
+    }
     let folder = Path::new(&header.cwd);
     // The folder of an old session may be gone; the conversation is not.
     let cwd = if folder.is_dir() {
@@ -180,7 +194,8 @@ pub(in crate::psi) async fn fork_at(
     let last = last_of_exchange(&entries, entry_id)
         .ok_or_else(|| OpError::params(format!("there is no entry {entry_id} in this session")))?;
     let state = source.session.state().await.map_err(session_error)?;
-    let options = options_like(shared, source).await?;
+    let mut options = options_like(shared, source).await?;
+    options.id = Some(shared.random_id());
     let point = ForkPoint::After(last);
     let forked = shared.agent.fork(&source.session, point, options).await;
     let (session, _) = forked.map_err(agent_error)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::event::EventKind;
+use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
 use stentor_wire::edn::Value;
@@ -19,17 +19,30 @@ pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -
     let text = ask.params.filled("message")?;
     let images = images(ask)?;
     let live = connection.target(ask)?;
-    if let Some(pasted) = login::take_paste(&connection.shared) {
+    if let Some(pasted) = connection.shared.login.take_for_prompt(text) {
         return login::pasted(ask, live, pasted, text.to_owned());
     }
     if let Some(handled) = slash::through_prompt(connection, ask, &live, text).await {
         return handled;
     }
-    let expanded = connection.shared.book(&live.cwd).expand(text);
-    let text = expanded.map_or_else(|| text.to_owned(), |expanded| expanded.text);
     let mut content = vec![ContentBlock::text(text)];
     content.extend(images);
+    let called = live.session.slash().called(text);
+    if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
+        return run_fetched(&ask.answerer, live, content);
+    }
+    let content = live.session.expand(content).await.map_err(session_error)?;
     run(ask.answerer.clone(), live, content).await
+}
+
+/// The same with a prompt that a server is asked for first: nobody else waits for it.
+fn run_fetched(answerer: &Answerer, live: Arc<Live>, content: Vec<ContentBlock>) -> Handled {
+    let starter = answerer.clone();
+    Ok(answerer.later(async move {
+        let content = live.session.expand(content).await.map_err(session_error)?;
+        let accepted = live.session.prompt(content).await.map_err(session_error)?;
+        Ok(begun(&starter, &live, accepted))
+    }))
 }
 
 /// Starts a run and answers before its first event.
@@ -77,6 +90,7 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
         )));
     }
     let live = connection.target(ask)?;
+    let content = live.session.expand(content).await.map_err(session_error)?;
     let state = live.session.state().await.map_err(session_error)?;
     let (done, queued) = if state.interrupt_pending {
         ("coerced-follow-up", live.session.follow_up(content).await)
@@ -96,6 +110,7 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
 pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let content = message(ask)?;
     let live = connection.target(ask)?;
+    let content = live.session.expand(content).await.map_err(session_error)?;
     live.session.steer(content).await.map_err(session_error)?;
     Done::accepted().of(&live).into()
 }
@@ -103,6 +118,7 @@ pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) ->
 pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let content = message(ask)?;
     let live = connection.target(ask)?;
+    let content = live.session.expand(content).await.map_err(session_error)?;
     let queued = live.session.follow_up(content).await;
     queued.map_err(session_error)?;
     Done::accepted().of(&live).into()
@@ -160,28 +176,39 @@ pub(in crate::psi) fn run_to_its_end(
     answerer: &Answerer,
     live: &Arc<Live>,
     text: String,
-    data: Vec<u8>,
 ) -> Handled {
     let (starter, live) = (answerer.clone(), Arc::clone(live));
     Ok(answerer.later(async move {
-        let mut events = live.session.subscribe();
-        let content = vec![ContentBlock::text(text)];
-        let accepted = live.session.prompt(content).await.map_err(session_error)?;
-        let begin = vec![
-            Part::RunBegins {
-                session: Arc::clone(&live.id),
-                cause: starter.cause(),
-            },
-            Part::Release(accepted),
-        ];
-        starter.shared.tell(begin).await;
-        while let Some(event) = events.next().await {
-            if matches!(event.kind, EventKind::Settled { .. }) {
-                break;
-            }
-        }
-        Ok(Done::data(data).of(&live))
+        run_through(&starter, &live, text).await?;
+        Ok(Done::data(slash::handled(true)).of(&live))
     }))
+}
+
+/// Has the agent asked something, and waits until it is idle again.
+pub(in crate::psi) async fn run_through(
+    starter: &Answerer,
+    live: &Live,
+    text: String,
+) -> Result<(), OpError> {
+    let content = vec![ContentBlock::text(text)];
+    let content = live.session.expand(content).await.map_err(session_error)?;
+    let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    // The end of a run before, which this one may have waited for, is not its end.
+    let mut events = live.session.subscribe();
+    let begin = vec![
+        Part::RunBegins {
+            session: Arc::clone(&live.id),
+            cause: starter.cause(),
+        },
+        Part::Release(accepted),
+    ];
+    starter.shared.tell(begin).await;
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::Settled { .. }) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn message(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {

@@ -1,5 +1,6 @@
 //! Looking at things (section 9.2).
 
+use stentor_agent::event::CommandSource;
 use stentor_agent::session::{SessionState, SessionStats};
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 use stentor_wire::eql;
@@ -35,7 +36,7 @@ pub(in crate::psi) async fn get_state(connection: &mut Connection, ask: &Ask<'_>
         OpError::new(ErrorCode::QueryFailed, error.to_string())
     };
     let view = live.view().await.map_err(failed)?;
-    let book = connection.shared.book(&live.cwd);
+    let book = live.session.slash().book();
     let data = payload::map(|data| {
         data.key("state").map(|state| {
             write_state(state, &live, &view);
@@ -74,10 +75,20 @@ fn write_state(writer: &mut EdnWriter<'_>, live: &Live, view: &View) {
         .field("retry-attempt", &state.retry_attempt)
         .field("auto-retry-enabled", &state.auto_retry)
         .field("auto-compaction-enabled", &state.auto_compaction)
+        .key("scoped-models")
+        .vector(|list| {
+            for model in &state.scoped_models {
+                list.value(&ModelRef(model));
+            }
+        })
         .field("context-tokens", &state.context.tokens)
         .field("context-window", &state.context.window)
         .field("phase", &Keyword(phase.name()))
         .field("message-count", &state.message_count)
+        .field_if_some(
+            "sandbox",
+            state.sandbox.to_tell().map(ToString::to_string).as_ref(),
+        )
         .field("ui-type", &Keyword("emacs"));
 }
 
@@ -104,7 +115,7 @@ pub(in crate::psi) async fn get_session_stats(
     let state = live.session.state().await.map_err(session_error)?;
     let stats = live.session.stats().await.map_err(session_error)?;
     let (_, entries) = live.session.entries().await.map_err(session_error)?;
-    let extensions = connection.shared.extension_commands(&live.id).len();
+    let extensions = live.commands_of(CommandSource::Extension).len();
     let data = payload::map(|data| {
         data.key("stats").map(|map| {
             write_stats(map, &live, &state, &stats);

@@ -11,7 +11,7 @@ use crate::psi::payload::{self, model::ModelRef};
 
 /// Where a choice of model may be kept. It is kept in the session; the wider scopes are the
 /// configuration's business.
-const SCOPES: [&str; 3] = ["session", "project", "user"];
+pub(in crate::psi) const SCOPES: [&str; 3] = ["session", "project", "user"];
 
 pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let provider = ask.params.word("provider")?;

@@ -9,7 +9,7 @@ use stentor_wire::edn::{EdnWriter, WriteEdn};
 use super::context::sorted_by_tree;
 use super::model;
 use crate::psi::git;
-use crate::psi::live::{Live, View};
+use crate::psi::live::{Live, RetryWait, View};
 use crate::psi::shared::Shared;
 use crate::psi::text;
 
@@ -132,11 +132,26 @@ fn status_line(shared: &Shared, live: &Live) -> Option<String> {
         .filter(|status| !status.is_empty())
         .collect();
     if let Some(retry) = live.phase().retry {
-        let now_ms = shared.clock().now_ms();
-        let left = retry.resume_at_ms.saturating_sub(now_ms).div_ceil(1000);
-        parts.push(format!("retry in {left}s"));
+        parts.push(retry_line(&retry, shared.clock().now_ms()));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// `retry in <n>s · remaining <a>/<b> · reset in <m>s`, as far as it is known.
+fn retry_line(retry: &RetryWait, now_ms: u64) -> String {
+    let seconds = |at_ms: u64| at_ms.saturating_sub(now_ms).div_ceil(1000);
+    let mut parts = vec![format!("retry in {}s", seconds(retry.resume_at_ms))];
+    let limit = retry.rate_limit.unwrap_or_default();
+    if let Some(remaining) = limit.remaining {
+        let of = limit
+            .limit
+            .map_or("?".to_owned(), |limit| limit.to_string());
+        parts.push(format!("remaining {remaining}/{of}"));
+    }
+    if let Some(reset_at_ms) = limit.reset_at_ms {
+        parts.push(format!("reset in {}s", seconds(reset_at_ms)));
+    }
+    parts.join(" · ")
 }
 
 /// Which sessions are in which state; nothing for a lone session.

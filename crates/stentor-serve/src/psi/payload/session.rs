@@ -7,8 +7,7 @@ use stentor_agent::session::SessionError;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
 use super::model;
-use crate::psi::live::{Live, Phase, View};
-use crate::psi::shared::Shared;
+use crate::psi::live::{Live, Phase, RetryWait, View};
 use crate::psi::slash;
 
 /// A session as it is.
@@ -20,13 +19,13 @@ pub(in crate::psi) struct SessionUpdated {
 }
 
 impl SessionUpdated {
-    pub async fn look(shared: &Shared, live: &Live) -> Result<Self, SessionError> {
+    pub async fn look(live: &Live) -> Result<Self, SessionError> {
         let view = live.view().await?;
         Ok(Self {
             phase: live.phase(),
             view,
-            book: shared.book(&live.cwd),
-            extension_commands: shared.extension_commands(&live.id),
+            book: live.session.slash().book(),
+            extension_commands: live.further_commands(),
         })
     }
 }
@@ -50,16 +49,11 @@ impl WriteEdn for SessionUpdated {
                 .field("retry-attempt", &phase.retry_attempt())
                 .key("retry");
             match &phase.retry {
-                Some(retry) => data.map(|map| {
-                    map.field("active?", &true)
-                        .field("attempt", &retry.attempt)
-                        .field("delay-ms", &retry.delay_ms)
-                        .field("delay-source", &Keyword("backoff"))
-                        .field("resume-at", &retry.resume_at_ms)
-                        .field("rate-limit", &None::<&str>);
-                }),
-                None => data.nil(),
-            };
+                Some(retry) => write_retry(data, retry),
+                None => {
+                    data.nil();
+                }
+            }
             let deadline = phase.retry.as_ref().map(|retry| retry.resume_at_ms);
             data.field("retry-deadline-ms", &deadline)
                 .field("interrupt-pending", &phase.interrupting)
@@ -83,6 +77,23 @@ impl WriteEdn for SessionUpdated {
             write_builtins(data);
         });
     }
+}
+
+fn write_retry(writer: &mut EdnWriter<'_>, retry: &RetryWait) {
+    writer.map(|map| {
+        map.field("active?", &true)
+            .field("attempt", &retry.attempt)
+            .field("delay-ms", &retry.delay_ms)
+            .field("delay-source", &Keyword(retry.source()))
+            .field("resume-at", &retry.resume_at_ms);
+        if let Some(limit) = &retry.rate_limit {
+            map.key("rate-limit").map(|map| {
+                map.field("remaining", &limit.remaining)
+                    .field("limit", &limit.limit)
+                    .field("reset-at", &limit.reset_at_ms);
+            });
+        }
+    });
 }
 
 /// The templates: with their text, or only what completion needs.

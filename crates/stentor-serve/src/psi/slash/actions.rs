@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stentor_wire::edn::Value;
 
 use super::pickers::{SELECT_LIVE, SELECT_MODEL, SELECT_STORED, SELECT_THINKING};
-use super::{builtins, effect_parts, go_to, result as command_result};
+use super::{effect_parts, go_to, result as command_result};
 use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::{Cause, OpError, Part};
 use crate::psi::live::Live;
@@ -19,7 +19,8 @@ use crate::psi::payload;
 pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let request_id = ask.params.filled("request-id")?;
     let name = action_name(ask)?;
-    let status = ask.params.word("status")?.unwrap_or_default();
+    let status = ask.params.word("status")?;
+    let status = status.ok_or_else(|| OpError::params(":status is missing"))?;
     let live = connection.target(ask)?;
     let cause = ask.answerer.cause();
     match status {
@@ -101,10 +102,11 @@ async fn submitted(
 async fn choose_model(live: &Live, value: &Value<'_>, cause: &Cause) -> Option<Vec<Part>> {
     let provider = either(value, "provider").and_then(word_of)?;
     let id = either(value, "id").and_then(word_of)?;
-    let text = builtins::set_model(live, provider, id).await;
+    let choice = live.session.set_model(provider, id).await;
     // A model that cannot be had is told by nothing but the unchanged snapshots.
-    text.starts_with('✓')
-        .then(|| vec![command_result("text", Some(&text), cause)])
+    let model = choice.ok()?.model;
+    let text = format!("✓ Model set to {} {}", model.provider, model.id);
+    Some(vec![command_result("text", Some(&text), cause)])
 }
 
 async fn choose_thinking(live: &Live, value: &Value<'_>, cause: &Cause) -> Option<Vec<Part>> {

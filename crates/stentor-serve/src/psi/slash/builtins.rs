@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use stentor_agent::jobs::JobStatus;
-use stentor_agent::memory::NewNote;
 use stentor_agent::model::ThinkingLevel;
+use stentor_agent::session::SessionError;
 
 use super::{Effect, Slash, Tree, go_to, pickers, texts};
 use crate::psi::connection::{Connection, session_error};
 use crate::psi::item::Cause;
 use crate::psi::live::Live;
-use crate::psi::ops::{jobs, login, navigation, settings};
+use crate::psi::ops::{jobs, navigation, settings};
 use crate::psi::payload::job::list_line;
 
-pub(super) const MODEL_USAGE: &str = "Usage: /model PROVIDER ID";
+pub(super) const MODEL_USAGE: &str = "Usage: /model PROVIDER ID [session|project|user]";
 const TREE_USAGE: &str = "Usage: /tree [ID] or /tree name ID NAME";
 const NEW_SESSION: &str = "[New session started]";
 
@@ -34,7 +34,6 @@ pub(super) async fn perform(
             Ok(new) => go_to(connection, new, true, cause, Some(NEW_SESSION)).await,
             Err(error) => Effect::Text(error.message),
         },
-        Slash::Resume(None) => pickers::stored_sessions(connection, live, cause).await,
         Slash::Resume(Some(path)) => match navigation::resume(connection, &path).await {
             Ok((found, is_new)) => go_to(connection, found, is_new, cause, None).await,
             Err(error) => Effect::Text(error.message),
@@ -45,43 +44,32 @@ pub(super) async fn perform(
         Slash::Thinking(Some(level)) => Effect::Text(set_thinking(live, &level).await),
         Slash::Status => texts::status(live).await,
         Slash::History => texts::history(live).await,
-        Slash::Help => texts::help(&connection.shared, live),
-        Slash::Prompts => texts::prompts(&connection.shared, live),
-        Slash::Skills => texts::skills(&connection.shared, live),
+        Slash::Help => texts::help(live),
+        Slash::Prompts => texts::prompts(live),
+        Slash::Skills => texts::skills(live),
         Slash::Worktree => texts::worktree(live),
         Slash::Jobs(words) => list_jobs(live, &words),
         Slash::Job(id) => show_job(live, id.as_deref(), false),
         Slash::CancelJob(id) => show_job(live, id.as_deref(), true),
-        Slash::Remember(text) => remember(connection, live, text).await,
-        Slash::Login(provider) => {
-            let begun = login::slash_login(&connection.shared, live, provider, cause.clone());
-            match begun.await {
-                Ok(parts) => Effect::Said(parts),
-                Err(why) => Effect::Typed("login-error", why),
-            }
-        }
-        Slash::Logout => logout(connection).await,
-        Slash::ReloadModels => {
-            let count = connection.shared.agent.models().available().len();
-            Effect::Text(format!("✓ Models reloaded: {count} available."))
-        }
         Slash::ReloadPrompts => {
-            let book = connection.shared.reload_book(&live.cwd);
+            let book = live.session.slash().book();
             Effect::Text(format!(
                 "✓ Prompts reloaded: {} templates, {} skills.",
                 book.templates.len(),
                 book.skills.len()
             ))
         }
-        Slash::ReloadExtensions => {
-            let names = connection.shared.extension_commands(&live.id);
-            Effect::Text(format!("✓ Extensions: {} commands.", names.len()))
-        }
+        Slash::ReloadExtensions => texts::extensions(live),
         Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
         // The caller takes these.
-        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => {
-            Effect::Text("[not a command]".to_owned())
-        }
+        Slash::Prompt
+        | Slash::Extension
+        | Slash::Unknown
+        | Slash::Resume(None)
+        | Slash::Remember(_)
+        | Slash::Login(_)
+        | Slash::Logout
+        | Slash::ReloadModels => Effect::Text("[not a command]".to_owned()),
     }
 }
 
@@ -139,20 +127,28 @@ async fn model(
 ) -> Effect {
     match words {
         [] => pickers::models(connection, cause),
-        // The third word is a scope (section 13.1); the choice is kept in the session.
-        [provider, id] | [provider, id, _] => Effect::Text(set_model(live, provider, id).await),
+        [provider, id] => set_model(live, provider, id).await,
+        // The choice is kept in the session, whatever the scope (section 13.1).
+        [provider, id, scope] if settings::SCOPES.contains(&scope.as_str()) => {
+            set_model(live, provider, id).await
+        }
         _ => Effect::Text(MODEL_USAGE.to_owned()),
     }
 }
 
 /// Sets the model and says so.
-pub(super) async fn set_model(live: &Live, provider: &str, id: &str) -> String {
+pub(super) async fn set_model(live: &Live, provider: &str, id: &str) -> Effect {
     match live.session.set_model(provider, id).await {
-        Ok(choice) => format!(
+        Ok(choice) => Effect::Text(format!(
             "✓ Model set to {} {}",
             choice.model.provider, choice.model.id
-        ),
-        Err(error) => session_error(error).message,
+        )),
+        Err(SessionError::Model(why)) => Effect::UnusableModel {
+            message: why.to_string(),
+            provider: provider.to_owned(),
+            id: id.to_owned(),
+        },
+        Err(error) => Effect::Text(session_error(error).message),
     }
 }
 
@@ -206,49 +202,4 @@ fn show_job(live: &Live, id: Option<&str>, cancel: bool) -> Effect {
         Some(job) => format!("{}\n{}", list_line(&job), job.work.what),
         None => format!("There is no job {id}."),
     })
-}
-
-async fn remember(connection: &Connection, live: &Live, text: Option<String>) -> Effect {
-    let Some(memory) = connection.shared.options.memory.clone() else {
-        return Effect::Text("Nothing is remembered: no memory is configured.".to_owned());
-    };
-    let text = match text {
-        Some(text) => text,
-        None => match live.session.last_assistant_text().await {
-            Ok(Some(text)) => text,
-            _ => return Effect::Text("Usage: /remember TEXT".to_owned()),
-        },
-    };
-    let note = NewNote {
-        text,
-        tags: Vec::new(),
-        session: Some(live.id.to_string()),
-        folder: Some(live.cwd.to_string_lossy().into_owned()),
-    };
-    let kept = tokio::task::spawn_blocking(move || memory.remember(note)).await;
-    Effect::Text(match kept {
-        Ok(Ok(note)) => format!("✓ Remembered as {}.", note.id),
-        Ok(Err(error)) => format!("Remembering is blocked: {error}"),
-        Err(error) => format!("Remembering is blocked: {error}"),
-    })
-}
-
-async fn logout(connection: &Connection) -> Effect {
-    let Some(login) = connection.shared.options.login.clone() else {
-        return Effect::Text("Nobody is logged in.".to_owned());
-    };
-    let mut names = Vec::new();
-    for provider in login.providers() {
-        if provider.logged_in {
-            match login.logout(&provider.id).await {
-                Ok(true) => names.push(provider.name),
-                Ok(false) => {}
-                Err(why) => return Effect::Text(format!("Logging out failed: {why}")),
-            }
-        }
-    }
-    if names.is_empty() {
-        return Effect::Text("Nobody is logged in.".to_owned());
-    }
-    Effect::Typed("logout", format!("✓ Logged out of {}.", names.join(", ")))
 }

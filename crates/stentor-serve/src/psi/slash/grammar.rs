@@ -1,6 +1,6 @@
 //! What a slash command is (section 13.1).
 
-use stentor_agent::commands::{CommandBook, Expanded};
+use stentor_agent::event::CommandSource;
 
 /// The built-in commands, in the order of the help, without the slash.
 pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
@@ -38,7 +38,10 @@ pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
         "reload-prompts",
         "Read the prompt templates and skills again",
     ),
-    ("reload-extension-installs", "Look for extensions again"),
+    (
+        "reload-extension-installs",
+        "Show the extensions' commands, and how to look for extensions again",
+    ),
     ("project-repl", "Talk to the project's REPL"),
     ("quit", "Leave"),
     ("exit", "Leave"),
@@ -71,9 +74,23 @@ pub(in crate::psi) enum Slash {
     ProjectRepl,
     /// A command of an extension.
     Extension,
-    /// A prompt template or a skill: what the agent is asked.
-    Prompt(Expanded),
+    /// A prompt template, a skill or another prompt: it says what the agent is asked.
+    Prompt,
     Unknown,
+}
+
+impl Slash {
+    /// Whether it looks at files, asks servers or waits for others.
+    pub fn takes_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Resume(None)
+                | Self::Remember(_)
+                | Self::Login(_)
+                | Self::Logout
+                | Self::ReloadModels
+        )
+    }
 }
 
 /// What `/tree` is asked to do.
@@ -85,12 +102,9 @@ pub(in crate::psi) enum Tree {
     Wrong,
 }
 
-/// Resolves a text. `None` when it is no slash input at all.
-pub(in crate::psi) fn parse(
-    text: &str,
-    extensions: &[String],
-    book: &CommandBook,
-) -> Option<Slash> {
+/// Resolves a text. `None` when it is no slash input at all. `called` says whose command it is that
+/// the session knows by that name.
+pub(in crate::psi) fn parse(text: &str, called: Option<CommandSource>) -> Option<Slash> {
     let text = text.trim();
     let command = text.strip_prefix('/')?;
     if let Some(exact) = exact(command) {
@@ -103,12 +117,15 @@ pub(in crate::psi) fn parse(
     if let Some(prefixed) = prefixed(name, rest) {
         return Some(prefixed);
     }
-    if extensions.iter().any(|extension| extension == name) {
-        return Some(Slash::Extension);
-    }
-    Some(match book.expand(text) {
-        Some(expanded) => Slash::Prompt(expanded),
-        None => Slash::Unknown,
+    Some(match called {
+        None | Some(CommandSource::Builtin) => Slash::Unknown,
+        Some(CommandSource::Extension) => Slash::Extension,
+        Some(
+            CommandSource::Prompt
+            | CommandSource::Skill
+            | CommandSource::Agent
+            | CommandSource::McpPrompt,
+        ) => Slash::Prompt,
     })
 }
 
@@ -176,8 +193,10 @@ mod tests {
 
     #[test]
     fn commands_are_resolved_in_the_order_of_the_reference() {
-        let extensions = ["deploy".to_owned(), "quit".to_owned()];
-        let resolve = |text: &str| parse(text, &extensions, &CommandBook::default());
+        let resolve = |text: &str| {
+            let is_extension = text.starts_with("/deploy") || text.starts_with("/quit");
+            parse(text, is_extension.then_some(CommandSource::Extension))
+        };
         let some = |text: &str| Some(text.to_owned());
         for (text, expected) in [
             ("hello", None),

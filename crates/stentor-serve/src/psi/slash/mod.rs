@@ -1,20 +1,22 @@
 //! Slash commands: the server owns them (section 13).
 //!
 //! [`grammar`] says which command a text is, [`builtins`] and [`texts`] what the built-in ones do,
-//! [`pickers`] what the user is asked to choose from, [`actions`] what becomes of the choice.
+//! [`patient`] what those do that may take long, [`pickers`] what the user is asked to choose from, [`actions`] what becomes of the choice.
 
 pub(super) mod actions;
 mod builtins;
 mod grammar;
+mod patient;
 mod pickers;
 mod texts;
 
 use std::sync::Arc;
 
+use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
-use super::connection::{Ask, Connection, Done, Handled};
+use super::connection::{Ask, Connection, Done, Handled, Outcome};
 use super::item::{Cause, Part};
 use super::live::Live;
 use super::ops::{login, navigation, prompting};
@@ -29,6 +31,12 @@ pub(super) enum Effect {
     Text(String),
     /// A result of another type, with its message.
     Typed(&'static str, String),
+    /// A model that is known and cannot be used.
+    UnusableModel {
+        message: String,
+        provider: String,
+        id: String,
+    },
     Quit,
     /// The focus moved. The message is shown after the navigation's events.
     Moved {
@@ -47,27 +55,56 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
     let text = ask.params.filled("text")?;
     let live = connection.target(ask)?;
     let cause = ask.answerer.cause();
-    let slash = resolve(connection, &live, text);
+    let slash = resolve(&live, text);
     let effect = match slash {
-        Some(Slash::Prompt(expanded)) => {
-            let data = handled(true);
-            return prompting::run_to_its_end(&ask.answerer, &live, expanded.text, data);
+        Some(Slash::Prompt) => {
+            return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
         }
-        // Its extension takes it before any model hears of it, and what it says is the answer.
-        Some(Slash::Extension) => {
-            let (text, data) = (text.trim().to_owned(), handled(false));
-            return prompting::run_to_its_end(&ask.answerer, &live, text, data);
+        Some(Slash::Extension) => return extension(ask, live, text),
+        Some(slash) if slash.takes_long() => {
+            let shared = Arc::clone(&connection.shared);
+            return Ok(ask.answerer.later(async move {
+                let effect = patient::perform(&shared, &live, slash, &cause).await;
+                Ok(told(effect, &live, cause))
+            }));
         }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
         Some(slash) => builtins::perform(connection, &live, slash, &cause).await,
     };
+    told(effect, &live, cause).into()
+}
+
+/// The command of an extension: what it says is the result, and it may have the agent asked.
+fn extension(ask: &Ask<'_>, live: Arc<Live>, text: &str) -> Handled {
+    let command = text.trim().trim_start_matches('/');
+    let (name, rest) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
+    let (name, rest) = (name.to_owned(), rest.trim().to_owned());
+    let starter = ask.answerer.clone();
+    Ok(ask.answerer.later(async move {
+        let cause = starter.cause();
+        let effect = match live.session.run_command(&name, &rest).await {
+            Some(CommandRan::Said(Some(said))) => Effect::Text(said),
+            Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
+            Some(CommandRan::Ask(prompt)) => {
+                prompting::run_through(&starter, &live, prompt).await?;
+                return Ok(Done::data(handled(false)).of(&live));
+            }
+            Some(CommandRan::Failed(why)) => {
+                Effect::Text(format!("[extension command error: {why}]"))
+            }
+            None => Effect::Text(format!("[extension command error: /{name} is gone]")),
+        };
+        Ok(told(effect, &live, cause))
+    }))
+}
+
+/// The events of a command, the snapshots of the session that is focused then, the answer.
+fn told(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
     let mut parts = effect_parts(effect, &cause);
-    let focus = connection
-        .focus
-        .clone()
-        .unwrap_or_else(|| Arc::clone(&live));
-    parts.push(Part::Snapshots { live: focus, cause });
-    Done::data(handled(false)).of(&live).behind(parts).into()
+    parts.push(Part::FocusedSnapshots { cause });
+    Done::data(handled(false)).of(live).behind(parts)
 }
 
 /// A slash command that came as a prompt: its result is said in the transcript (section 13.2).
@@ -78,21 +115,40 @@ pub(super) async fn through_prompt(
     live: &Arc<Live>,
     text: &str,
 ) -> Option<Handled> {
-    let slash = resolve(connection, live, text)?;
+    let slash = resolve(live, text)?;
     let cause = ask.answerer.cause();
     let effect = match slash {
-        Slash::Prompt(_) | Slash::Extension | Slash::Unknown => return None,
+        Slash::Prompt | Slash::Extension | Slash::Unknown => return None,
         Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
         Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
         Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
         Slash::Model(words) if words.is_empty() => Effect::Text(builtins::MODEL_USAGE.to_owned()),
         Slash::Thinking(None) => Effect::Text(builtins::thinking_usage()),
+        slash if slash.takes_long() => {
+            let (shared, live) = (Arc::clone(&connection.shared), Arc::clone(live));
+            let answerer = ask.answerer.clone();
+            tokio::spawn(async move {
+                answerer.done(Done::accepted().of(&live)).await;
+                let effect = patient::perform(&shared, &live, slash, &cause).await;
+                shared.tell(said(effect, &live, cause)).await;
+            });
+            return Some(Ok(Outcome::Later));
+        }
         slash => builtins::perform(connection, live, slash, &cause).await,
     };
-    let focus = connection.focus.clone().unwrap_or_else(|| Arc::clone(live));
     let mut done = Done::accepted().of(live);
-    done.after = match effect {
-        Effect::Text(text) | Effect::Typed(_, text) => vec![login::say(live, &text, cause.clone())],
+    done.after = said(effect, live, cause);
+    Some(done.into())
+}
+
+/// What a command did, in the transcript, and the snapshots.
+fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
+    let mut parts = match effect {
+        Effect::Text(text)
+        | Effect::Typed(_, text)
+        | Effect::UnusableModel { message: text, .. } => {
+            vec![login::say(live, &text, cause.clone())]
+        }
         Effect::Quit | Effect::Picker(_) => Vec::new(),
         Effect::Moved {
             mut parts,
@@ -104,20 +160,37 @@ pub(super) async fn through_prompt(
         }
         Effect::Said(parts) => parts,
     };
-    done.after.push(Part::Snapshots { live: focus, cause });
-    Some(done.into())
+    parts.push(Part::FocusedSnapshots { cause });
+    parts
 }
 
-fn resolve(connection: &Connection, live: &Live, text: &str) -> Option<Slash> {
-    let extensions = connection.shared.extension_commands(&live.id);
-    let book = connection.shared.book(&live.cwd);
-    grammar::parse(text, &extensions, &book)
+pub(super) fn resolve(live: &Live, text: &str) -> Option<Slash> {
+    let slash = live.session.slash();
+    // A file that was written a moment ago counts.
+    slash.book();
+    let called = slash.called(text);
+    grammar::parse(text, called.map(|called| called.source))
 }
 
 fn effect_parts(effect: Effect, cause: &Cause) -> Vec<Part> {
     match effect {
         Effect::Text(message) => vec![result("text", Some(&message), cause)],
         Effect::Typed(kind, message) => vec![result(kind, Some(&message), cause)],
+        Effect::UnusableModel {
+            message,
+            provider,
+            id,
+        } => vec![Part::Event {
+            topic: Topic::CommandResult,
+            session: None,
+            cause: cause.clone(),
+            data: payload::map(|data| {
+                data.field("type", "unsupported_model")
+                    .field("message", &message)
+                    .field("provider", &provider)
+                    .field("model-id", &id);
+            }),
+        }],
         Effect::Quit => vec![result("quit", None, cause)],
         Effect::Moved {
             mut parts, message, ..
@@ -147,7 +220,7 @@ fn result(kind: &str, message: Option<&str>, cause: &Cause) -> Part {
     }
 }
 
-fn handled(by_template: bool) -> Vec<u8> {
+pub(super) fn handled(by_template: bool) -> Vec<u8> {
     payload::map(|data| {
         data.field("accepted", &true).field("handled", &true);
         if by_template {

@@ -13,6 +13,7 @@ use crate::psi::live::Live;
 use crate::psi::ops::settings;
 use crate::psi::payload::context::{self, Slot};
 use crate::psi::payload::{self, model::CatalogEntry};
+use crate::psi::shared::Shared;
 use crate::psi::text;
 
 pub(super) const SELECT_MODEL: &str = "select-model";
@@ -92,8 +93,8 @@ pub(super) fn thinking_levels(cause: &Cause) -> Effect {
     .ask(cause, "There are no levels.")
 }
 
-pub(super) async fn stored_sessions(connection: &Connection, live: &Live, cause: &Cause) -> Effect {
-    let (agent, cwd) = (connection.shared.agent.clone(), live.cwd.clone());
+pub(super) async fn stored_sessions(shared: &Shared, live: &Live, cause: &Cause) -> Effect {
+    let (agent, cwd) = (shared.agent.clone(), live.cwd.clone());
     let listed = tokio::task::spawn_blocking(move || agent.list(Some(&cwd))).await;
     let items = listed
         .unwrap_or_default()

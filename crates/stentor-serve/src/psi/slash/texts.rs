@@ -1,5 +1,6 @@
 //! The commands that only say something.
 
+use stentor_agent::event::CommandSource;
 use stentor_agent::message::{KnownMessage, Message, text_of};
 
 use super::{BUILTINS, Effect};
@@ -8,7 +9,6 @@ use crate::psi::git::{self, Head};
 use crate::psi::limits::HISTORY_LINE_CHARS;
 use crate::psi::live::Live;
 use crate::psi::ops::reading::context_fraction;
-use crate::psi::shared::Shared;
 use crate::psi::text;
 
 pub(super) async fn status(live: &Live) -> Effect {
@@ -72,12 +72,13 @@ pub(in crate::psi) fn in_words(message: &Message) -> (&'static str, String) {
     }
 }
 
-pub(super) fn help(shared: &Shared, live: &Live) -> Effect {
+pub(super) fn help(live: &Live) -> Effect {
+    let none = String::new();
     let mut text = "Commands:".to_owned();
     for (name, description) in BUILTINS {
         text.push_str(&format!("\n  /{name} — {description}"));
     }
-    let book = shared.book(&live.cwd);
+    let book = live.session.slash().book();
     let templates = book
         .templates
         .iter()
@@ -88,15 +89,26 @@ pub(super) fn help(shared: &Shared, live: &Live) -> Effect {
         .map(|one| (format!("skill:{}", one.name), &one.description));
     section(&mut text, "Prompt templates:", templates);
     section(&mut text, "Skills:", skills);
-    let extensions = shared.extension_commands(&live.id);
-    let none = String::new();
-    let extensions = extensions.into_iter().map(|name| (name, &none));
-    section(&mut text, "Extension commands:", extensions);
+    for (title, source) in [
+        ("Agents:", CommandSource::Agent),
+        ("Prompts of servers:", CommandSource::McpPrompt),
+        ("Extension commands:", CommandSource::Extension),
+    ] {
+        let commands = live.commands_of(source);
+        let named = commands
+            .iter()
+            .map(|one| (one.name.clone(), one.description.as_ref()));
+        section(
+            &mut text,
+            title,
+            named.map(|(name, about)| (name, about.unwrap_or(&none))),
+        );
+    }
     Effect::Text(text)
 }
 
-pub(super) fn prompts(shared: &Shared, live: &Live) -> Effect {
-    let book = shared.book(&live.cwd);
+pub(super) fn prompts(live: &Live) -> Effect {
+    let book = live.session.slash().book();
     if book.templates.is_empty() {
         return Effect::Text("There are no prompt templates.".to_owned());
     }
@@ -109,8 +121,8 @@ pub(super) fn prompts(shared: &Shared, live: &Live) -> Effect {
     Effect::Text(text.trim_start().to_owned())
 }
 
-pub(super) fn skills(shared: &Shared, live: &Live) -> Effect {
-    let book = shared.book(&live.cwd);
+pub(super) fn skills(live: &Live) -> Effect {
+    let book = live.session.slash().book();
     if book.skills.is_empty() {
         return Effect::Text("There are no skills.".to_owned());
     }
@@ -121,6 +133,22 @@ pub(super) fn skills(shared: &Shared, live: &Live) -> Effect {
         .map(|one| (format!("skill:{}", one.name), &one.description));
     section(&mut text, "Skills:", skills);
     Effect::Text(text.trim_start().to_owned())
+}
+
+/// Extensions belong to a session from its beginning on.
+pub(super) fn extensions(live: &Live) -> Effect {
+    let mut text = "Extensions are looked for when a session begins: /new begins one with those \
+        that are installed now."
+        .to_owned();
+    let commands = live.commands_of(CommandSource::Extension);
+    let none = String::new();
+    let commands = commands.into_iter().map(|command| (command.name, &none));
+    section(
+        &mut text,
+        "Commands of the extensions of this session:",
+        commands,
+    );
+    Effect::Text(text)
 }
 
 pub(super) fn worktree(live: &Live) -> Effect {

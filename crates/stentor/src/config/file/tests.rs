@@ -178,7 +178,10 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         auto_retry = false
         trusted_projects = ["~/work"]
         extension_files = ["~/guard.py"]
+        use_skills = false
+        use_prompt_templates = false
         use_extensions = false
+        memory = false
         [budget]
         tokens = 1
         cost = 0.5
@@ -213,28 +216,33 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         tools = ["read"] (config.toml:6)
         system_prompt = "" (config.toml:7)
         append_system_prompt = "more" (config.toml:8)
+        memory = false (config.toml:22)
         data_dir = "/home/u/d" (config.toml:9)
         session_dir = "/etc/stentor/s" (config.toml:10)
         extension_files = ["/home/u/guard.py"] (config.toml:18)
-        budget.tokens = 1 (config.toml:21)
-        budget.cost = 0.5 (config.toml:22)
-        budget.turns = 3 (config.toml:23)
+        budget.tokens = 1 (config.toml:24)
+        budget.cost = 0.5 (config.toml:25)
+        budget.turns = 3 (config.toml:26)
         context_files = false (config.toml:11)
         steering_mode = "all" (config.toml:12)
         follow_up_mode = "all" (config.toml:13)
         interrupt_mode = "wait" (config.toml:14)
         auto_compaction = false (config.toml:15)
-        compaction.reserve_tokens = 4 (config.toml:25)
-        compaction.keep_recent_tokens = 5 (config.toml:26)
+        compaction.reserve_tokens = 4 (config.toml:28)
+        compaction.keep_recent_tokens = 5 (config.toml:29)
         auto_retry = false (config.toml:16)
-        retry.max_attempts = 6 (config.toml:28)
-        retry.base_delay_ms = 7 (config.toml:29)
-        sandbox.mode = "read-only" (config.toml:31)
-        sandbox.network = true (config.toml:32)
-        sandbox.writable = ["/home/u/w"] (config.toml:33)
-        sandbox.unreadable = ["/home/u/.ssh"] (config.toml:34)
-        sandbox.required = true (config.toml:35)
-        use_extensions = false (config.toml:19)
+        retry.max_attempts = 6 (config.toml:31)
+        retry.base_delay_ms = 7 (config.toml:32)
+        sandbox.mode = "read-only" (config.toml:34)
+        sandbox.network = true (config.toml:35)
+        sandbox.writable = ["/home/u/w"] (config.toml:36)
+        sandbox.unreadable = ["/home/u/.ssh"] (config.toml:37)
+        sandbox.required = true (config.toml:38)
+        use_skills = false (config.toml:19)
+        use_prompt_templates = false (config.toml:20)
+        use_extensions = false (config.toml:21)
+        use_mcp_servers = true (default)
+        mcp_wait_ms = 10000 (default)
         trusted_projects = ["/home/u/work"] (config.toml:17)"#]]
     .assert_eq(&shown.join("\n"));
 }

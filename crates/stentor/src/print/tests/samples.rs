@@ -204,6 +204,8 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
             attempt: 1,
             max_attempts: 3,
             delay_ms: 2000,
+            asked_for: false,
+            rate_limit: None,
             error: "overloaded".into(),
         },
         EventKind::RetryEnded {

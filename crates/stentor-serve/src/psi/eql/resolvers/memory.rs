@@ -15,35 +15,65 @@ const RECENT: usize = 20;
 /// Notes a search finds unless it says how many.
 const FOUND: usize = 20;
 
-/// Everything about the notes. `(:psi.memory/search-results {:query "words"})` searches.
-pub(in crate::psi::eql) async fn memory(
+/// How the store of notes is.
+pub(in crate::psi::eql) async fn status(shared: &Arc<Shared>) -> Result<Known, EqlError> {
+    let status = match shared.options.memory.clone() {
+        Some(store) => tokio::task::spawn_blocking(move || store.status()).await?,
+        None => MemoryStatus {
+            ready: false,
+            notes: 0,
+            captures: 0,
+            last_capture: None,
+            last_error: None,
+        },
+    };
+    let state = if status.ready { "ready" } else { "unavailable" };
+    let nothing = || Value::Vector(Vec::new());
+    let mut known = attributes(
+        "psi.memory",
+        [
+            ("status", Value::keyword(state)),
+            ("entry-count", status.notes.into()),
+            // A file that is only appended to has nothing to recover and no history of its own.
+            ("recovery-count", Value::Int(0)),
+            ("recoveries", nothing()),
+            ("graph-snapshots", nothing()),
+            ("graph-deltas", nothing()),
+            ("capability-history", nothing()),
+        ],
+    );
+    for (name, value) in attributes(
+        "psi.memory.remember",
+        [
+            ("status", Value::keyword(state)),
+            ("captures", status.captures.into()),
+            ("last-capture-at", status.last_capture.into()),
+            ("last-error", status.last_error.into()),
+        ],
+    ) {
+        known.push(name, value);
+    }
+    Ok(known)
+}
+
+/// What is in it; `(:psi.memory/search-results {:query "words"})` searches. Notes that cannot be
+/// read are an error: none would be a lie.
+pub(in crate::psi::eql) async fn notes(
     shared: &Arc<Shared>,
     params: Option<&Params>,
 ) -> Result<Known, EqlError> {
     let Some(store) = shared.options.memory.clone() else {
-        return Ok(describe(&unavailable(), Notes::default()));
+        return Ok(describe(&Notes::default()));
     };
-    let text = |key: &str| {
-        params
-            .and_then(|params| params.get(key))
-            .and_then(Value::as_str)
-    };
-    let query = text("query").unwrap_or_default().to_owned();
-    let limit = params
-        .and_then(|params| params.get("limit"))
-        .and_then(Value::as_i64);
+    let given = |key: &str| params.and_then(|params| params.get(key));
+    let query = given("query").and_then(Value::as_str);
+    let query = query.unwrap_or_default().to_owned();
+    let limit = given("limit").and_then(Value::as_i64);
     let limit = limit
         .and_then(|limit| usize::try_from(limit).ok())
         .unwrap_or(FOUND);
-    let read = move || -> Result<Known, MemoryError> {
-        let status = store.status();
-        if !status.ready {
-            // How it is can be said; what is in it cannot.
-            return Ok(describe(&status, Notes::default()));
-        }
-        Ok(describe(&status, Notes::read(&store, &query, limit)?))
-    };
-    Ok(tokio::task::spawn_blocking(read).await??)
+    let read = move || Notes::read(&store, &query, limit);
+    Ok(describe(&tokio::task::spawn_blocking(read).await??))
 }
 
 #[derive(Default)]
@@ -69,61 +99,29 @@ impl Notes {
     }
 }
 
-fn unavailable() -> MemoryStatus {
-    MemoryStatus {
-        ready: false,
-        notes: 0,
-        captures: 0,
-        last_capture: None,
-        last_error: None,
-    }
-}
-
-fn describe(status: &MemoryStatus, notes: Notes) -> Known {
+fn describe(notes: &Notes) -> Known {
     let shown = |notes: &[Note]| Value::Vector(notes.iter().map(entry).collect());
-    let state = if status.ready { "ready" } else { "unavailable" };
-    let nothing = || Value::Vector(Vec::new());
     let by_tag: Map<'static> = notes
         .tags
         .iter()
         .map(|(tag, count)| (Value::from(tag.clone()), Value::from(*count)))
         .collect();
-    let mut known = attributes(
+    attributes(
         "psi.memory",
         [
-            ("status", Value::keyword(state)),
-            ("entry-count", status.notes.into()),
             ("entries", shown(&notes.all)),
             ("recent-entries", shown(&notes.recent)),
             ("search-results", shown(&notes.found)),
-            // A file that is only appended to has nothing to recover and no history of its own.
-            ("recovery-count", Value::Int(0)),
-            ("recoveries", nothing()),
-            ("graph-snapshots", nothing()),
-            ("graph-deltas", nothing()),
             ("by-tag", Value::Map(by_tag)),
-            ("capability-history", nothing()),
             (
                 "index-stats",
                 Value::map([
-                    ("entry-count", Value::from(status.notes)),
+                    ("entry-count", Value::from(notes.all.len())),
                     ("tag-count", Value::from(notes.tags.len())),
                 ]),
             ),
         ],
-    );
-    for (name, value) in attributes(
-        "psi.memory.remember",
-        [
-            ("status", Value::keyword(state)),
-            ("captures", status.captures.into()),
-            ("last-capture-at", status.last_capture.clone().into()),
-            ("last-error", status.last_error.clone().into()),
-        ],
-    ) {
-        known.push(name, value);
-    }
-    known
+    )
 }
 
 fn entry(note: &Note) -> Value<'static> {

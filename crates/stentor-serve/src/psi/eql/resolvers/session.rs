@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stentor_agent::session::SessionState;
 use stentor_wire::edn::Value;
 
 use super::{attributes, strings, value_of, written};
@@ -73,7 +74,7 @@ pub(in crate::psi::eql) async fn session(
             ("retry-attempt", state.retry_attempt.into()),
             ("auto-retry-enabled", state.auto_retry.into()),
             ("auto-compaction-enabled", state.auto_compaction.into()),
-            ("scoped-models", scoped_models(shared, live)),
+            ("scoped-models", scoped_models(state)),
             ("context-tokens", state.context.tokens.into()),
             ("context-window", state.context.window.into()),
             ("context-fraction", context_fraction(state).into()),
@@ -82,21 +83,15 @@ pub(in crate::psi::eql) async fn session(
                 "rpc-trace-file",
                 trace.map(|path| path.to_string_lossy().into_owned()).into(),
             ),
+            ("sandbox", state.sandbox.to_string().into()),
             ("ui-type", Value::keyword("emacs")),
         ],
     ))
 }
 
-/// The models that cycling goes through, as the session's folder configures them.
-fn scoped_models(shared: &Shared, live: &Live) -> Value<'static> {
-    let scoped = match shared.agent.options(&live.cwd) {
-        Ok(options) => options.scoped_models,
-        Err(_) => Vec::new(),
-    };
-    let models = scoped
-        .iter()
-        .map(|scoped| value_of(&ModelRef(&scoped.model)));
-    Value::Vector(models.collect())
+fn scoped_models(state: &SessionState) -> Value<'static> {
+    let models = state.scoped_models.iter();
+    Value::Vector(models.map(|model| value_of(&ModelRef(model))).collect())
 }
 
 pub(in crate::psi::eql) async fn statistics(live: &Arc<Live>) -> Result<Known, EqlError> {
@@ -120,8 +115,8 @@ pub(in crate::psi::eql) async fn statistics(live: &Arc<Live>) -> Result<Known, E
     ))
 }
 
-pub(in crate::psi::eql) fn commands(shared: &Shared, live: &Live) -> Known {
-    let book = shared.book(&live.cwd);
+pub(in crate::psi::eql) fn commands(live: &Live) -> Known {
+    let book = live.session.slash().book();
     let skills = book.skills.iter().map(|skill| {
         Value::map([
             ("name", skill.name.clone().into()),
@@ -152,7 +147,7 @@ pub(in crate::psi::eql) fn commands(shared: &Shared, live: &Live) -> Known {
     );
     known.push(
         Value::keyword("psi.extension/command-names"),
-        strings(&shared.extension_commands(&live.id)),
+        strings(&live.further_commands()),
     );
     known
 }

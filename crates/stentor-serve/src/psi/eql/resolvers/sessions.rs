@@ -1,9 +1,11 @@
 //! Live and stored sessions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::clock::iso_time;
-use stentor_agent::store::Listed;
+use stentor_agent::message::{KnownMessage, Message};
+use stentor_agent::store::{self, EntryKind, Listed};
 use stentor_wire::edn::Value;
 
 use super::{attributes, entity};
@@ -69,8 +71,28 @@ pub(in crate::psi::eql) async fn stored(
         .collect())
 }
 
+/// Everything that was said in a stored session, a line break between messages.
+pub(in crate::psi::eql) async fn stored_text(path: &str) -> Result<Value<'static>, EqlError> {
+    let path = PathBuf::from(path);
+    let read = move || store::view(&path);
+    let stored = tokio::task::spawn_blocking(read).await??;
+    let said: Vec<String> = stored
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.kind {
+            EntryKind::Message { message } => match &**message {
+                Message::Known(KnownMessage::User(user)) => Some(user.content.text()),
+                Message::Known(KnownMessage::Assistant(answer)) => Some(answer.text()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .filter(|text| !text.trim().is_empty())
+        .collect();
+    Ok(said.join("\n").into())
+}
+
 fn info(session: Listed) -> Value<'static> {
-    let first = session.first_message.clone();
     entity(
         "psi.session-info",
         [
@@ -79,7 +101,6 @@ fn info(session: Listed) -> Value<'static> {
             ("worktree-path", session.cwd.into()),
             ("name", session.name.into()),
             ("first-message", session.first_message.into()),
-            ("all-messages-text", first.into()),
             ("message-count", session.message_count.into()),
             ("parent-session-path", session.parent_session.into()),
             ("created", session.created.into()),

@@ -6,8 +6,9 @@
 
 /// The facts and the text below them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FrontMatter<'a> {
+pub(crate) struct FrontMatter<'a> {
     facts: Vec<(&'a str, Fact)>,
+    /// What follows, from its first line with text on.
     pub body: &'a str,
 }
 
@@ -36,7 +37,7 @@ impl<'a> FrontMatter<'a> {
         }
         Some(Self {
             facts: facts(&lines),
-            body: rest.trim(),
+            body: rest.trim_start_matches(['\r', '\n']),
         })
     }
 
@@ -55,6 +56,15 @@ impl<'a> FrontMatter<'a> {
             Fact::List(items) => items.clone(),
             Fact::Text(text) => items(text),
         })
+    }
+
+    /// A fact that is yes or no; `None` when it is neither.
+    pub fn is(&self, key: &str) -> Option<bool> {
+        match self.text(key)?.to_ascii_lowercase().as_str() {
+            "true" | "yes" => Some(true),
+            "false" | "no" => Some(false),
+            _ => None,
+        }
     }
 
     fn fact(&self, key: &str) -> Option<&Fact> {
@@ -158,7 +168,8 @@ mod tests {
         );
         assert_eq!(matter.list("tools").unwrap(), ["read", "grep", "ls"]);
         assert_eq!(matter.text("model"), None);
-        assert_eq!(matter.body, "Body: here\n---\nstill body");
+        assert_eq!(matter.body, "Body: here\n---\nstill body\n");
+        assert_eq!(matter.is("name"), None);
     }
 
     #[test]

@@ -1,13 +1,17 @@
-//! How fast an extension is read.
+//! How fast a program that was plugged in is read.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::limits::{BURST_MESSAGES, MESSAGES_PER_SECOND};
+/// Messages a program may write at once, and how many more each second. One that writes faster is
+/// read more slowly, and waits at its end of the pipe.
+const BURST_MESSAGES: u32 = 1_000;
+/// See [`BURST_MESSAGES`].
+const MESSAGES_PER_SECOND: u32 = 200;
 
 /// Lets a burst of messages through at once, and then so many a second.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// When everything that was let through so far would have come at the steady rate.
     paid_until: Instant,
 }
@@ -15,12 +19,12 @@ pub(super) struct Pace {
 const EACH: Duration = Duration::from_nanos(1_000_000_000 / MESSAGES_PER_SECOND as u64);
 
 impl Pace {
-    pub fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { paid_until: now }
     }
 
     /// Counts a message. Returns how long to wait before the next is read.
-    pub fn count(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn count(&mut self, now: Instant) -> Option<Duration> {
         self.paid_until = self.paid_until.max(now) + EACH;
         let ahead = self.paid_until - now;
         let allowed = EACH * BURST_MESSAGES;

@@ -1,0 +1,260 @@
+//! The slash commands of one session.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::SUBAGENT_TOOL;
+use super::book::CommandBook;
+use super::prompts::PromptSource;
+use super::shelf::Shelf;
+use crate::event::{CommandInfo, CommandSource, EventKind};
+use crate::hooks::{CommandRan, HookFuture, Hooks};
+use crate::hub::Hub;
+use crate::message::ContentBlock;
+use crate::system_prompt;
+use crate::tool::ToolSpec;
+
+/// All slash commands of a session: those of files, of extensions, of servers.
+///
+/// What files say is looked at anew whenever commands are listed or used, and when a run begins
+/// and ends. When that finds other commands than the client was last given, everybody is told
+/// with [`EventKind::CommandsChanged`].
+pub struct SlashCommands {
+    shelf: Option<Arc<Shelf>>,
+    hub: Hub,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Weak: hooks know their session, and with it this.
+    hooks: Option<Weak<dyn Hooks>>,
+    sources: Vec<Arc<dyn PromptSource>>,
+    has_subagents: bool,
+    /// What the client was last given.
+    told: Arc<[CommandInfo]>,
+    prompt: Option<KeptPrompt>,
+}
+
+/// A system prompt with the skills in it, and what it was made of.
+struct KeptPrompt {
+    base: Arc<str>,
+    book: Arc<CommandBook>,
+    can_read: bool,
+    whole: Arc<str>,
+}
+
+/// A text that calls a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Called {
+    /// Without the slash.
+    pub name: String,
+    /// What follows, trimmed.
+    pub arguments: String,
+    pub source: CommandSource,
+}
+
+/// What the agent is asked instead of a command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expanded {
+    pub content: Vec<ContentBlock>,
+    pub called: Called,
+}
+
+impl SlashCommands {
+    /// Those of a session that tells `hub`. Without a shelf there are none of files.
+    pub(crate) fn new(shelf: Option<Arc<Shelf>>, hub: Hub) -> Self {
+        Self {
+            shelf,
+            hub,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn set_hooks(&self, hooks: &Arc<dyn Hooks>) {
+        self.lock().hooks = Some(Arc::downgrade(hooks));
+    }
+
+    pub(crate) fn set_tools(&self, specs: &[ToolSpec]) {
+        self.lock().has_subagents = specs.iter().any(|spec| spec.name == SUBAGENT_TOOL);
+    }
+
+    pub(crate) fn add_source(&self, source: Arc<dyn PromptSource>) {
+        self.lock().sources.push(source);
+    }
+
+    /// What the files say now. Waits for the disk.
+    pub fn book(&self) -> Arc<CommandBook> {
+        self.shelf.as_ref().map_or_else(Arc::default, |s| s.look())
+    }
+
+    /// All commands there are now, for the client: it need not be told of these again.
+    pub async fn list(&self) -> Arc<[CommandInfo]> {
+        self.look().await;
+        let now = self.seen();
+        self.lock().told = Arc::clone(&now);
+        now
+    }
+
+    /// The same for who cannot wait but for the disk.
+    pub fn list_now(&self) -> Arc<[CommandInfo]> {
+        self.book();
+        let now = self.seen();
+        self.lock().told = Arc::clone(&now);
+        now
+    }
+
+    /// Looks at the files and tells everybody if the commands are others than the client was last
+    /// given.
+    pub async fn refresh(&self) {
+        self.look().await;
+        let now = self.seen();
+        {
+            let mut state = self.lock();
+            if state.told == now {
+                return;
+            }
+            state.told = Arc::clone(&now);
+        }
+        self.hub.publish(EventKind::CommandsChanged(now));
+    }
+
+    /// The command that a text calls; `None` when it calls none. Does not look at the files: who
+    /// must know of a file that was written a moment ago calls [`SlashCommands::book`] before.
+    pub fn called(&self, text: &str) -> Option<Called> {
+        let command = text.trim().strip_prefix('/')?;
+        let (name, arguments) = match command.split_once(char::is_whitespace) {
+            Some((name, arguments)) => (name, arguments.trim()),
+            None => (command, ""),
+        };
+        let known = self.seen();
+        let info = known.iter().find(|info| info.name == name)?;
+        Some(Called {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            source: info.source,
+        })
+    }
+
+    /// What the agent is asked when the user says `text`; `None` when that is for the agent as it
+    /// is, or for an extension. The error is text for a person.
+    pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, String> {
+        if !text.trim_start().starts_with('/') {
+            return Ok(None);
+        }
+        self.look().await;
+        if self.called(text).is_none() {
+            self.await_sources(text).await;
+        }
+        let Some(called) = self.called(text) else {
+            return Ok(None);
+        };
+        let content = match called.source {
+            CommandSource::Builtin | CommandSource::Extension => return Ok(None),
+            CommandSource::Prompt | CommandSource::Skill | CommandSource::Agent => {
+                let book = self.seen_book();
+                let text = book.expand(&called.name, &called.arguments);
+                text.map(|text| vec![ContentBlock::text(text)])
+            }
+            CommandSource::McpPrompt => match self.source_of(&called.name) {
+                Some(source) => {
+                    let fetched = source.fetch(&called.name, &called.arguments).await;
+                    Some(fetched.map_err(|why| format!("/{} failed: {why}", called.name))?)
+                }
+                None => None,
+            },
+        };
+        Ok(content.map(|content| Expanded { content, called }))
+    }
+
+    /// Begins to run a command of an extension.
+    pub(crate) fn run(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Option<HookFuture<Option<CommandRan>>> {
+        let hooks = self.lock().hooks.as_ref().and_then(Weak::upgrade)?;
+        Some(hooks.run_command(name, arguments))
+    }
+
+    /// The system prompt with the skills that the model may use.
+    pub(crate) fn system_prompt(&self, base: &Arc<str>, tools: &[ToolSpec]) -> Arc<str> {
+        let book = self.seen_book();
+        let can_read = tools.iter().any(|tool| tool.name == "read");
+        let mut state = self.lock();
+        if let Some(kept) = &state.prompt
+            && Arc::ptr_eq(&kept.base, base)
+            && Arc::ptr_eq(&kept.book, &book)
+            && kept.can_read == can_read
+        {
+            return Arc::clone(&kept.whole);
+        }
+        // A skill is read when it is used, so who cannot read is not told of any.
+        let skills = can_read.then(|| system_prompt::skills(&book.skills));
+        let whole: Arc<str> = match skills.filter(|text| !text.is_empty()) {
+            None => Arc::clone(base),
+            Some(skills) => format!("{base}\n\n{skills}").into(),
+        };
+        state.prompt = Some(KeptPrompt {
+            base: Arc::clone(base),
+            book,
+            can_read,
+            whole: Arc::clone(&whole),
+        });
+        whole
+    }
+
+    /// Looks at the files where that holds up nobody.
+    async fn look(&self) {
+        if let Some(shelf) = &self.shelf {
+            let shelf = Arc::clone(shelf);
+            let looked = tokio::task::spawn_blocking(move || drop(shelf.look())).await;
+            if let Err(error) = looked {
+                tracing::warn!(%error, "commands could not be looked for");
+            }
+        }
+    }
+
+    fn seen_book(&self) -> Arc<CommandBook> {
+        self.shelf.as_ref().map_or_else(Arc::default, |s| s.seen())
+    }
+
+    /// All commands, without looking at the files: those of extensions first, since they are
+    /// offered a text first. Each name is listed once, for whom it would call.
+    fn seen(&self) -> Arc<[CommandInfo]> {
+        let (hooks, sources, has_subagents) = {
+            let state = self.lock();
+            let hooks = state.hooks.as_ref().and_then(Weak::upgrade);
+            (hooks, state.sources.clone(), state.has_subagents)
+        };
+        let mut list = hooks.map(|hooks| hooks.commands()).unwrap_or_default();
+        let of_files = self.seen_book().infos().into_iter();
+        list.extend(of_files.filter(|info| has_subagents || info.source != CommandSource::Agent));
+        list.extend(sources.iter().flat_map(|source| source.prompts()));
+        let mut names = std::collections::HashSet::new();
+        list.retain(|info| names.insert(info.name.clone()));
+        list.into()
+    }
+
+    /// Gives sources that are not ready the time they take to know a command.
+    async fn await_sources(&self, text: &str) {
+        let word = text.trim().strip_prefix('/').unwrap_or_default();
+        let name = word.split_whitespace().next().unwrap_or_default();
+        let sources = self.lock().sources.clone();
+        for source in sources {
+            source.await_prompt(name).await;
+        }
+    }
+
+    fn source_of(&self, name: &str) -> Option<Arc<dyn PromptSource>> {
+        let sources = self.lock().sources.clone();
+        let has = |source: &Arc<dyn PromptSource>| {
+            let prompts = source.prompts();
+            prompts.iter().any(|info| info.name == name)
+        };
+        sources.into_iter().find(has)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,162 @@
+//! The built-in commands that may take long: they look at files, ask servers, wait for locks.
+//! Nothing waits for them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use stentor_agent::memory::NewNote;
+use stentor_agent::model::ModelRegistry;
+
+use super::{Effect, Slash, pickers};
+use crate::psi::item::Cause;
+use crate::psi::live::Live;
+use crate::psi::ops::login;
+use crate::psi::shared::Shared;
+
+/// Names of models that are listed one by one.
+const MOST_NAMES: usize = 8;
+
+/// Does it. Whatever goes wrong is a text.
+pub(super) async fn perform(
+    shared: &Arc<Shared>,
+    live: &Arc<Live>,
+    slash: Slash,
+    cause: &Cause,
+) -> Effect {
+    match slash {
+        Slash::Resume(None) => pickers::stored_sessions(shared, live, cause).await,
+        Slash::Remember(text) => remember(shared, live, text).await,
+        Slash::Login(provider) => {
+            match login::slash_login(shared, live, provider, cause.clone()).await {
+                Ok(parts) => Effect::Said(parts),
+                Err(why) => Effect::Typed("login-error", why),
+            }
+        }
+        Slash::Logout => logout(shared).await,
+        Slash::ReloadModels => reload_models(shared).await,
+        // The others take no time, and the caller knows.
+        _ => Effect::Text("[not a command]".to_owned()),
+    }
+}
+
+async fn remember(shared: &Shared, live: &Live, text: Option<String>) -> Effect {
+    let Some(memory) = shared.options.memory.clone() else {
+        return Effect::Text("Nothing is remembered: no memory is configured.".to_owned());
+    };
+    let text = match text {
+        Some(text) => text,
+        None => match live.session.last_assistant_text().await {
+            Ok(Some(text)) => text,
+            _ => return Effect::Text("Usage: /remember TEXT".to_owned()),
+        },
+    };
+    let note = NewNote {
+        text,
+        tags: Vec::new(),
+        session: Some(live.id.to_string()),
+        folder: Some(live.cwd.to_string_lossy().into_owned()),
+    };
+    let kept = tokio::task::spawn_blocking(move || memory.remember(note)).await;
+    Effect::Text(match kept {
+        Ok(Ok(note)) => format!("✓ Remembered as {}.", note.id),
+        Ok(Err(error)) => format!("Remembering is blocked: {error}"),
+        Err(error) => format!("Remembering is blocked: {error}"),
+    })
+}
+
+async fn logout(shared: &Shared) -> Effect {
+    let Some(login) = shared.options.login.clone() else {
+        return Effect::Text("Nobody is logged in.".to_owned());
+    };
+    let mut names = Vec::new();
+    for provider in login.providers() {
+        if provider.logged_in {
+            match login.logout(&provider.id).await {
+                Ok(true) => names.push(provider.name),
+                Ok(false) => {}
+                Err(why) => return Effect::Text(format!("Logging out failed: {why}")),
+            }
+        }
+    }
+    if names.is_empty() {
+        return Effect::Text("Nobody is logged in.".to_owned());
+    }
+    Effect::Typed("logout", format!("✓ Logged out of {}.", names.join(", ")))
+}
+
+/// Looks for models again, and says which came and went.
+async fn reload_models(shared: &Shared) -> Effect {
+    let models = Arc::clone(shared.agent.models());
+    let reloading = tokio::task::spawn_blocking(move || {
+        let before = names(&*models);
+        let warnings = models.reload()?;
+        Ok::<_, String>((before, names(&*models), warnings))
+    });
+    let reloaded = match reloading.await {
+        Ok(reloaded) => reloaded,
+        Err(error) => Err(error.to_string()),
+    };
+    Effect::Text(match reloaded {
+        Ok((before, now, warnings)) => report(&before, &now, &warnings),
+        Err(why) => format!("The models stay as they were: {why}"),
+    })
+}
+
+fn names(models: &dyn ModelRegistry) -> BTreeSet<String> {
+    let available = models.available();
+    available.iter().map(|model| model.full_name()).collect()
+}
+
+fn report(before: &BTreeSet<String>, now: &BTreeSet<String>, warnings: &[String]) -> String {
+    let mut text = format!("✓ Models reloaded: {} available.", now.len());
+    for (title, names) in [
+        ("New", now.difference(before)),
+        ("Gone", before.difference(now)),
+    ] {
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let shown = names.get(..MOST_NAMES).unwrap_or(&names);
+        text.push_str(&format!("\n{title}: {}", shown.join(", ")));
+        if names.len() > shown.len() {
+            text.push_str(&format!(" and {} more", names.len() - shown.len()));
+        }
+    }
+    for warning in warnings {
+        text.push_str(&format!("\n⚠ {warning}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_says_what_came_and_what_went() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let many: BTreeSet<String> = (0..10).map(|n| format!("p/{n}")).collect();
+        for (before, now, expected) in [
+            (
+                set(&["a/1"]),
+                set(&["a/1"]),
+                "✓ Models reloaded: 1 available.",
+            ),
+            (
+                set(&["a/1", "a/2"]),
+                set(&["a/2", "b/3"]),
+                "✓ Models reloaded: 2 available.\nNew: b/3\nGone: a/1",
+            ),
+            (
+                set(&[]),
+                many,
+                "✓ Models reloaded: 10 available.\nNew: p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7 and 2 more",
+            ),
+        ] {
+            assert_eq!(report(&before, &now, &[]), expected);
+        }
+        let warned = report(&set(&[]), &set(&[]), &["a.json: no".to_owned()]);
+        assert_eq!(warned, "✓ Models reloaded: 0 available.\n⚠ a.json: no");
+    }
+}

@@ -1,0 +1,220 @@
+//! A server's prompt as a slash command: `/mcp__SERVER__PROMPT one "two words" name=value`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use rmcp::model::{GetPromptRequestParams, Role};
+use serde_json::{Map, Value};
+use stentor_agent::commands::arguments::split;
+use stentor_agent::commands::{PromptFuture, PromptSource};
+use stentor_agent::event::CommandInfo;
+use stentor_agent::message::ContentBlock;
+use tokio::time::timeout;
+
+use super::content::{Room, shown};
+use super::name::PREFIX;
+use super::offer::{OfferedPrompt, PromptArgument, hint, told};
+use super::server::{Post, Server};
+
+/// The prompts of a session's servers. They do not keep the servers running.
+pub(super) struct ServerPrompts {
+    servers: Vec<Arc<Post>>,
+    patience: Duration,
+}
+
+impl ServerPrompts {
+    pub fn new(servers: &[Arc<Server>], patience: Duration) -> Self {
+        let posts = servers.iter().map(|server| Arc::clone(&server.post));
+        Self {
+            servers: posts.collect(),
+            patience,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<(Arc<Post>, OfferedPrompt)> {
+        self.servers.iter().find_map(|server| {
+            let offer = server.offer()?;
+            let mut prompts = offer.prompts.iter();
+            let prompt = prompts.find(|prompt| prompt.info.name == name)?;
+            Some((Arc::clone(server), prompt.clone()))
+        })
+    }
+}
+
+impl PromptSource for ServerPrompts {
+    fn prompts(&self) -> Vec<CommandInfo> {
+        let offers = self.servers.iter().filter_map(|server| server.offer());
+        let mut infos = Vec::new();
+        for offer in offers {
+            infos.extend(offer.prompts.iter().map(|prompt| prompt.info.clone()));
+        }
+        infos
+    }
+
+    fn fetch(&self, name: &str, arguments: &str) -> PromptFuture {
+        let found = self.find(name);
+        let arguments = arguments.to_owned();
+        Box::pin(async move {
+            match found {
+                Some((server, prompt)) => filled_in(&server, &prompt, &arguments).await,
+                None => Err("its server does not have it any more".to_owned()),
+            }
+        })
+    }
+
+    fn await_prompt(&self, name: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let servers = match name.starts_with(PREFIX) {
+            true => self.servers.clone(),
+            false => Vec::new(),
+        };
+        let patience = self.patience;
+        Box::pin(async move {
+            let settled = join_all(servers.iter().map(|server| server.settled()));
+            // Who is not there by then is not waited for.
+            let _ = timeout(patience, settled).await;
+        })
+    }
+}
+
+/// Has the server fill it in. The error is text for a person.
+async fn filled_in(
+    server: &Post,
+    prompt: &OfferedPrompt,
+    words: &str,
+) -> Result<Vec<ContentBlock>, String> {
+    let arguments = filled(&prompt.arguments, words)?;
+    let live = server.live().await?;
+    let mut params = GetPromptRequestParams::new(prompt.name.clone());
+    if !arguments.is_empty() {
+        params = params.with_arguments(arguments);
+    }
+    let limit = server.wanted.call_limit;
+    let answer = timeout(limit, live.peer.get_prompt(params)).await;
+    let answer = answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
+    let answer = answer.map_err(|error| told(&error))?;
+    let mut room = Room::default();
+    let mut content = Vec::new();
+    for message in answer.messages {
+        let block = shown(message.content, &mut room);
+        content.push(match (message.role, block.as_text()) {
+            // The model shall take it for what it would say itself.
+            (Role::Assistant, Some(text)) => {
+                ContentBlock::text(format!("<assistant>\n{text}\n</assistant>"))
+            }
+            _ => block,
+        });
+    }
+    match content.is_empty() {
+        true => Err("the server filled in nothing".to_owned()),
+        false => Ok(content),
+    }
+}
+
+/// Gives the words to the arguments: `name=value` by name, the others in order. The last argument
+/// takes what is left, so that nothing that was typed is lost. The error is text for a person.
+fn filled(arguments: &[PromptArgument], words: &str) -> Result<Map<String, Value>, String> {
+    let mut filled = Map::new();
+    let mut in_order = Vec::new();
+    for word in split(words) {
+        let named = word.split_once('=').filter(|(name, _)| {
+            let mut known = arguments.iter();
+            known.any(|argument| argument.name == *name)
+        });
+        match named {
+            Some((name, value)) => drop(filled.insert(name.to_owned(), Value::from(value))),
+            None => in_order.push(word),
+        }
+    }
+    let mut open = arguments
+        .iter()
+        .filter(|argument| !filled.contains_key(&argument.name))
+        .map(|argument| argument.name.clone())
+        .collect::<Vec<_>>()
+        .into_iter()
+        .peekable();
+    let mut in_order = in_order.into_iter();
+    while let Some(name) = open.next() {
+        let value = match open.peek() {
+            Some(_) => in_order.next(),
+            None => {
+                let rest: Vec<String> = in_order.by_ref().collect();
+                (!rest.is_empty()).then(|| rest.join(" "))
+            }
+        };
+        filled.extend(value.map(|value| (name, Value::from(value))));
+    }
+    let usage = || hint(arguments).unwrap_or_else(|| "nothing".to_owned());
+    if let Some(extra) = in_order.next() {
+        return Err(format!(
+            "{extra:?} is more than it takes; it takes {}",
+            usage()
+        ));
+    }
+    let missing: Vec<&str> = arguments
+        .iter()
+        .filter(|argument| argument.required && !filled.contains_key(&argument.name))
+        .map(|argument| argument.name.as_str())
+        .collect();
+    match missing.as_slice() {
+        [] => Ok(filled),
+        missing => Err(format!(
+            "{} is missing; it takes {}",
+            missing.join(", "),
+            usage()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_go_to_the_arguments_by_name_and_in_order() {
+        let argument = |name: &str, required| PromptArgument {
+            name: name.to_owned(),
+            required,
+        };
+        let arguments = [argument("city", true), argument("style", false)];
+        let one = [argument("topic", true)];
+        for (arguments, words, expected) in [
+            (&arguments[..], "Bern", r#"Ok({"city":"Bern"})"#),
+            (
+                &arguments,
+                "\"New York\" in short words",
+                r#"Ok({"city":"New York","style":"in short words"})"#,
+            ),
+            (
+                &arguments,
+                "style=terse Bern",
+                r#"Ok({"style":"terse","city":"Bern"})"#,
+            ),
+            (&one, "a=b c", r#"Ok({"topic":"a=b c"})"#),
+            (
+                &arguments,
+                "",
+                r#"Err("city is missing; it takes city [style]")"#,
+            ),
+            (
+                &arguments,
+                "style=x city=y z",
+                r#"Err("\"z\" is more than it takes; it takes city [style]")"#,
+            ),
+            (&[], "", "Ok({})"),
+            (
+                &[],
+                "x",
+                r#"Err("\"x\" is more than it takes; it takes nothing")"#,
+            ),
+        ] {
+            let filled = filled(arguments, words).map(Value::Object);
+            let shown = match filled {
+                Ok(value) => format!("Ok({value})"),
+                Err(why) => format!("Err({why:?})"),
+            };
+            assert_eq!(shown, expected, "{words}");
+        }
+    }
+}

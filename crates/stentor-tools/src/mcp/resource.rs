@@ -1,0 +1,252 @@
+//! The resources of servers, as two tools: one lists them, one reads one. They are offered only
+//! where a server has resources.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use rmcp::model::{ReadResourceRequestParams, Resource, ResourceTemplate};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use stentor_agent::tool::{
+    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
+};
+use tokio::time::timeout;
+
+use super::content::{Room, resource_shown};
+use super::offer::{Listing, told};
+use super::server::Post;
+use super::tool::{ABORTED, failed};
+use crate::call;
+
+const LIST: &str = "list_mcp_resources";
+const READ: &str = "read_mcp_resource";
+
+/// The tools for the resources of these servers; none when they have none.
+pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
+    let with: Vec<Arc<Post>> = servers
+        .iter()
+        .filter(|server| server.offer().is_some_and(|offer| offer.has_resources))
+        .cloned()
+        .collect();
+    if with.is_empty() {
+        return Vec::new();
+    }
+    let with: Arc<[Arc<Post>]> = with.into();
+    let names: Vec<&str> = with.iter().map(|server| server.name()).collect();
+    let server = json!({ "type": "string", "enum": names, "description": "The server's name" });
+    vec![
+        Arc::new(List {
+            spec: ToolSpec {
+                name: LIST.to_owned(),
+                label: "List MCP resources".to_owned(),
+                description: "List the resources that MCP servers have, and the templates of \
+                              addresses of further ones."
+                    .to_owned(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": { "server": server.clone() },
+                    "required": [],
+                }),
+                effect: ToolEffect::Executes,
+            },
+            servers: Arc::clone(&with),
+        }),
+        Arc::new(Read {
+            spec: ToolSpec {
+                name: READ.to_owned(),
+                label: "Read MCP resource".to_owned(),
+                description: format!(
+                    "Read a resource of an MCP server by its address, as {LIST} shows it."
+                ),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "server": server,
+                        "uri": { "type": "string", "description": "The resource's address" },
+                    },
+                    "required": ["server", "uri"],
+                }),
+                effect: ToolEffect::Executes,
+            },
+            servers: with,
+        }),
+    ]
+}
+
+struct List {
+    spec: ToolSpec,
+    servers: Arc<[Arc<Post>]>,
+}
+
+struct Read {
+    spec: ToolSpec,
+    servers: Arc<[Arc<Post>]>,
+}
+
+#[derive(Deserialize)]
+struct ListArguments {
+    server: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReadArguments {
+    server: String,
+    uri: String,
+}
+
+impl Tool for List {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
+        Touches::default()
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        let work = async move {
+            let wanted: ListArguments = call::arguments(LIST, arguments)?;
+            let chosen = self.servers.iter().filter(|server| {
+                let name = wanted.server.as_deref();
+                name.is_none_or(|name| name == server.name())
+            });
+            let listed = join_all(chosen.map(|server| listed(server))).await;
+            let mut room = Room::default();
+            let text = listed.join("\n\n");
+            let text = match text.is_empty() {
+                true => "There is no such server.".to_owned(),
+                false => text,
+            };
+            Ok(ToolOutput {
+                content: vec![room.text(&text)],
+                details: None,
+                is_error: false,
+            })
+        };
+        unless_cancelled(context, call::outcome(work))
+    }
+}
+
+impl Tool for Read {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
+        Touches::default()
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
+        let work = async move {
+            let ReadArguments { server, uri } = call::arguments(READ, arguments)?;
+            let found = self.servers.iter().find(|have| have.name() == server);
+            Ok(match found {
+                Some(found) => match read(found, uri).await {
+                    Ok(output) => output,
+                    Err(why) => failed(&server, &why),
+                },
+                None => ToolOutput::error(format!("There is no MCP server {server:?}.")),
+            })
+        };
+        unless_cancelled(context, call::outcome(work))
+    }
+}
+
+/// The resources of one server and the templates of further ones, for a model.
+async fn listed(server: &Post) -> String {
+    let name = server.name();
+    match lists(server).await {
+        Err(why) => format!("{name}: {why}"),
+        Ok((resources, templates)) => {
+            let mut lines = vec![format!("{name}:")];
+            lines.extend(resources.iter().map(resource_line));
+            lines.extend(templates.iter().map(template_line));
+            if lines.len() == 1 {
+                lines.push("(none)".to_owned());
+            }
+            lines.join("\n")
+        }
+    }
+}
+
+/// What a server lists. A server without templates may refuse to list them.
+pub(super) async fn lists(server: &Post) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
+    let live = server.live().await?;
+    let (peer, limit) = (&live.peer, server.wanted.call_limit);
+    let resources = Listing::of("resources", limit, |page| async move {
+        let page = peer.list_resources(page).await?;
+        Ok((page.resources, page.next_cursor))
+    });
+    let templates = Listing::of("resource templates", limit, |page| async move {
+        let page = peer.list_resource_templates(page).await?;
+        Ok((page.resource_templates, page.next_cursor))
+    });
+    let resources = resources.await?.items;
+    let templates = templates.await.map(|listing| listing.items);
+    Ok((resources, templates.unwrap_or_default()))
+}
+
+fn resource_line(resource: &Resource) -> String {
+    line(
+        &resource.uri,
+        &resource.name,
+        resource.mime_type.as_deref(),
+        resource.description.as_deref(),
+    )
+}
+
+fn template_line(template: &ResourceTemplate) -> String {
+    let line = line(
+        &template.uri_template,
+        &template.name,
+        template.mime_type.as_deref(),
+        template.description.as_deref(),
+    );
+    format!("{line} [template]")
+}
+
+fn line(uri: &str, name: &str, kind: Option<&str>, description: Option<&str>) -> String {
+    let mut line = format!("- {uri} ({name}");
+    if let Some(kind) = kind {
+        line.push_str(&format!(", {kind}"));
+    }
+    line.push(')');
+    if let Some(first) = description.and_then(|text| text.lines().next()) {
+        line.push_str(&format!(": {first}"));
+    }
+    line
+}
+
+async fn read(server: &Post, uri: String) -> Result<ToolOutput, String> {
+    let live = server.live().await?;
+    let limit = server.wanted.call_limit;
+    let reading = live.peer.read_resource(ReadResourceRequestParams::new(uri));
+    let read = timeout(limit, reading).await;
+    let read = read.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
+    let read = read.map_err(|error| told(&error))?;
+    let mut room = Room::default();
+    let mut content: Vec<_> = read
+        .contents
+        .into_iter()
+        .map(|part| resource_shown(part, &mut room))
+        .collect();
+    if content.is_empty() {
+        content.push(room.text("(empty)"));
+    }
+    Ok(ToolOutput {
+        content,
+        details: None,
+        is_error: false,
+    })
+}
+
+fn unless_cancelled(context: ToolContext, work: ToolFuture) -> ToolFuture {
+    Box::pin(async move {
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
+            output = work => output,
+        }
+    })
+}

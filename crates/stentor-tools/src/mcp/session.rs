@@ -1,0 +1,218 @@
+//! The servers of one session, as the session's hooks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel};
+use stentor_agent::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::message::ToolCall;
+use stentor_agent::session::WeakSession;
+use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_agent::tool_servers::SessionServers;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::limits::START_DELAY;
+use super::resource;
+use super::server::{Post, Server, State};
+use super::tool::McpTool;
+
+/// The servers of one session. Those that no other session uses end with it.
+pub(super) struct ServerHooks {
+    posts: Arc<[Arc<Post>]>,
+    patience: Duration,
+    has_waited: Arc<AtomicBool>,
+    problems: Problems,
+    session: WeakSession,
+    held: Mutex<Option<Held>>,
+}
+
+/// What keeps the servers running and the session informed.
+struct Held {
+    _servers: Vec<Arc<Server>>,
+    _watching: JoinSet<()>,
+}
+
+impl ServerHooks {
+    pub fn new(servers: Vec<Arc<Server>>, wanted: &SessionServers, session: WeakSession) -> Self {
+        let (patience, problems) = (wanted.patience, wanted.problems.clone());
+        let posts: Arc<[Arc<Post>]> = servers
+            .iter()
+            .map(|server| Arc::clone(&server.post))
+            .collect();
+        let mut watching = JoinSet::new();
+        for post in posts.iter() {
+            watching.spawn(watch(Arc::clone(post), session.clone()));
+        }
+        let problems = Problems(Arc::new(Mutex::new(problems)));
+        let (untold, told) = (problems.clone(), session.clone());
+        watching.spawn(async move {
+            // Who opened the session listens by then.
+            sleep(START_DELAY).await;
+            untold.tell(&told);
+        });
+        Self {
+            posts,
+            patience,
+            has_waited: Arc::default(),
+            problems,
+            session,
+            held: Mutex::new(Some(Held {
+                _servers: servers,
+                _watching: watching,
+            })),
+        }
+    }
+}
+
+impl Hooks for ServerHooks {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for post in self.posts.iter() {
+            for offered in post.offer().iter().flat_map(|offer| &offer.tools) {
+                tools.push(Arc::new(McpTool::new(Arc::clone(post), offered.clone())));
+            }
+        }
+        tools.extend(resource::tools(&self.posts));
+        tools
+    }
+
+    /// Their prompts are the session's as such.
+    fn commands(&self) -> Vec<CommandInfo> {
+        Vec::new()
+    }
+
+    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
+        let (posts, session) = (Arc::clone(&self.posts), self.session.clone());
+        let is_first = !self.has_waited.swap(true, Ordering::AcqRel);
+        let patience = self.patience;
+        self.problems.tell(&self.session);
+        Box::pin(async move {
+            if is_first {
+                wait_for_start(&posts, patience, &session).await;
+            }
+            PromptVerdict::Answer {
+                context: Vec::new(),
+            }
+        })
+    }
+
+    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        Box::pin(std::future::ready(CallVerdict::Allowed))
+    }
+
+    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
+        Box::pin(std::future::ready(output))
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        let held = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(held);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What is wrong with servers that are not even started, until it was told.
+#[derive(Clone)]
+struct Problems(Arc<Mutex<Vec<String>>>);
+
+impl Problems {
+    fn tell(&self, session: &WeakSession) {
+        let untold = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for problem in untold {
+            warn(session, problem);
+        }
+    }
+}
+
+/// Waits until all servers are ready or have failed once, but not for ever.
+async fn wait_for_start(posts: &[Arc<Post>], patience: Duration, session: &WeakSession) {
+    let settling = join_all(posts.iter().map(|post| post.settled()));
+    if timeout(patience, settling).await.is_ok() {
+        return;
+    }
+    let late: Vec<String> = posts
+        .iter()
+        .filter(|post| !post.is_settled())
+        .map(|post| format!("{:?}", post.name()))
+        .collect();
+    let (servers, are) = match late.as_slice() {
+        [] => return,
+        [_] => ("server", "is"),
+        _ => ("servers", "are"),
+    };
+    let message = format!(
+        "The MCP {servers} {} {are} still starting; the answer begins without.",
+        late.join(", ")
+    );
+    warn(session, message);
+}
+
+/// Tells the session what is wrong with a server, once for each time it goes wrong, and that its
+/// commands changed.
+async fn watch(post: Arc<Post>, session: WeakSession) {
+    let mut state = post.state();
+    let mut told_broken = false;
+    let mut commands: Vec<CommandInfo> = Vec::new();
+    let mut problems: Vec<String> = Vec::new();
+    let name = post.name();
+    loop {
+        let now = state.borrow_and_update().clone();
+        match now {
+            State::Starting => {}
+            State::Ready(live) => {
+                told_broken = false;
+                if live.offer.problems != problems {
+                    problems.clone_from(&live.offer.problems);
+                    for problem in &problems {
+                        warn(&session, format!("The MCP server {name:?}: {problem}."));
+                    }
+                }
+            }
+            State::Broken { why, before } if !told_broken => {
+                told_broken = true;
+                let what = match before {
+                    Some(_) => "failed and is started again",
+                    None => "did not start and is tried again",
+                };
+                warn(&session, format!("The MCP server {name:?} {what}: {why}"));
+            }
+            State::Broken { .. } => {}
+            State::GivenUp(why) => {
+                warn(
+                    &session,
+                    format!("The MCP server {name:?} is given up: {why}"),
+                );
+            }
+        }
+        let offer = post.offer();
+        let offered: Vec<CommandInfo> = offer
+            .iter()
+            .flat_map(|offer| offer.prompts.iter().map(|prompt| prompt.info.clone()))
+            .collect();
+        if offered != commands {
+            commands = offered;
+            session.commands_changed().await;
+        }
+        if state.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn warn(session: &WeakSession, message: String) {
+    session.publish(EventKind::Notice {
+        level: NoticeLevel::Warning,
+        message,
+    });
+}

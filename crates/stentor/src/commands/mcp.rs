@@ -1,0 +1,246 @@
+//! `stentor mcp`: which MCP servers there are, whether they work, and changing them.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use stentor_tools::mcp::{Brought, Probed, probe};
+use stentor_tools::sandbox::CommandSandbox;
+use toml::Table;
+
+use crate::args::{McpAdd, McpScope, McpTransport};
+use crate::config::Scope;
+use crate::config::suggest::nearest;
+use crate::mcp_servers::{Found, check_name, edit};
+
+/// A server that was tried out.
+pub struct Tested {
+    name: String,
+    probed: Probed,
+}
+
+impl Tested {
+    /// True when it can be used.
+    pub fn works(&self) -> bool {
+        self.probed.result.is_ok()
+    }
+}
+
+/// Lists the servers and where they are configured.
+pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        let listed: Vec<Value> = found.iter().map(listed_json).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "mcpServers": listed }))?;
+        return writeln!(out);
+    }
+    if found.is_empty() {
+        return writeln!(
+            out,
+            "There are no MCP servers. Add one: stentor mcp add NAME -- COMMAND ARGS…, or stentor mcp add NAME --url URL"
+        );
+    }
+    let names = found.iter().map(|found| found.name.chars().count());
+    let width = names.max().unwrap_or(0);
+    for found in found {
+        let Found { name, shown, .. } = found;
+        let state = match &found.server {
+            _ if !found.is_enabled => ", disabled".to_owned(),
+            Ok(_) => String::new(),
+            Err(why) => format!(", {why}"),
+        };
+        let (transport, source) = (found.transport, &found.source);
+        writeln!(
+            out,
+            "{name:<width$}  {transport:<5}  {shown}  ({source}{state})"
+        )?;
+    }
+    Ok(())
+}
+
+/// Adds a server to a file. The error is text for a person.
+pub fn add(file: &Path, wanted: &McpAdd) -> Result<(), String> {
+    check_name(&wanted.name)?;
+    let mut server = Table::new();
+    if let Some((program, args)) = wanted.command.split_first() {
+        server.insert("command".to_owned(), program.as_str().into());
+        if !args.is_empty() {
+            server.insert("args".to_owned(), args.to_vec().into());
+        }
+        let env = pairs(&wanted.env, '=', "--env takes NAME=VALUE")?;
+        if !env.is_empty() {
+            server.insert("env".to_owned(), env.into());
+        }
+    } else if let Some(url) = &wanted.url {
+        server.insert("url".to_owned(), url.as_str().into());
+        if wanted.transport == Some(McpTransport::Sse) {
+            server.insert("transport".to_owned(), "sse".into());
+        }
+        let headers = pairs(&wanted.header, ':', "--header takes NAME: VALUE")?;
+        if !headers.is_empty() {
+            server.insert("headers".to_owned(), headers.into());
+        }
+    }
+    edit::add(file, &wanted.name, &server).map_err(|error| error.to_string())
+}
+
+/// Says that a server was added, and what is left to do.
+pub fn added(
+    file: &Path,
+    wanted: &McpAdd,
+    is_trusted: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let name = &wanted.name;
+    writeln!(out, "Added the MCP server {name} to {}.", file.display())?;
+    if wanted.scope == McpScope::Project && !is_trusted {
+        writeln!(
+            out,
+            "This project is not trusted, so the server is left out: list its folder under `trusted_projects` in your own file."
+        )?;
+    }
+    writeln!(out, "Try it out: stentor mcp test {name}")
+}
+
+/// The servers of these names, or all that are enabled. The error is text for a person.
+pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, String> {
+    if names.is_empty() {
+        return Ok(found.into_iter().filter(|found| found.is_enabled).collect());
+    }
+    let known: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
+    for name in names {
+        if !known.contains(&name.as_str()) {
+            let near = nearest(name, known.iter().copied());
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(format!("there is no MCP server `{name}`{hint}"));
+        }
+    }
+    let wanted = |found: &Found| names.contains(&found.name);
+    Ok(found.into_iter().filter(wanted).collect())
+}
+
+/// Starts the servers, all at once, and asks what they bring.
+pub async fn test(found: Vec<Found>, sandbox: Option<&CommandSandbox>, cwd: &Path) -> Vec<Tested> {
+    let tests = found.into_iter().map(|found| async move {
+        Tested {
+            name: found.name,
+            probed: match found.server {
+                Ok(server) => probe(&server, cwd, sandbox).await,
+                Err(why) => Probed {
+                    result: Err(why),
+                    stderr: None,
+                },
+            },
+        }
+    });
+    join_all(tests).await
+}
+
+/// Prints what came of it.
+pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        let reports: Vec<Value> = tested.iter().map(report_json).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "mcpServers": reports }))?;
+        return writeln!(out);
+    }
+    if tested.is_empty() {
+        return writeln!(out, "There are no MCP servers to try out.");
+    }
+    for Tested { name, probed } in tested {
+        match &probed.result {
+            Err(why) => writeln!(out, "{name}  fails: {why}")?,
+            Ok(brought) => print_brought(name, brought, out)?,
+        }
+        if let Some(stderr) = &probed.stderr {
+            writeln!(out, "  stderr:")?;
+            for line in stderr.lines() {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_brought(name: &str, brought: &Brought, out: &mut impl Write) -> io::Result<()> {
+    let itself = match (&brought.server, &brought.protocol) {
+        (Some(server), Some(protocol)) => format!(" ({server}, MCP {protocol})"),
+        (None, Some(protocol)) => format!(" (MCP {protocol})"),
+        (Some(server), None) => format!(" ({server})"),
+        (None, None) => String::new(),
+    };
+    let ms = brought.took.as_millis();
+    writeln!(out, "{name}  works, ready after {ms} ms{itself}")?;
+    let tools = brought.tools.iter().map(|tool| tool.name.clone());
+    let prompts = brought.prompts.iter().map(|info| match &info.hint {
+        Some(hint) => format!("/{} {hint}", info.name),
+        None => format!("/{}", info.name),
+    });
+    for (what, names) in [
+        ("tools", tools.collect::<Vec<_>>()),
+        ("prompts", prompts.collect()),
+        ("resources", brought.resources.clone()),
+    ] {
+        if !names.is_empty() {
+            writeln!(out, "  {what}: {}", names.join(", "))?;
+        }
+    }
+    for problem in &brought.problems {
+        writeln!(out, "  problem: {problem}")?;
+    }
+    Ok(())
+}
+
+fn listed_json(found: &Found) -> Value {
+    json!({
+        "name": found.name,
+        "transport": found.transport,
+        "target": found.shown,
+        "given": found.given,
+        "enabled": found.is_enabled,
+        "scope": match found.scope {
+            Scope::User => "user",
+            Scope::Project => "project",
+        },
+        "source": found.source,
+        "problem": found.server.as_ref().err(),
+    })
+}
+
+fn report_json(tested: &Tested) -> Value {
+    let stderr = &tested.probed.stderr;
+    match &tested.probed.result {
+        Err(why) => {
+            json!({ "name": tested.name, "works": false, "error": why, "stderr": stderr })
+        }
+        Ok(brought) => json!({
+            "name": tested.name,
+            "works": true,
+            "readyAfterMs": u64::try_from(brought.took.as_millis()).unwrap_or(u64::MAX),
+            "server": brought.server,
+            "protocol": brought.protocol,
+            "tools": brought.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+            "prompts": brought.prompts.iter().map(|info| &info.name).collect::<Vec<_>>(),
+            "resources": brought.resources,
+            "problems": brought.problems,
+            "stderr": stderr,
+        }),
+    }
+}
+
+fn pairs(given: &[String], between: char, usage: &str) -> Result<Table, String> {
+    let mut pairs = Table::new();
+    for one in given {
+        // What was given may be a secret and is not repeated.
+        let (name, value) = one.split_once(between).ok_or_else(|| usage.to_owned())?;
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(usage.to_owned());
+        }
+        let value = match between {
+            ':' => value.trim(),
+            _ => value,
+        };
+        pairs.insert(name.to_owned(), value.into());
+    }
+    Ok(pairs)
+}

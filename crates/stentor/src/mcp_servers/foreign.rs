@@ -1,0 +1,94 @@
+//! The servers in a project's `.mcp.json`, which several agents read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Found;
+use super::table::{Around, Kind, Table, Words, check_name, found};
+use crate::config::{Lookup, Scope};
+
+/// The name of the file.
+pub(super) const FILE: &str = ".mcp.json";
+/// A larger file is a mistake, or an attempt on our memory.
+const LARGEST_BYTES: u64 = 1024 * 1024;
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(rename = "mcpServers", default)]
+    servers: BTreeMap<String, Value>,
+}
+
+/// A server as others write it. What means nothing here is no mistake.
+#[derive(Deserialize)]
+struct Server {
+    #[serde(rename = "type")]
+    kind: Option<Kind>,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// The servers in the file of a project. No file has none; the error is text for a person.
+pub(super) fn read(
+    root: &Path,
+    home: Option<&Path>,
+    env: Lookup<'_>,
+) -> Result<Vec<Found>, String> {
+    let path = root.join(FILE);
+    let wrong = |why: String| format!("{}: left out: {why}", path.display());
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    let mut text = Vec::new();
+    let read = file.take(LARGEST_BYTES + 1).read_to_end(&mut text);
+    read.map_err(|error| wrong(error.to_string()))?;
+    if text.len() as u64 > LARGEST_BYTES {
+        return Err(wrong(format!("it is larger than {LARGEST_BYTES} bytes")));
+    }
+    let content: Content =
+        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    let servers = content.servers.into_iter().map(|(name, value)| {
+        let around = Around {
+            name: &name,
+            source: path.display().to_string(),
+            scope: Scope::Project,
+            base: root,
+            home,
+            env,
+        };
+        one(value, around).map_err(|why| wrong(format!("the server {name:?}: {why}")))
+    });
+    servers.collect()
+}
+
+fn one(value: Value, around: Around<'_>) -> Result<Found, String> {
+    check_name(around.name)?;
+    let server = Server::deserialize(value).map_err(|error| error.to_string())?;
+    let table = Table {
+        command: server.command.map(Words::One),
+        args: server.args,
+        env: server.env,
+        cwd: server.cwd,
+        url: server.url,
+        headers: server.headers,
+        transport: server.kind,
+        enabled: Some(!server.disabled),
+        ..Table::default()
+    };
+    found(table, around)
+}

@@ -1,0 +1,263 @@
+//! A server as a file of ours says it: `[mcp_servers.NAME]`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use stentor_agent::tool_servers::{ToolChoice, ToolServer, ToolServerTransport};
+
+use super::Found;
+use super::expand::{Unset, expand};
+use crate::config::error::ConfigError;
+use crate::config::{Lookup, RawTable, Scope};
+use crate::extensions::{at_home, base};
+use crate::setup::table_error;
+
+/// The name of the section.
+pub(super) const SECTION: &str = "mcp_servers";
+
+/// A server as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Table {
+    pub command: Option<Words>,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub cwd: Option<String>,
+    pub url: Option<String>,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    pub transport: Option<Kind>,
+    pub tools: Option<BTreeSet<String>>,
+    #[serde(default)]
+    pub exclude_tools: BTreeSet<String>,
+    pub start_timeout_ms: Option<u64>,
+    pub timeout_ms: Option<u64>,
+    pub restart: Option<u32>,
+    pub sandbox: Option<bool>,
+    pub enabled: Option<bool>,
+}
+
+/// A program, alone or with its first arguments.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Words {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Stdio,
+    #[serde(alias = "streamable-http", alias = "streamableHttp")]
+    Http,
+    Sse,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "sse",
+        }
+    }
+}
+
+/// What is around a server's table.
+pub(super) struct Around<'a> {
+    pub name: &'a str,
+    pub source: String,
+    pub scope: Scope,
+    /// What its relative paths are relative to.
+    pub base: &'a Path,
+    pub home: Option<&'a Path>,
+    pub env: Lookup<'a>,
+}
+
+/// Reads a table of ours.
+pub(super) fn read(
+    raw: &RawTable,
+    home: Option<&Path>,
+    env: Lookup<'_>,
+) -> Result<Found, Box<ConfigError>> {
+    let bad = |message: String| {
+        Box::new(ConfigError::BadServer {
+            at: raw.at.clone(),
+            name: raw.name.clone(),
+            message,
+        })
+    };
+    check_name(&raw.name).map_err(bad)?;
+    let table = raw.table.clone().try_into::<Table>();
+    let table = table.map_err(|error| Box::new(table_error(SECTION, raw, error.message())))?;
+    if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
+        return Err(bad(
+            "only your own file may say `sandbox = false`".to_owned()
+        ));
+    }
+    let around = Around {
+        name: &raw.name,
+        source: format!("{}:{}", raw.at.file.display(), raw.at.line),
+        scope: raw.at.scope,
+        base: base(raw),
+        home,
+        env,
+    };
+    found(table, around).map_err(bad)
+}
+
+/// Whether a name can be part of the names of tools.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match (1..=40).contains(&name.len()) && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(
+            "a server's name has 1 to 40 letters, digits, `-` and `_`, since it is part of the \
+             names of its tools"
+                .to_owned(),
+        ),
+    }
+}
+
+/// What a table says. The error is about what is written; a variable that is not set is no error of
+/// the file.
+pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, String> {
+    let (kind, shown) = kind_and_look(&table)?;
+    let given = match kind {
+        Kind::Stdio => table.env.keys().cloned().collect(),
+        Kind::Http | Kind::Sse => table.headers.keys().cloned().collect(),
+    };
+    let is_enabled = table.enabled.unwrap_or(true);
+    let server = server(table, kind, &around).map_err(|unset| unset.to_string());
+    Ok(Found {
+        name: around.name.to_owned(),
+        server,
+        is_enabled,
+        shown,
+        transport: kind.as_str(),
+        given,
+        source: around.source,
+        scope: around.scope,
+    })
+}
+
+/// How the server is reached, and what people are shown of that.
+fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
+    match (&table.command, &table.url, table.transport) {
+        (Some(_), Some(_), _) => Err("it has both a `command` and a `url`".to_owned()),
+        (None, None, _) => {
+            Err("it needs either `command`, as in \"npx\" with `args`, or `url`".to_owned())
+        }
+        (Some(_), None, Some(Kind::Http | Kind::Sse)) => {
+            Err("a server with a `command` has the transport \"stdio\"".to_owned())
+        }
+        (None, Some(_), Some(Kind::Stdio)) => {
+            Err("a server with a `url` has the transport \"http\" or \"sse\"".to_owned())
+        }
+        (Some(command), None, _) => {
+            if !table.headers.is_empty() {
+                return Err("`headers` are for a server with a `url`".to_owned());
+            }
+            let words = command.words();
+            if words.first().is_none_or(|program| program.is_empty()) {
+                return Err("its `command` is empty".to_owned());
+            }
+            let words = words
+                .into_iter()
+                .chain(table.args.iter().map(String::as_str));
+            Ok((Kind::Stdio, words.collect::<Vec<_>>().join(" ")))
+        }
+        (None, Some(url), kind) => {
+            if !(table.env.is_empty() && table.args.is_empty() && table.cwd.is_none()) {
+                return Err("`args`, `env` and `cwd` are for a server with a `command`".to_owned());
+            }
+            Ok((kind.unwrap_or(Kind::Http), without_secrets(url)))
+        }
+    }
+}
+
+impl Words {
+    fn words(&self) -> Vec<&str> {
+        match self {
+            Self::One(word) => vec![word],
+            Self::Several(words) => words.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+fn server(table: Table, kind: Kind, around: &Around<'_>) -> Result<ToolServer, Unset> {
+    let fill = |text: &str| expand(text, around.env);
+    let pairs = |pairs: &BTreeMap<String, String>| -> Result<Vec<(String, String)>, Unset> {
+        let filled = pairs
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), fill(value)?)));
+        filled.collect()
+    };
+    let transport = match (kind, &table.command) {
+        (Kind::Stdio, Some(command)) => {
+            let words = command.words().into_iter();
+            let words = words.chain(table.args.iter().map(String::as_str));
+            let filled: Result<Vec<String>, Unset> = words
+                .map(|word| Ok(at_home(fill(word)?, around.home)))
+                .collect();
+            let mut filled = filled?.into_iter();
+            let program = filled.next().unwrap_or_default();
+            ToolServerTransport::Stdio {
+                command: match program.contains('/') {
+                    true => around.base.join(&program),
+                    false => PathBuf::from(program),
+                },
+                args: filled.collect(),
+                env: pairs(&table.env)?,
+                cwd: match &table.cwd {
+                    Some(cwd) => Some(around.base.join(at_home(fill(cwd)?, around.home))),
+                    None => None,
+                },
+            }
+        }
+        (kind, _) => {
+            let url = fill(table.url.as_deref().unwrap_or_default())?;
+            let headers = pairs(&table.headers)?;
+            match kind {
+                Kind::Sse => ToolServerTransport::Sse { url, headers },
+                Kind::Http | Kind::Stdio => ToolServerTransport::Http { url, headers },
+            }
+        }
+    };
+    let mut server = ToolServer::new(around.name, transport);
+    server.tools = ToolChoice {
+        only: table.tools,
+        except: table.exclude_tools,
+    };
+    server.start_limit = limit(table.start_timeout_ms, server.start_limit);
+    server.call_limit = limit(table.timeout_ms, server.call_limit);
+    server.restarts = table.restart.unwrap_or(server.restarts);
+    server.sandboxed = table.sandbox.unwrap_or(true);
+    Ok(server)
+}
+
+fn limit(ms: Option<u64>, otherwise: Duration) -> Duration {
+    // No time at all would be a server that is never used.
+    ms.map_or(otherwise, |ms| Duration::from_millis(ms.max(1)))
+}
+
+/// An address without the parts that carry keys.
+fn without_secrets(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let kept = url.get(..end).unwrap_or(url);
+    match kept.split_once("://") {
+        Some((scheme, rest)) => {
+            let host_end = rest.find('/').unwrap_or(rest.len());
+            let (host, path) = rest.split_at(host_end);
+            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+            format!("{scheme}://{host}{path}")
+        }
+        None => kept.to_owned(),
+    }
+}

@@ -1,0 +1,15 @@
+//! What a user plugs in, seen through every dialect of the built program: extensions, templates,
+//! skills and agents.
+
+#[cfg(test)]
+mod commands;
+#[cfg(test)]
+mod failing;
+#[cfg(test)]
+mod guard;
+#[cfg(test)]
+mod hanging;
+#[cfg(test)]
+mod held_back;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,269 @@
+//! A home and a folder of their own, and a child that is spoken to line by line.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stentor_wire::edn::fallback;
+
+/// A test that waits this long for a frame will never get it.
+const NEVER: Duration = Duration::from_secs(60);
+
+/// A temporary home with a working folder beside it.
+pub struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    /// One whose model plays `scenario` and whose user has this configuration.
+    pub fn new(scenario: &str, config: &str) -> Self {
+        let world = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        world.file("work/plan.toml", scenario);
+        let config = format!("model = \"script/plan.toml\"\n{config}");
+        world.file("home/.config/stentor/config.toml", &config);
+        world
+    }
+
+    /// Writes a file below the temporary folder.
+    pub fn file(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    /// The program with these words and an environment that has nothing but a home.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        command
+            .args(words)
+            .current_dir(self.path("work"))
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn child(&self, words: &[&str]) -> Child {
+        Child::of(self.command(words).spawn().unwrap(), self.path(""))
+    }
+
+    /// A child in the place of omp or pi that has said it is ready.
+    pub fn omp(&self) -> Child {
+        let mut child = self.child(&["--mode", "rpc", "--no-session"]);
+        assert_eq!(child.json()["type"], "ready");
+        child
+    }
+
+    /// A child of the synaps bridge that has said it is ready.
+    pub fn synaps(&self) -> Child {
+        let mut child = self.child(&["rpc"]);
+        assert_eq!(child.json()["type"], "ready");
+        child
+    }
+
+    /// A backend of psi's frontend that has shaken hands.
+    pub fn psi(&self) -> Child {
+        let mut child = self.child(&["--rpc-edn", "--no-session"]);
+        let client = r#"{:client-info {:name "psi-emacs" :version "0.1.0" :protocol-version "1.0" :features []}}"#;
+        child.ask_psi("h", "handshake", client);
+        let topics =
+            r#"{:topics ["assistant/message" "session/updated" "ui/dialog-requested" "error"]}"#;
+        child.ask_psi("s", "subscribe", topics);
+        child
+    }
+
+    /// An ACP agent with one session, and the session's id.
+    pub fn acp(&self, capabilities: Value) -> (Child, String) {
+        let mut child = self.child(&["acp"]);
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        child.ask_acp(1, "initialize", hello);
+        let new = json!({ "cwd": self.path("work"), "mcpServers": [] });
+        let answer = child.ask_acp(2, "session/new", new);
+        let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
+        let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+        (child, session)
+    }
+
+    /// The answer of `stentor -p`.
+    pub fn asked(&self, words: &[&str]) -> String {
+        let out = self.command(words).output().unwrap();
+        let err = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(0), "{err}");
+        String::from_utf8(out.stdout).unwrap()
+    }
+}
+
+/// The file of an example.
+pub fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/extensions")
+        .join(name)
+        .canonicalize()
+        .unwrap()
+}
+
+/// A running program.
+pub struct Child {
+    process: std::process::Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    root: PathBuf,
+}
+
+impl Child {
+    fn of(mut process: std::process::Child, root: PathBuf) -> Self {
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines() {
+                if sender.send(line.unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            stdin: process.stdin.take(),
+            process,
+            lines,
+            root,
+        }
+    }
+
+    pub fn send(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    pub fn next(&mut self) -> String {
+        match self.lines.recv_timeout(NEVER) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => panic!("the program ended"),
+            Err(RecvTimeoutError::Timeout) => panic!("nothing came"),
+        }
+    }
+
+    pub fn json(&mut self) -> Value {
+        let line = self.next();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
+    }
+
+    /// All lines up to and with the first that fits.
+    pub fn until(&mut self, fits: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.next();
+            let last = fits(&line);
+            lines.push(line);
+            if last {
+                return lines;
+            }
+        }
+    }
+
+    /// All frames up to and with the first of that type.
+    pub fn until_type(&mut self, name: &str) -> Vec<Value> {
+        let mut frames = Vec::new();
+        loop {
+            let frame = self.json();
+            let last = frame["type"] == name;
+            frames.push(frame);
+            if last {
+                return frames;
+            }
+        }
+    }
+
+    /// Sends a request and returns all lines up to its answer.
+    pub fn ask_psi(&mut self, id: &str, op: &str, params: &str) -> Vec<String> {
+        self.send(&format!(
+            "{{:id {id:?} :kind :request :op {op:?} :params {params}}}"
+        ));
+        let mark = format!(":id {id:?}");
+        self.until(|line| {
+            fallback::read_query_frame(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+            line.contains(&mark) && !line.contains(":kind :event")
+        })
+    }
+
+    /// Sends a request and returns all lines up to its answer.
+    pub fn ask_acp(&mut self, id: u64, method: &str, params: Value) -> Vec<String> {
+        self.request_acp(id, method, params);
+        self.until_answer(id)
+    }
+
+    pub fn request_acp(&mut self, id: u64, method: &str, params: Value) {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.send(&request.to_string());
+    }
+
+    pub fn until_answer(&mut self, id: u64) -> Vec<String> {
+        self.until(|line| {
+            let frame: Value = serde_json::from_str(line).unwrap();
+            frame["id"] == id && frame.get("method").is_none()
+        })
+    }
+
+    /// A line as it would be anywhere and at any time.
+    pub fn shown(&self, line: &str) -> String {
+        let line = line.replace(&self.root.display().to_string(), "~~/");
+        let line = line.replace("~~//", "~~/");
+        let line = with_hidden(&line, ":ts \"", '"', "TIME");
+        let line = with_hidden(&line, ":seq ", ' ', "N");
+        let line = with_hidden(&line, "\"messageId\":\"", '"', "ID");
+        with_hidden(&line, "\"timestamp\":", '}', "TIME")
+    }
+
+    /// The same with the id of a session hidden.
+    pub fn shown_in(&self, session: &str, line: &str) -> String {
+        self.shown(line).replace(session, "SESSION")
+    }
+
+    /// Closes stdin and waits for the end.
+    pub fn end(self) {
+        self.end_and_stderr();
+    }
+
+    /// The same, and what it wrote to stderr.
+    pub fn end_and_stderr(mut self) -> String {
+        self.stdin = None;
+        while self.lines.recv_timeout(NEVER).is_ok() {}
+        let mut err = String::new();
+        let mut stderr = self.process.stderr.take().unwrap();
+        stderr.read_to_string(&mut err).unwrap();
+        assert_eq!(self.process.wait().unwrap().code(), Some(0), "{err}");
+        err
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // A test that failed must not leave it behind; one that has ended is not there to kill.
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// The text with what stands between `before` and `end` replaced.
+fn with_hidden(text: &str, before: &str, end: char, by: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(before) {
+        let (head, tail) = rest.split_at(at + before.len());
+        shown.push_str(head);
+        shown.push_str(by);
+        rest = &tail[tail.find(end).unwrap_or(tail.len())..];
+    }
+    shown.push_str(rest);
+    shown
+}
