@@ -11,7 +11,7 @@
 //! Most recordings bring their model along, behind `|`: what was said in the recording is said
 //! again. `open FILE` lets a model go on that waits for that file. In these the data of answers is
 //! compared, too. `ENTRY1` stands for the id of the first entry that was listed before, and
-//! `SESSIONFILE` for the file that was told first. The originals begin with another thinking level
+//! `SESSIONFILE` for the file that was told first, `QUESTION1` for the id of the first question. The originals begin with another thinking level
 //! and pi 0.87 tells of a message of the system, which is left out.
 //!
 //! Answers and events are compared each in their order: an answer may fall between any two events.
@@ -145,7 +145,12 @@ fn replay(name: &str, recorded: &str, model: &str, with_data: bool) {
     } else {
         "medium"
     };
-    let mut child = folder.child(&["--session-dir", "../sessions", "--thinking", level]);
+    folder.file("../extension.py", include_str!("extensions/recorded.py"));
+    let mut words = vec!["--session-dir", "../sessions", "--thinking", level];
+    if name.contains("extension-ui") {
+        words.extend(["--extension", "../extension.py"]);
+    }
+    let mut child = folder.child(&words);
     let here = folder.work("").to_string_lossy().into_owned();
     // The first recordings that were made have only the events that all originals have.
     let original = if with_data {
@@ -206,6 +211,8 @@ struct Seen {
     /// The entries that were listed last.
     entries: Vec<String>,
     session_file: Option<String>,
+    /// The ids of the questions so far.
+    questions: Vec<String>,
 }
 
 impl Seen {
@@ -220,6 +227,7 @@ impl Seen {
             host_call: String::new(),
             entries: Vec::new(),
             session_file: None,
+            questions: Vec::new(),
         }
     }
 
@@ -230,6 +238,9 @@ impl Seen {
             .replace("15cedc74273cd4a6", &self.host_call);
         for (n, id) in self.entries.iter().enumerate() {
             line = line.replace(&format!("ENTRY{}", n + 1), id);
+        }
+        for (n, id) in self.questions.iter().enumerate() {
+            line = line.replace(&format!("QUESTION{}\"", n + 1), &format!("{id}\""));
         }
         match &self.session_file {
             Some(file) => line.replace("SESSIONFILE", file),
@@ -307,6 +318,11 @@ impl Seen {
     }
 
     fn add(&mut self, frame: &Value) {
+        let method = frame["method"].as_str().unwrap_or_default();
+        if matches!(method, "confirm" | "select" | "input" | "editor") {
+            let id = frame["id"].as_str().unwrap();
+            self.questions.push(id.to_owned());
+        }
         if frame["type"] == "host_tool_call" {
             self.host_call = frame["id"].as_str().unwrap().to_owned();
         }
@@ -402,6 +418,9 @@ macro_rules! plays_whole {
 }
 
 plays_whole! {
+    pi087_extension_ui: "pi-0.87.1_12-extension-ui";
+    pi073_extension_ui: "pi-0.73.1_12-extension-ui";
+    omp13_extension_ui: "omp-13.19.0_12-extension-ui";
     omp13_session: "omp-13.19.0_11-session";
     omp13_builtin_tools: "omp-13.19.0_17-builtin-tools";
     omp13_malformed_json: "omp-13.19.0_21-malformed-json";
