@@ -120,7 +120,8 @@ impl CommandBook {
             source: CommandSource::Skill,
             path: Some(skill.path.clone()),
         });
-        let agents = self.agents.iter().map(|agent| CommandInfo {
+        let named = self.agents.iter().filter(|agent| is_word(&agent.name));
+        let agents = named.map(|agent| CommandInfo {
             name: format!("{AGENT_PREFIX}{}", agent.name),
             description: Some(agent.description.clone()),
             hint: Some("the task".to_owned()),
@@ -179,6 +180,11 @@ impl AgentDefinition {
             "Give this task to the agent `{name}` with the subagent tool, and tell me what it reports:\n\n{task}"
         )
     }
+}
+
+/// True when it can be said as a command.
+pub(super) fn is_word(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|char: char| char.is_whitespace() || char.is_control())
 }
 
 /// Each name once, the first that has it, and not too many.

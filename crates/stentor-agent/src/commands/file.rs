@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use super::book::{AgentDefinition, Skill, Template};
+use super::book::{AgentDefinition, Skill, Template, is_word};
 use super::front_matter::FrontMatter;
 use super::scan::Found;
 
@@ -64,8 +64,7 @@ pub(super) fn agent(found: &Found) -> Option<AgentDefinition> {
 
 /// A command is called by one word.
 fn usable(name: &str, path: &Path) -> bool {
-    let is_word =
-        !name.is_empty() && !name.contains(|char: char| char.is_whitespace() || char.is_control());
+    let is_word = is_word(name);
     if !is_word {
         tracing::warn!(path = %path.display(), "a command's name must be one word; left out");
     }

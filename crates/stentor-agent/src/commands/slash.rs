@@ -43,6 +43,9 @@ struct KeptPrompt {
     whole: Arc<str>,
 }
 
+/// The tool that skills are read with. Who does not have it is told of none.
+pub const READ_TOOL: &str = "read";
+
 /// A text that calls a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called {
@@ -176,10 +179,14 @@ impl SlashCommands {
         Some(hooks.run_command(name, arguments))
     }
 
-    /// The system prompt with the skills that the model may use.
+    /// The system prompt with the skills that a model may use that has these tools.
     pub(crate) fn system_prompt(&self, base: &Arc<str>, tools: &[ToolSpec]) -> Arc<str> {
+        self.prompt_with_skills(base, tools.iter().any(|tool| tool.name == READ_TOOL))
+    }
+
+    /// The system prompt with the skills, if the model can read them.
+    pub fn prompt_with_skills(&self, base: &Arc<str>, can_read: bool) -> Arc<str> {
         let book = self.seen_book();
-        let can_read = tools.iter().any(|tool| tool.name == "read");
         let mut state = self.lock();
         if let Some(kept) = &state.prompt
             && Arc::ptr_eq(&kept.base, base)
@@ -188,7 +195,6 @@ impl SlashCommands {
         {
             return Arc::clone(&kept.whole);
         }
-        // A skill is read when it is used, so who cannot read is not told of any.
         let skills = can_read.then(|| system_prompt::skills(&book.skills));
         let whole: Arc<str> = match skills.filter(|text| !text.is_empty()) {
             None => Arc::clone(base),

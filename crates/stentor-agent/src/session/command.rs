@@ -50,6 +50,11 @@ pub(super) enum Command {
     Abort {
         reply: Reply<()>,
     },
+    /// Only if this run is still going on.
+    AbortRun {
+        run: u64,
+        reply: Reply<()>,
+    },
     Interrupt {
         reply: Reply<Interrupted>,
     },
@@ -149,4 +154,8 @@ pub(super) enum Command {
 /// A prompt that is on disk. The run begins when `go` is used or dropped.
 pub(super) struct Started {
     pub go: oneshot::Sender<()>,
+    /// Which run it is.
+    pub run: u64,
+    /// The newest event when it was accepted.
+    pub after: u64,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
-use super::command::{COMMANDS, Command, Reply};
+use super::command::{COMMANDS, Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::options::{Environment, RunOptions, SessionOptions};
@@ -44,6 +44,35 @@ pub struct Session {
 #[must_use = "the run begins when this is dropped"]
 pub struct Accepted {
     _go: oneshot::Sender<()>,
+    run: RunId,
+    after: u64,
+}
+
+/// One run of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunId(u64);
+
+impl Accepted {
+    /// Which run it is.
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// The number of the newest event when it was accepted: all events of the run are later.
+    pub fn after(&self) -> u64 {
+        self.after
+    }
+}
+
+impl From<Started> for Accepted {
+    fn from(started: Started) -> Self {
+        let Started { go, run, after } = started;
+        Self {
+            _go: go,
+            run: RunId(run),
+            after,
+        }
+    }
 }
 
 impl Session {
@@ -192,7 +221,7 @@ impl Session {
                 reply,
             })
             .await??;
-        Ok(Accepted { _go: started.go })
+        Ok(started.into())
     }
 
     /// Queues a message for the running turn, or for the next run.
@@ -241,6 +270,12 @@ impl Session {
         self.ask(|reply| Command::Abort { reply }).await
     }
 
+    /// Stops one run, if it is still going on, and returns when it is over.
+    pub async fn abort_run(&self, run: RunId) -> Result<(), SessionError> {
+        let RunId(run) = run;
+        self.ask(|reply| Command::AbortRun { run, reply }).await
+    }
+
     /// Stops whatever runs, then starts a run.
     pub async fn abort_and_prompt(
         &self,
@@ -249,7 +284,7 @@ impl Session {
         let started = self
             .ask(|reply| Command::AbortAndPrompt { content, reply })
             .await??;
-        Ok(Accepted { _go: started.go })
+        Ok(started.into())
     }
 
     /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay

@@ -17,7 +17,7 @@ mod tool_host;
 mod weak;
 
 pub use error::SessionError;
-pub use handle::{Accepted, Session};
+pub use handle::{Accepted, RunId, Session};
 pub use options::{
     Budget, CompactionSettings, Environment, RunOptions, ScopedModel, SessionOptions, Storage,
 };

@@ -15,6 +15,7 @@ mod stage;
 
 mod aborting;
 mod answers;
+mod commands;
 mod compacting;
 mod events;
 mod hooks;

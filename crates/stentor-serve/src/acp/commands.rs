@@ -51,7 +51,11 @@ pub(super) fn builtin(text: &str) -> Option<Builtin> {
 /// The list of all commands: those every session has, and those of this one.
 pub(super) fn update(list: &[CommandInfo]) -> acp::SessionUpdate {
     let own = builtins();
-    let commands = own.iter().chain(list).map(|info| {
+    // What is built in cannot be replaced, so nothing else is offered by its name.
+    let further = list
+        .iter()
+        .filter(|info| own.iter().all(|built_in| built_in.name != info.name));
+    let commands = own.iter().chain(further).map(|info| {
         let description = info.description.clone().unwrap_or_default();
         let input = info.hint.as_ref().map(|hint| {
             acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(

@@ -250,7 +250,7 @@ impl OpenSession {
     /// Stops what runs and ends the session. Open prompts are answered with `cancelled`. Everything
     /// the session ever said has been handed over when this returns.
     pub async fn close(&self) {
-        if self.turns.cancel(None) == Some(Cancelled::Running) {
+        if let Some(Cancelled::Running(_)) = self.turns.cancel(None) {
             // What was meant for that turn is not for a later one.
             self.lane.session.clear_queues().await.ok();
         }

@@ -20,7 +20,7 @@ use super::ending;
 use super::error::{Handled, Refusal};
 use super::open::OpenSession;
 use super::run_options;
-use super::turns::{Cancelled, NotBegun, Turn, trace_of};
+use super::turns::{Begun, Cancelled, NotBegun, Turn, trace_of};
 
 /// What `session/prompt` and steering say.
 #[derive(Deserialize)]
@@ -83,12 +83,12 @@ impl OpenSession {
         match self.turns.cancel(only) {
             None => false,
             Some(Cancelled::Waiting) => true,
-            Some(Cancelled::Running) => {
+            Some(Cancelled::Running(run)) => {
                 let session = self.lane.session.clone();
                 tokio::spawn(async move {
                     // What was meant for this turn is not for the next one.
                     session.clear_queues().await.ok();
-                    session.abort().await.ok();
+                    session.abort_run(run).await.ok();
                 });
                 true
             }
@@ -146,14 +146,15 @@ impl OpenSession {
     ) {
         match self.lane.session.prompt_with(content, options).await {
             Ok(accepted) => {
-                if turn.accepted(self.lane.session.seq()) {
+                let (run, after) = (accepted.run(), accepted.after());
+                let begun = self.turns.accepted(turn, run, after);
+                if begun == Begun::Cancelled {
                     let session = self.lane.session.clone();
-                    tokio::spawn(async move { session.abort().await.ok() });
+                    tokio::spawn(async move { session.abort_run(run).await.ok() });
                 }
                 // The run begins here, when everybody knows whose it is.
                 drop(accepted);
-                if self.turns.is_closed() {
-                    // The session may have told the end before it was known whose it is.
+                if begun == Begun::Over {
                     self.answer_cancelled(turn).await;
                 }
             }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value};
 use stentor_agent::event::RunOutcome;
+use stentor_agent::session::RunId;
 use stentor_agent::usage::Usage;
 use stentor_wire::jsonrpc::Id;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ pub(super) struct Turns {
 #[derive(Default)]
 struct TurnsState {
     open: VecDeque<Arc<Turn>>,
+    /// The number of the newest event with which something of the session ended.
+    settled: u64,
     has_begun: bool,
     is_closed: bool,
 }
@@ -52,8 +55,8 @@ pub(super) struct Turn {
 
 #[derive(Default)]
 struct TurnState {
-    /// The newest event when the session accepted the prompt: all events of the turn are later.
-    accepted_after: Option<u64>,
+    /// The run, and the newest event when the session accepted it: all its events are later.
+    accepted: Option<(RunId, u64)>,
     outcome: Option<RunOutcome>,
     usage: Usage,
 }
@@ -62,9 +65,19 @@ struct TurnState {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Cancelled {
     /// The session works on it and must be stopped.
-    Running,
+    Running(RunId),
     /// The session does not know of it yet; who prepares it has been told.
     Waiting,
+}
+
+/// What became of a turn in the moment in which it was accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    Runs,
+    /// It was cancelled before: the run must be stopped.
+    Cancelled,
+    /// The session told of its end before it was known whose it is: nobody else answers it.
+    Over,
 }
 
 impl Turns {
@@ -125,10 +138,6 @@ impl Turns {
         accepted.cloned().collect()
     }
 
-    pub fn is_closed(&self) -> bool {
-        self.lock().is_closed
-    }
-
     /// Cancels every open turn, or only the one of request `only`.
     pub fn cancel(&self, only: Option<&Id>) -> Option<Cancelled> {
         let turns = self.lock();
@@ -139,8 +148,8 @@ impl Turns {
             }
             let state = turn.lock();
             turn.cancel.cancel();
-            match state.accepted_after {
-                Some(_) => result = Some(Cancelled::Running),
+            match state.accepted {
+                Some((run, _)) => result = Some(Cancelled::Running(run)),
                 None => result = result.or(Some(Cancelled::Waiting)),
             }
         }
@@ -149,10 +158,12 @@ impl Turns {
 
     /// Ends the turn whose events end with event number `seq`.
     pub fn settled(&self, seq: u64) -> Option<Arc<Turn>> {
-        let open = &mut self.lock().open;
+        let mut state = self.lock();
+        state.settled = seq;
+        let open = &mut state.open;
         let at = open.iter().position(|turn| {
-            let accepted = turn.lock().accepted_after;
-            accepted.is_some_and(|after| after < seq)
+            let accepted = turn.lock().accepted;
+            accepted.is_some_and(|(_, after)| after < seq)
         })?;
         let turn = open.remove(at)?;
         turn.done.cancel();
@@ -166,6 +177,19 @@ impl Turns {
         open.retain(|other| !Arc::ptr_eq(other, turn));
         turn.done.cancel();
         open.len() < before
+    }
+
+    /// The session has accepted the prompt of `turn` as `run`, whose events come after number
+    /// `after`.
+    pub fn accepted(&self, turn: &Turn, run: RunId, after: u64) -> Begun {
+        let state = self.lock();
+        turn.lock().accepted = Some((run, after));
+        turn.begun.cancel();
+        match () {
+            () if state.is_closed || state.settled > after => Begun::Over,
+            () if turn.cancel.is_cancelled() => Begun::Cancelled,
+            () => Begun::Runs,
+        }
     }
 
     /// Records how a run of the current turn ended and what it consumed.
@@ -189,15 +213,6 @@ impl TurnsState {
 }
 
 impl Turn {
-    /// The session has accepted the prompt; `after` is the newest event. True when the turn was
-    /// cancelled before: then the session must be stopped.
-    pub fn accepted(&self, after: u64) -> bool {
-        let mut state = self.lock();
-        state.accepted_after = Some(after);
-        self.begun.cancel();
-        self.cancel.is_cancelled()
-    }
-
     /// True once it is a run, which messages can be put into, and until it is cancelled or over.
     pub async fn takes_messages(&self) -> bool {
         tokio::select! {
@@ -223,7 +238,7 @@ impl Turn {
     }
 
     fn is_accepted(&self) -> bool {
-        self.lock().accepted_after.is_some()
+        self.lock().accepted.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, TurnState> {

@@ -32,6 +32,8 @@ pub struct OmpArgs {
     pub no_extensions: bool,
     pub no_rules: bool,
     pub no_context_files: bool,
+    pub no_skills: bool,
+    pub no_prompt_templates: bool,
     pub verbose: bool,
     /// What was said and means nothing here, for a note on stderr.
     pub ignored: Vec<String>,
@@ -121,6 +123,8 @@ impl OmpArgs {
                 },
             };
             match flag.as_str() {
+                "--no-skills" | "-ns" => args.no_skills = true,
+                "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
                 // That it is this mode is known.
                 "--mode" => drop(value(&mut args)?),
                 "--provider" => args.provider = value(&mut args)?,
@@ -160,16 +164,8 @@ impl OmpArgs {
                 "--no-context-files" | "-nc" => args.no_context_files = true,
                 "--verbose" => args.verbose = true,
                 // Nothing of the kind is done here.
-                "--no-skills"
-                | "--no-title"
-                | "--no-ui"
-                | "--no-lsp"
-                | "--no-pty"
-                | "--offline"
-                | "--no-prompt-templates"
-                | "--no-themes"
-                | "-ns"
-                | "-np" => {}
+                "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline"
+                | "--no-themes" => {}
                 known if IGNORED_WITH_VALUE.contains(&known) => {
                     if given.is_none() {
                         words.next();

@@ -291,6 +291,34 @@ impl Client {
         self.until_idle()
     }
 
+    /// Stops the run with an operation. The frames up to its end, without the answer.
+    pub fn stop(&mut self, op: &str) -> Vec<String> {
+        let (answer, frames) = self.request_until_idle(op, "{}");
+        assert!(answer.ends_with(":data {:accepted true}}"), "{answer}");
+        frames
+    }
+
+    /// Makes a request that lets a run end, which may be before or after the answer: the answer,
+    /// and the other frames up to the end of both.
+    pub fn request_until_idle(&mut self, op: &str, params: &str) -> (String, Vec<String>) {
+        self.send_request("x", op, params);
+        let (mut answer, mut frames) = (None, Vec::new());
+        let (mut idle, mut over) = (false, false);
+        while answer.is_none() || !over {
+            let line = self.raw();
+            let shown = self.shown(&line);
+            if is_answer(&line, Some("x")) {
+                answer = Some(shown);
+                continue;
+            }
+            frames.push(shown);
+            let is = |topic: &str| line.contains(&format!(":event {topic:?}"));
+            idle |= is("session/updated") && line.contains(":phase \"idle\"");
+            over |= idle && is("footer/updated");
+        }
+        (answer.unwrap_or_default(), collapsed(frames))
+    }
+
     /// The id of the n-th session that was seen, from 1.
     pub fn session(&self, n: usize) -> String {
         self.names.sessions[n - 1].clone()

@@ -36,8 +36,8 @@ fn section_10_10_each_kind_of_dialog_is_asked_once_and_its_answer_reaches_who_as
         let (mut client, mut asking) = asked(kind);
         seen.push(asking.pop().unwrap());
         let params = format!("{{:dialog-id \"dialog-1\" :result {result}}}");
-        seen.push(client.answer("resolve_dialog", &params));
-        let run = client.until_idle();
+        let (answer, run) = client.request_until_idle("resolve_dialog", &params);
+        seen.push(answer);
         seen.extend(
             run.into_iter()
                 .filter(|frame| frame.contains("assistant/message")),
@@ -109,8 +109,8 @@ fn section_9_8_what_is_no_answer_leaves_the_dialog_open() {
 #[test]
 fn section_9_8_a_cancelled_dialog_is_answered_with_its_default() {
     let (mut client, _) = asked("input");
-    let mut seen = vec![client.answer("cancel_dialog", r#"{:dialog-id "dialog-1"}"#)];
-    let run = client.until_idle();
+    let (answer, run) = client.request_until_idle("cancel_dialog", r#"{:dialog-id "dialog-1"}"#);
+    let mut seen = vec![answer];
     seen.extend(
         run.into_iter()
             .filter(|frame| frame.contains("assistant/message")),
@@ -177,11 +177,9 @@ steps = [ { text = "heard {{last_tool_result}}" } ]
         "resolve_dialog",
         r#"{:dialog-id "dialog-1" :result "maybe"}"#,
     ));
-    seen.push(client.answer(
-        "resolve_dialog",
-        r#"{:dialog-id "dialog-1" :result "allow-once"}"#,
-    ));
-    let run = client.until_idle();
+    let allow = r#"{:dialog-id "dialog-1" :result "allow-once"}"#;
+    let (answer, run) = client.request_until_idle("resolve_dialog", allow);
+    seen.push(answer);
     seen.extend(
         run.into_iter()
             .filter(|frame| frame.contains("assistant/message")),

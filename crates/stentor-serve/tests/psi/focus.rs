@@ -95,8 +95,7 @@ fn several_sessions_run_at_once_and_each_is_aborted_alone() {
     let mut seen = client.request("q", "prompt", r#"{:message "two"}"#);
     seen.extend(client.until(&["tool/update", "S2"]));
     seen.extend(client.request("c", "command", r#"{:text "/nope"}"#));
-    seen.extend(client.request("a", "abort", "{}"));
-    seen.extend(client.until_idle());
+    seen.extend(client.stop("abort"));
     let first = client.session(1);
     let state = client.raw_answer("get_state", &format!("{{:session-id {first:?}}}"));
     assert!(state.contains(":is-streaming true"), "{state}");
@@ -117,7 +116,6 @@ fn several_sessions_run_at_once_and_each_is_aborted_alone() {
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
-            {:id "a" :kind :response :op "abort" :ok true :data {:accepted true}}
             {:kind :event :event "tool/result" :data {:session-id "S2" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "Command aborted"}] :result-text "Command aborted" :details {} :is-error true} :id "q" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "q" :seq N :ts "TIME"}
             {:kind :event :event "assistant/message" :data {:session-id "S2" :role "assistant" :content [{:type :error :text "Aborted"}] :text "[error] Aborted" :stop-reason :aborted :error-message "Aborted"} :id "q" :seq N :ts "TIME"}

@@ -357,8 +357,7 @@ error = { kind = "rate_limited", message = "slow down", retry_after_ms = 3600000
     let mut seen = client.request("p", "prompt", r#"{:message "go"}"#);
     seen.extend(client.until(&["footer/updated", "retry in"]));
     // The wait is given up; the run ends with the answer that failed.
-    seen.extend(client.request("a", "abort_retry", "{}"));
-    seen.extend(client.until_idle());
+    seen.extend(client.stop("abort_retry"));
     shows(
         &seen,
         &expect![[r#"
@@ -367,7 +366,6 @@ error = { kind = "rate_limited", message = "slow down", retry_after_ms = 3600000
             {:kind :event :event "footer/updated" :data {… :path-line "~/work • go" :stats-line STATS :usage-parts STATS} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {… :phase "retrying" :retry-attempt 1 :retry {:active? true :attempt 1 :delay-ms 300000 :delay-source :retry-after :resume-at MS :rate-limit {:remaining 0 :limit 50 :reset-at 1777737600000}} :retry-deadline-ms MS :status-session-line "session: S1 phase:retrying streaming:yes compacting:no pending:0 retry:1 retry-delay-ms:300000"} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {… :status-line "retry in 300s · remaining 0/50 · reset in 3600s"} :id "p" :seq N :ts "TIME"}
-            {:id "a" :kind :response :op "abort_retry" :ok true :data {:accepted true}}
             {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [] :stop-reason :error :error-message "slow down"} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {… :phase "streaming" :retry-attempt 0 :retry nil :retry-deadline-ms nil :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "p" :seq N :ts "TIME"}
@@ -395,13 +393,11 @@ steps = [ { hang = true } ]
     client.request("p", "prompt", r#"{:message "go"}"#);
     client.until(&["tool/result"]);
     let mut seen = client.until(&["footer/updated"]);
-    seen.extend(client.request("a", "abort", "{}"));
-    seen.extend(client.until_idle());
+    seen.extend(client.stop("abort"));
     shows(
         &seen,
         &expect![[r#"
             {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line "↑1.2k ↓41 CR172k CW10k $0.108 91.6%/200k (script) m-1" :status-line nil :usage-parts ["↑1.2k" "↓41" "CR172k" "CW10k" "$0.108" "91.6%/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}
-            {:id "a" :kind :response :op "abort" :ok true :data {:accepted true}}
             {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :error :text "Aborted"}] :text "[error] Aborted" :stop-reason :aborted :error-message "Aborted"} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name "go" :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1" :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line "↑1.2k ↓41 CR172k CW10k $0.108 91.6%/200k (script) m-1" :status-line nil :usage-parts ["↑1.2k" "↓41" "CR172k" "CW10k" "$0.108" "91.6%/200k"] :model-text "(script) m-1" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}"#]],

@@ -117,10 +117,10 @@ fn section_9_6_a_change_is_told_before_its_answer() {
             {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking off" :model-text "(script) thinker • thinking off"} :seq N :ts "TIME"}
             {:id "x" :kind :response :op "cycle_thinking_level" :ok true :data {:thinking-level :off}}
         set_auto_compaction {:enabled true}
-            {:id "x" :kind :response :op "set_auto_compaction" :ok true :data {:enabled true}}
-        set_auto_retry {:enabled false}
             {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (auto) (script) thinker • thinking off" :usage-parts ["?/200k (auto)"]} :seq N :ts "TIME"}
+            {:id "x" :kind :response :op "set_auto_compaction" :ok true :data {:enabled true}}
+        set_auto_retry {:enabled false}
             {:id "x" :kind :response :op "set_auto_retry" :ok true :data {:enabled false}}
     "#]].assert_eq(&seen);
 }

@@ -19,6 +19,9 @@ pub(super) const OUT_MESSAGES: usize = 64;
 /// How long a server may take to accept a message that is posted.
 pub(super) const POST_LIMIT: Duration = Duration::from_secs(30);
 
+/// How long a server that failed a call has to show that it is alive.
+pub(super) const PING_LIMIT: Duration = Duration::from_secs(10);
+
 /// Tools, prompts and resources of one server, each. More are no help to a model.
 pub(super) const LISTED: usize = 500;
 /// Pages a server may spread a list over.

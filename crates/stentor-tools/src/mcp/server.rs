@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::Peer;
-use rmcp::service::{QuitReason, RoleClient};
+use rmcp::model::{ClientRequest, PingRequest};
+use rmcp::service::{QuitReason, RoleClient, ServiceError};
 use stentor_agent::tool_servers::ToolServer;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -13,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::{self, Connection, Failure, FarSide};
 use super::limits::{
-    CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE, LONGEST_BACK_OFF, START_DELAY, STEADY,
+    CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE, LONGEST_BACK_OFF, PING_LIMIT, START_DELAY, STEADY,
 };
 use super::listener::Listener;
 use super::offer::Offer;
@@ -32,6 +33,8 @@ pub(super) struct Post {
     state: watch::Sender<State>,
     /// Told when it is needed, so that it is started at once.
     needed: Notify,
+    /// Told when a call failed in a way that may mean that it is of no use any more.
+    suspected: Notify,
 }
 
 /// How a server is.
@@ -63,6 +66,7 @@ impl Server {
             wanted,
             state: watch::Sender::new(State::Starting),
             needed: Notify::new(),
+            suspected: Notify::new(),
         });
         let over = CancellationToken::new();
         let keeper = Keeper {
@@ -91,6 +95,11 @@ impl Post {
     /// Has it started now, if it is not.
     pub fn need(&self) {
         self.needed.notify_one();
+    }
+
+    /// Has it asked whether it is alive, since a call failed.
+    pub fn suspect(&self) {
+        self.suspected.notify_one();
     }
 
     pub fn is_settled(&self) -> bool {
@@ -273,6 +282,13 @@ impl Keeper {
                     far_side.end().await;
                     return Ok(());
                 }
+                () = self.post.suspected.notified() => {
+                    if !is_alive(&peer).await {
+                        drop(ended);
+                        far_side.end().await;
+                        return Err(Failure::passing("it does not answer any more"));
+                    }
+                }
                 () = lists_changed => {
                     // What it had stays, if it cannot say what it has now.
                     if let Ok(offer) = Offer::ask(&self.post.wanted, &peer).await {
@@ -299,6 +315,13 @@ impl Keeper {
     fn set(&self, state: State) {
         self.post.state.send_replace(state);
     }
+}
+
+/// Whether a server answers at all. That it does not know the question is an answer, too.
+async fn is_alive(peer: &Peer<RoleClient>) -> bool {
+    let ping = ClientRequest::PingRequest(PingRequest::default());
+    let answered = timeout(PING_LIMIT, peer.send_request(ping)).await;
+    matches!(answered, Ok(Ok(_) | Err(ServiceError::McpError(_))))
 }
 
 /// How long to wait after so many failures in a row.

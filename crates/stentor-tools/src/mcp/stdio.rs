@@ -204,8 +204,10 @@ impl LastWords {
         async move {
             let mut chunk = [0; 1024];
             while let Ok(read @ 1..) = errors.read(&mut chunk).await {
+                let fresh = chunk.get(..read).unwrap_or_default();
+                tracing::debug!(stderr = %String::from_utf8_lossy(fresh).trim_end(), "an MCP server says");
                 let mut text = words.text.lock().unwrap_or_else(PoisonError::into_inner);
-                text.extend_from_slice(chunk.get(..read).unwrap_or_default());
+                text.extend_from_slice(fresh);
                 let extra = text.len().saturating_sub(STDERR_BYTES);
                 text.drain(..extra);
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
-use rmcp::service::PeerRequestOptions;
+use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
@@ -75,6 +75,7 @@ impl McpTool {
                 }
                 () = sleep_until(deadline) => {
                     handle.cancel(Some("it took too long".to_owned())).await.ok();
+                    self.server.suspect();
                     return self.failed(&format!("no answer within {} s", limit.as_secs_f32()));
                 }
             }
@@ -82,7 +83,12 @@ impl McpTool {
         match answered {
             Ok(Ok(ServerResult::CallToolResult(result))) => output(result),
             Ok(Ok(_)) => self.failed("it answered with something that is no result of a tool"),
-            Ok(Err(error)) => self.failed(&told(&error)),
+            Ok(Err(error)) => {
+                if !matches!(error, ServiceError::McpError(_)) {
+                    self.server.suspect();
+                }
+                self.failed(&told(&error))
+            }
             Err(_) => self.failed("it ended before it answered"),
         }
     }

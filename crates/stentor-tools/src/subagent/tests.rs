@@ -455,6 +455,34 @@ fn a_call_that_says_too_little_or_too_much_is_refused_before_anything_starts() {
     }
 }
 
+#[test]
+fn an_agent_that_was_added_is_told_of_with_the_tool() {
+    let stage = Stage::new("[[turn]]\ntext = \"done\"\n");
+    let tool = stage.options.tools.last().unwrap();
+    let shelf = stage.options.commands.as_ref().unwrap();
+    assert!(
+        tool.spec()
+            .description
+            .ends_with("Agents:\n- general: Works on any task with all tools.")
+    );
+    shelf.look();
+    assert!(tool.renewed().is_none());
+    let folder = stage.path(".omp/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("tester.md"),
+        "---\ndescription: Tests\n---\nYou test.",
+    )
+    .unwrap();
+    // It is looked for when a run begins.
+    assert!(tool.renewed().is_none());
+    shelf.look();
+    let renewed = tool.renewed().unwrap();
+    let told = "Agents:\n- tester: Tests\n- general: Works on any task with all tools.";
+    assert!(renewed.spec().description.ends_with(told));
+    assert!(renewed.renewed().is_none());
+}
+
 #[tokio::test]
 async fn a_subagent_is_a_job_of_its_session_and_stopping_the_job_stops_it_alone() {
     let stage = Stage::new(&format!(

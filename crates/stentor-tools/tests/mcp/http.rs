@@ -24,6 +24,8 @@ struct State {
     /// Each request: its first line, its headers.
     requests: Mutex<Vec<(String, HashMap<String, String>)>>,
     streams: Mutex<usize>,
+    /// Whether it does not know its client any more.
+    forgot: Mutex<bool>,
 }
 
 impl HttpServer {
@@ -48,6 +50,11 @@ impl HttpServer {
     /// Ends the stream of events.
     pub fn end_stream(&self) {
         self.state.events.lock().unwrap().take();
+    }
+
+    /// Forgets its client, as a server does that was started anew.
+    pub fn forget(&self) {
+        *self.state.forgot.lock().unwrap() = true;
     }
 
     /// How many streams of events were opened.
@@ -81,6 +88,9 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
                 }
                 respond(&mut writing, "202 Accepted", "").await;
             }
+            (Some("POST"), Some("/mcp")) if has_forgotten(&state, &body) => {
+                respond(&mut writing, "400 Bad Request", "").await;
+            }
             (Some("POST"), Some("/mcp")) => match answer(&body) {
                 Some(answer) => respond(&mut writing, "200 OK", &answer.to_string()).await,
                 None => respond(&mut writing, "202 Accepted", "").await,
@@ -97,6 +107,14 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
             _ => respond(&mut writing, "405 Not Allowed", "").await,
         }
     }
+}
+
+/// A greeting makes it know its client again.
+fn has_forgotten(state: &State, body: &[u8]) -> bool {
+    let mut forgot = state.forgot.lock().unwrap();
+    let is_greeting = String::from_utf8_lossy(body).contains("\"initialize\"");
+    *forgot = *forgot && !is_greeting;
+    *forgot
 }
 
 async fn request(

@@ -69,6 +69,36 @@ async fn a_stream_that_ends_is_opened_again() {
 }
 
 #[tokio::test]
+async fn a_server_that_forgot_its_client_is_greeted_again() {
+    let scenario = Scenario::new()
+        .tool("mcp__h__say", json!({}))
+        .text("{{last_tool_result}}")
+        .tool("mcp__h__say", json!({}))
+        .text("{{last_tool_result}}");
+    let stage = Stage::new(scenario);
+    let server = HttpServer::start().await;
+    let mut wanted = http(&server, "/mcp");
+    wanted.restarts = 1;
+    let mut play = stage.play(vec![wanted]);
+    // Ready first, so that it is the call that finds out.
+    while play.tools().await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    server.forget();
+    let seen = play.run("go").await;
+    assert_eq!(
+        seen.answer(),
+        "The MCP server \"h\" failed: it answered with HTTP 400 Bad Request"
+    );
+    play.warned_by(
+        seen,
+        "failed and is started again: it does not answer any more",
+    )
+    .await;
+    assert_eq!(play.run("again").await.answer(), "said");
+}
+
+#[tokio::test]
 async fn nothing_is_posted_to_another_origin() {
     let server = HttpServer::start().await;
     let other = HttpServer::start().await;

@@ -171,6 +171,15 @@ impl Play {
         .await
     }
 
+    /// What was seen, if a warning in it says this; else what is seen until one does.
+    pub async fn warned_by(&mut self, seen: Seen, text: &str) -> Seen {
+        let warnings = seen.warnings();
+        match warnings.iter().any(|warning| warning.contains(text)) {
+            true => seen,
+            false => self.warned(text).await,
+        }
+    }
+
     /// The names of the tools that the model is told of beside our own.
     pub async fn tools(&self) -> Vec<String> {
         let tools = self.session.tools().await.unwrap();

@@ -51,10 +51,8 @@ async fn the_model_is_told_of_the_tools_that_were_chosen() {
         except: ["slow".to_owned()].into(),
     };
     let mut play = stage.play(vec![choice]);
-    let mut seen = play.run("go").await;
-    if seen.warnings().is_empty() {
-        seen = play.warned("no-such").await;
-    }
+    let seen = play.run("go").await;
+    let seen = play.warned_by(seen, "no-such").await;
     assert_eq!(
         seen.warnings(),
         ["The MCP server \"s\": it has no tool no-such."]
@@ -114,9 +112,6 @@ async fn tools_and_prompts_that_come_later_are_followed() {
     let stage = Stage::new(scenario);
     let mut play = stage.play(vec![server("well")]);
     play.prompt("go").await;
-    // First those it had, then those with the new one.
-    play.until(|kind| matches!(kind, EventKind::CommandsChanged(all) if all.len() == 1))
-        .await;
     let both = play
         .until(|kind| matches!(kind, EventKind::CommandsChanged(all) if all.len() == 2))
         .await;

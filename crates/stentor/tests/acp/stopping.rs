@@ -146,8 +146,8 @@ fn cancelling_answers_the_open_question_by_ourselves() {
     client.cancel(&session);
     let messages = client.until(prompt);
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Tool execution was aborted."}}],"rawOutput":{"output":"Tool execution was aborted.","details":{}}}}}
         {"method":"$/cancel_request","params":{"requestId":-1}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Tool execution was aborted."}}],"rawOutput":{"output":"Tool execution was aborted.","details":{}}}}}
         {"id":3,"result":{"stopReason":"cancelled"}}"#]].assert_eq(&client.shown(&messages));
     // An answer that comes late finds nobody.
     client.reply(

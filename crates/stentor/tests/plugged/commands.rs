@@ -94,7 +94,39 @@ fn omp_lists_them_as_each_original_does() {
     expect![[r#"
         {"id":"2","type":"response","command":"get_commands","success":true,"data":{"commands":[{"name":"deploy","description":"Deploys.","source":"extension","sourceInfo":{"path":"","source":"local","scope":"user","origin":"top-level"}},{"name":"ask","source":"extension","sourceInfo":{"path":"","source":"local","scope":"user","origin":"top-level"}},{"name":"boom","source":"extension","sourceInfo":{"path":"","source":"local","scope":"user","origin":"top-level"}},{"name":"review","description":"Review a file","source":"prompt","sourceInfo":{"path":"~~/work/.claude/commands/review.md","source":"local","scope":"project","origin":"top-level"}},{"name":"skill:pdf","description":"Works with PDFs","source":"skill","sourceInfo":{"path":"~~/home/.pi/agent/skills/pdf/SKILL.md","source":"local","scope":"user","origin":"top-level"}},{"name":"agent:tester","description":"Tests","source":"prompt","sourceInfo":{"path":"~~/work/.omp/agents/tester.md","source":"local","scope":"project","origin":"top-level"}}]}}"#]]
     .assert_eq(&child.shown(&listed));
+    // What the model is told is in the state.
+    child.send(r#"{"id":"3","type":"get_state"}"#);
+    let state = child.until_type("response").pop().unwrap();
+    let prompt = state["data"]["systemPrompt"][0].as_str().unwrap();
+    let skill = world.path("home/.pi/agent/skills/pdf/SKILL.md");
+    let told = format!("\n- pdf: Works with PDFs ({})\n</skills>", skill.display());
+    assert!(prompt.ends_with(&told), "{prompt}");
     child.end();
+}
+
+#[test]
+fn omps_flags_leave_out_skills_and_templates() {
+    let world = world();
+    let listed = |flag: &str| {
+        let mut child = world.child(&["--mode", "rpc", "--no-session", flag]);
+        child.until_type("ready");
+        until_deploy(&mut child);
+        child.send(r#"{"id":"1","type":"get_commands"}"#);
+        let mut answer = child.until_type("response").pop().unwrap();
+        child.end();
+        let commands = answer["data"]["commands"].take();
+        let names = commands
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].clone());
+        names.skip(3).collect::<Vec<Value>>()
+    };
+    assert_eq!(listed("--no-skills"), ["review", "agent:tester"]);
+    assert_eq!(
+        listed("--no-prompt-templates"),
+        ["skill:pdf", "agent:tester"]
+    );
 }
 
 #[test]

@@ -95,7 +95,8 @@ impl Actor {
         if let Some(answer) = remembered {
             self.keep_answer(answer).await;
         }
-        self.close_question(id, question, given);
+        let verdict = verdict(given, &question.request.call.name);
+        self.close_question(id, question, given, verdict);
         Ok(())
     }
 
@@ -116,34 +117,39 @@ impl Actor {
         });
     }
 
-    fn close_question(&self, id: u64, question: OpenQuestion, given: PermissionAnswer) {
-        let name = &question.request.call.name;
-        let verdict = match given {
-            PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Verdict::Allowed,
-            PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => {
-                Verdict::Denied(format!(
-                    "The user rejected this call of {name}. Do not repeat it; ask or go on without it."
-                ))
-            }
-            // The run hears of its end in two ways, and says the same whichever comes first.
-            PermissionAnswer::Cancelled if self.is_stopping() => {
-                Verdict::Denied(NOT_RUN_ABORTED.to_owned())
-            }
-            PermissionAnswer::Cancelled => Verdict::Denied(format!(
-                "The question whether {name} may run was cancelled."
-            )),
-        };
+    fn close_question(
+        &self,
+        id: u64,
+        question: OpenQuestion,
+        given: PermissionAnswer,
+        verdict: Verdict,
+    ) {
         self.hub
             .publish(EventKind::PermissionAnswered { id, answer: given });
         answer(question.reply, verdict);
     }
 
-    /// Gives all open questions the same answer, and keeps none of it for later.
-    pub(super) fn answer_all_questions(&mut self, given: PermissionAnswer) {
+    /// Cancels all open questions because the run is stopped. Before the run hears of that, so that
+    /// the end of each question is told before the end of its call.
+    pub(super) fn cancel_questions(&mut self) {
         let mut open: Vec<(u64, OpenQuestion)> = self.questions.drain().collect();
         open.sort_unstable_by_key(|(id, _)| *id);
         for (id, question) in open {
-            self.close_question(id, question, given);
+            let verdict = Verdict::Denied(NOT_RUN_ABORTED.to_owned());
+            self.close_question(id, question, PermissionAnswer::Cancelled, verdict);
         }
+    }
+}
+
+/// What an answer means for the call.
+fn verdict(given: PermissionAnswer, name: &str) -> Verdict {
+    match given {
+        PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Verdict::Allowed,
+        PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => Verdict::Denied(format!(
+            "The user rejected this call of {name}. Do not repeat it; ask or go on without it."
+        )),
+        PermissionAnswer::Cancelled => Verdict::Denied(format!(
+            "The question whether {name} may run was cancelled."
+        )),
     }
 }

@@ -8,7 +8,6 @@ use super::{Actor, Afterwards};
 use crate::conversation::{self, Item, estimate_tokens};
 use crate::event::{CompactionReason, CompactionResult};
 use crate::message::{CompactionSummary, KnownMessage, Message};
-use crate::permission::PermissionAnswer;
 use crate::session::command::Reply;
 use crate::store::{Compaction, EntryKind, StoreError};
 use crate::tool::{Plan, ToolHost};
@@ -21,9 +20,9 @@ impl Actor {
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     ) {
+        self.cancel_questions();
         if let Some(activity) = &self.activity {
             activity.cancel.cancel();
-            self.answer_all_questions(PermissionAnswer::Cancelled);
             self.afterwards.push(Afterwards::Compact {
                 instructions,
                 reply,

@@ -39,6 +39,7 @@ impl Actor {
                 answer(reply, promoted);
             }
             Command::Abort { reply } => self.abort(reply),
+            Command::AbortRun { run, reply } => self.abort_run(run, reply),
             Command::AbortAndPrompt { content, reply } => {
                 // The answer to the prompt says that the abort is over too.
                 let (nobody_waits, _) = oneshot::channel();

@@ -99,6 +99,8 @@ pub(super) struct Actor {
     watch: Arc<Watch>,
 
     activity: Option<Activity>,
+    /// How many there have been.
+    activities: u64,
     /// What begins when the activity that is being stopped is over.
     afterwards: Vec<Afterwards>,
     dialogs: Arc<Dialogs>,
@@ -116,6 +118,7 @@ pub(super) struct Actor {
 
 /// Something that is running.
 struct Activity {
+    number: u64,
     cancel: CancellationToken,
     cancel_retry: Arc<Notify>,
     /// Told when it is over.
@@ -228,6 +231,7 @@ impl Actor {
                 plan_reminders: options.plan_reminders,
             }),
             activity: None,
+            activities: 0,
             afterwards: Vec::new(),
             dialogs,
             questions: HashMap::new(),

@@ -12,7 +12,6 @@ use super::{Activity, Actor, Afterwards, News, Started, answer};
 use crate::event::EventKind;
 use crate::jobs::JobKind;
 use crate::message::{ContentBlock, Message};
-use crate::permission::PermissionAnswer;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
@@ -73,12 +72,15 @@ impl Actor {
             return Err(error.into());
         }
         let (go, gone) = oneshot::channel();
-        self.start(Work::Answer(message), Some(gone));
-        Ok(Started { go })
+        let after = self.hub.seq();
+        let run = self.start(Work::Answer(message), Some(gone));
+        Ok(Started { go, run, after })
     }
 
-    /// Starts an activity. With a gate it begins when the gate opens or falls.
-    pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) {
+    /// Starts an activity and gives its number. With a gate it begins when the gate opens or falls.
+    pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) -> u64 {
+        self.activities += 1;
+        let number = self.activities;
         self.signals.interrupted.store(false, Ordering::Release);
         // The end of the activity before is no end of this one.
         self.signals.winding_up.store(false, Ordering::Release);
@@ -86,6 +88,7 @@ impl Actor {
         let cancel_retry = Arc::new(Notify::new());
         let link = self.link(cancel.clone(), Arc::clone(&cancel_retry));
         self.activity = Some(Activity {
+            number,
             cancel,
             cancel_retry,
             waiters: Vec::new(),
@@ -109,6 +112,15 @@ impl Actor {
                 news.send(News::ActivityDied).await.ok();
             }
         });
+        number
+    }
+
+    /// Stops one activity, and no other that has begun meanwhile.
+    pub(super) fn abort_run(&mut self, run: u64, reply: Reply<()>) {
+        match &self.activity {
+            Some(activity) if activity.number == run => self.stop_activity(reply),
+            _ => answer(reply, ()),
+        }
     }
 
     pub(super) fn abort(&mut self, reply: Reply<()>) {
@@ -117,11 +129,15 @@ impl Actor {
             self.afterwards.push(Afterwards::Abort { reply });
             return;
         }
+        self.stop_activity(reply);
+    }
+
+    fn stop_activity(&mut self, reply: Reply<()>) {
+        self.cancel_questions();
         match &mut self.activity {
             Some(activity) => {
                 activity.cancel.cancel();
                 activity.waiters.push(reply);
-                self.answer_all_questions(PermissionAnswer::Cancelled);
             }
             None => answer(reply, ()),
         }
@@ -180,7 +196,7 @@ impl Actor {
         self.signals.retry_attempt.store(0, Ordering::Release);
         self.set_for_run(RunOptions::default());
         // A run that died leaves its questions behind.
-        self.answer_all_questions(PermissionAnswer::Cancelled);
+        self.cancel_questions();
         if let Err(error) = self.tell_unheard_bash() {
             tracing::warn!(%error, "a command of the user could not be recorded");
         }
@@ -221,10 +237,10 @@ impl Actor {
     /// Stops everything and makes it last.
     pub(super) async fn wind_down(&mut self) {
         self.jobs.cancel_all(JobKind::Shell);
+        self.cancel_questions();
         if let Some(activity) = &self.activity {
             activity.cancel.cancel();
         }
-        self.answer_all_questions(PermissionAnswer::Cancelled);
         self.dialogs.withdraw_all();
         self.afterwards.clear();
         self.commands.close();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use stentor_agent::commands::READ_TOOL;
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::message::Message;
 use stentor_agent::store::{Entry, EntryKind};
@@ -20,7 +21,10 @@ pub(super) async fn state(dialect: &Dialect) -> Outcome {
     let live = dialect.live();
     let state = live.session.state().await?;
     let tools = dialect.hosting.tools(&live.tools, &dialect.me());
-    Data::of(&WireState::of(&state, &live.system_prompt, &tools))
+    let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
+    let slash = live.session.slash();
+    let system_prompt = slash.prompt_with_skills(&live.system_prompt, can_read);
+    Data::of(&WireState::of(&state, &system_prompt, &tools))
 }
 
 /// `get_messages`: what is in context.

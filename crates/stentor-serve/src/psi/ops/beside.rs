@@ -121,7 +121,10 @@ pub(in crate::psi) fn get_commands(connection: &mut Connection, ask: &Ask<'_>) -
             path: None,
         })
         .collect();
-    commands.extend(live.session.slash().list_now().iter().cloned());
+    // What is built in cannot be replaced, so nothing else is offered by its name.
+    let is_free = |info: &&CommandInfo| slash::BUILTINS.iter().all(|(name, _)| *name != info.name);
+    let further = live.session.slash().list_now();
+    commands.extend(further.iter().filter(is_free).cloned());
     Done::data(payload::map(|data| {
         data.key("commands").vector(|list| {
             for command in &commands {

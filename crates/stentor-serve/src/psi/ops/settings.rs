@@ -6,6 +6,7 @@ use stentor_wire::edn::{Keyword, Value};
 
 use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::OpError;
+use crate::psi::live::Live;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, model::ModelRef};
 
@@ -122,6 +123,7 @@ pub(in crate::psi) async fn set_auto_compaction(
     let live = connection.target(ask)?;
     let set = live.session.set_auto_compaction(enabled).await;
     set.map_err(session_error)?;
+    settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
@@ -130,7 +132,14 @@ pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &As
     let live = connection.target(ask)?;
     let set = live.session.set_auto_retry(enabled).await;
     set.map_err(session_error)?;
+    settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
+}
+
+/// Waits until what the session was told is done, so that its events come before the answer.
+async fn settled(live: &Live) -> Result<(), OpError> {
+    live.session.state().await.map_err(session_error)?;
+    Ok(())
 }
 
 /// A level by its name, or by its place in the list of levels.
