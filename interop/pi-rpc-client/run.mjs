@@ -21,6 +21,8 @@ for (const version of ["0.73.1", "0.87.1", "1.5.0"]) {
   await drive(RpcClient, version);
   console.log(`ok: pi ${version}`);
 }
+await exchangeSessions();
+console.log("ok: sessions of pi here, and ours there");
 
 async function drive(RpcClient, version) {
   const cwd = mkdtempSync(join(tmpdir(), "stentor-interop-"));
@@ -49,9 +51,15 @@ async function drive(RpcClient, version) {
   }
   const careful = await start("--permission-mode", "ask");
   try {
-    await extensionUi(careful);
+    await permissions(careful);
   } finally {
     await careful.stop();
+  }
+  const extended = await start("--extension", join(here, "../../crates/stentor/tests/omp/extensions/demo.py"));
+  try {
+    await extensionUi(extended);
+  } finally {
+    await extended.stop();
   }
   rmSync(cwd, { recursive: true, force: true });
 }
@@ -175,7 +183,118 @@ async function sessions(client, cwd) {
   }
 }
 
+/** pi's own session manager reads what was written here and writes what is read here. */
+async function exchangeSessions() {
+  const folder = join(here, "clients/0.73.1/dist");
+  const { SessionManager } = await import(pathToFileURL(join(folder, "core/session-manager.js")));
+  const { RpcClient } = await import(pathToFileURL(join(folder, "modes/rpc/rpc-client.js")));
+  const cwd = mkdtempSync(join(tmpdir(), "stentor-interop-"));
+  writeFileSync(join(cwd, "notes.txt"), "alpha\nbeta\n");
+  const scenario = join(cwd, "scenario.toml");
+  writeFileSync(scenario, readFileSync(join(here, "scenario.toml")));
+  const client = new RpcClient({
+    cliPath: join(here, "stentor.mjs"),
+    cwd,
+    env: { STENTOR: stentor, HOME: cwd, XDG_CONFIG_HOME: cwd, XDG_DATA_HOME: cwd },
+    provider: "script",
+    model: scenario,
+    args: ["--session-dir", join(cwd, "sessions")],
+  });
+  await client.start();
+  try {
+    // With a picture, tools, a command of the user, a name, a compaction.
+    const picture = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
+    await client.promptAndWait("say hello", [picture]);
+    await client.promptAndWait("use tools");
+    await client.bash("echo from the user");
+    await client.setSessionName("exchanged");
+    await client.promptAndWait("say hello again");
+    await client.compact();
+    await client.promptAndWait("say hello at last");
+    const { sessionFile } = await client.getState();
+    const ours = await client.getMessages();
+    const read = SessionManager.open(sessionFile);
+    const seen = read.buildSessionContext();
+    assert.deepEqual(seen.messages.map(brief), ours.map(brief));
+    assert.equal(read.getSessionName(), "exchanged");
+    assert.equal(seen.thinkingLevel, "medium");
+
+    // It goes on with it on another branch, and leaves a mark and a note.
+    const first = read.getEntries().find((entry) => entry.type === "message");
+    await client.newSession();
+    read.branch(first.id);
+    read.appendMessage({ role: "user", content: [{ type: "text", text: "written by pi" }], timestamp: 1 });
+    read.appendMessage(answer("Read by stentor."));
+    read.appendCustomMessageEntry("note", "a note of pi", true);
+    read.appendLabelChange(first.id, "here");
+    await client.switchSession(sessionFile);
+    const back = await client.getMessages();
+    assert.deepEqual(back.map(brief), read.buildSessionContext().messages.map(brief));
+    assert.deepEqual(back.map((message) => message.role), ["user", "user", "assistant", "custom"]);
+    const whole = SessionManager.open(sessionFile).getEntries().length;
+    await client.promptAndWait("say hello to pi");
+    assert.ok(SessionManager.open(sessionFile).getEntries().length > whole);
+  } finally {
+    await client.stop();
+  }
+  rmSync(cwd, { recursive: true, force: true });
+}
+
+function brief(message) {
+  return { role: message.role, content: message.content ?? message.summary ?? message.command };
+}
+
+function answer(text) {
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+  return {
+    role: "assistant",
+    content: [{ type: "text", text }],
+    api: "anthropic-messages",
+    provider: "script",
+    model: "mock-1",
+    usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2, cost },
+    stopReason: "stop",
+    timestamp: 2,
+  };
+}
+
+/** An extension asks everything that can be asked, and shows everything that can be shown. */
 async function extensionUi(client) {
+  const answers = {
+    confirm: { confirmed: true },
+    select: { value: "Block" },
+    input: { cancelled: true },
+    editor: { value: "edited" },
+  };
+  const asked = [];
+  const stop = client.onEvent((event) => {
+    if (event.type !== "extension_ui_request" || !(event.method in answers)) return;
+    asked.push(event.method);
+    const answer = { type: "extension_ui_response", id: event.id, ...answers[event.method] };
+    client.process.stdin.write(`${JSON.stringify(answer)}\n`);
+  });
+  let events = await client.promptAndWait("ask me everything");
+  stop();
+  assert.deepEqual(asked, ["confirm", "select", "input", "editor"]);
+  const end = events.find((event) => event.type === "tool_execution_end");
+  assert.deepEqual(JSON.parse(end.result.content[0].text), [
+    { confirmed: true, answered: true },
+    { value: "b" },
+    { value: null },
+    { value: "edited" },
+  ]);
+  const all = collect(client, "agent_end");
+  const last = until(client, (event) => event.method === "set_editor_text");
+  await client.prompt("show me everything");
+  await last;
+  events = await all;
+  const shown = events.filter((event) => event.type === "extension_ui_request").map((event) => event.method);
+  for (const method of ["notify", "setStatus", "setWidget", "setTitle"]) {
+    assert.ok(shown.includes(method), `${method} is missing`);
+  }
+}
+
+async function permissions(client) {
   const asked = until(client, (event) => event.type === "extension_ui_request" && event.method === "select");
   const done = collect(client, "agent_end");
   await client.prompt("a guarded command");

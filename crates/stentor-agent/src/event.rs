@@ -158,10 +158,17 @@ pub enum EventKind {
     /// All slash commands of the session, when they are others than its client was last given.
     CommandsChanged(Arc<[CommandInfo]>),
     SubagentStarted(Arc<Subagent>),
-    /// What a subagent is doing, for people.
+    /// What a subagent is doing, for people, and what it did so far.
     SubagentProgress {
         agent: Arc<Subagent>,
         status: String,
+        work: Arc<SubagentWork>,
+    },
+    /// What happened in a subagent's own session, while somebody wants to know it
+    /// ([`crate::subagents::Subagents::watch`]). Deltas merge like those of the session.
+    SubagentEvent {
+        agent: Arc<Subagent>,
+        event: Box<Event>,
     },
     SubagentEnded {
         agent: Arc<Subagent>,
@@ -215,9 +222,49 @@ pub struct Subagent {
     /// Unique and growing within the process.
     pub id: u64,
     pub name: String,
+    pub source: SubagentSource,
     pub task: String,
     /// The call that delegates to it.
     pub call_id: String,
+    /// Which of the tasks of its call it works on, from zero.
+    pub index: usize,
+    /// Where its conversation is kept; absent when that of its session is not kept either.
+    pub session_file: Option<PathBuf>,
+}
+
+/// Where the definition of a subagent comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubagentSource {
+    Builtin,
+    User,
+    Project,
+}
+
+/// What a subagent did so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SubagentWork {
+    /// The call that runs; the newest of several.
+    pub current: Option<SubagentCall>,
+    /// The last calls that ended, the newest first, with the time they ended.
+    pub recent: Vec<SubagentCall>,
+    /// The last lines it wrote, the newest first.
+    pub output: Vec<String>,
+    /// Calls it made.
+    pub calls: u64,
+    /// Answers its model gave.
+    pub requests: u64,
+    pub usage: Usage,
+    pub duration_ms: u64,
+}
+
+/// A call of a subagent, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubagentCall {
+    pub id: String,
+    pub tool: String,
+    /// The argument that says most.
+    pub about: String,
+    pub time_ms: u64,
 }
 
 /// How a subagent ended.
@@ -226,6 +273,8 @@ pub struct SubagentEnd {
     /// What it reported, or why it failed.
     pub result: String,
     pub failed: bool,
+    /// It failed because somebody stopped it.
+    pub cancelled: bool,
     pub duration_ms: u64,
     pub usage: Usage,
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use crate::clock::SharedClock;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Subagent};
 use crate::message::ToolCall;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
@@ -194,6 +194,10 @@ impl State {
     }
 
     fn remember(&mut self, event: Event) {
+        if matches!(event.kind, EventKind::SubagentEvent { .. }) {
+            // Who was away reads a subagent's conversation instead; the log is for the session's.
+            return;
+        }
         self.logged_output_bytes += output_bytes(&event.kind);
         // The front stays: it says how far back the log goes.
         if let EventKind::ToolProgress { call, .. } = &event.kind
@@ -294,6 +298,16 @@ impl Queue {
                     waiting.remove(at);
                 }
             }
+            EventKind::SubagentEvent { agent, event: next } => {
+                // Several work at the same time; among the events of one the order stays.
+                let newest = waiting.iter_mut().rfind(|older| is_of(older, agent));
+                if let Some(older) = newest
+                    && let EventKind::SubagentEvent { event, .. } = &mut older.kind
+                    && merge(event, next)
+                {
+                    return;
+                }
+            }
             EventKind::BashOutput { id, delta } if waiting.len() >= QUEUE_EVENTS => {
                 if let Some(older) = waiting.iter_mut().rfind(|older| has_output_of(older, *id)) {
                     older.kind = EventKind::BashOutput {
@@ -316,8 +330,7 @@ impl Queue {
 
     fn has_more_than_a_delta(&self) -> bool {
         let waiting = self.lock();
-        let is_delta = |event: &Event| matches!(event.kind, EventKind::BlockDelta { .. });
-        waiting.len() > 1 || waiting.front().is_some_and(|event| !is_delta(event))
+        waiting.iter().any(|event| !is_delta(event))
     }
 
     fn close(&self) {
@@ -329,6 +342,18 @@ impl Queue {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Event>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_delta(event: &Event) -> bool {
+    match &event.kind {
+        EventKind::BlockDelta { .. } => true,
+        EventKind::SubagentEvent { event, .. } => is_delta(event),
+        _ => false,
+    }
+}
+
+fn is_of(event: &Event, agent: &Arc<Subagent>) -> bool {
+    matches!(&event.kind, EventKind::SubagentEvent { agent: other, .. } if Arc::ptr_eq(agent, other))
 }
 
 /// True for a report of that call, which a newer one replaces.

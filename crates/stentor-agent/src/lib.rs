@@ -30,6 +30,7 @@ pub mod rules;
 pub mod sandbox;
 pub mod session;
 pub mod store;
+pub mod subagents;
 pub mod system_prompt;
 pub mod tool;
 pub mod tool_servers;

@@ -15,6 +15,7 @@ use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
 use crate::session::Budget;
+use crate::subagents::Subagents;
 use crate::usage::Usage;
 
 /// Something a model can have done.
@@ -295,6 +296,16 @@ pub trait ToolHost: Send + Sync {
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
     /// would look.
     fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
+    }
+
+    /// Where a tool notes the subagents it has at work, so that others reach them.
+    fn subagents(&self) -> Option<Arc<Subagents>> {
+        None
+    }
+
+    /// The session's file, or where it will be. `None` when it is kept nowhere.
+    fn session_file(&self) -> Option<PathBuf> {
         None
     }
 }

@@ -41,17 +41,31 @@ pub struct Answers {
 
 struct Answer {
     after_seq: u64,
-    frames: Vec<u8>,
+    write: WriteFrames,
     /// Dropped when the frames have been handed over.
     _written: Option<oneshot::Sender<()>>,
 }
 
+/// Appends complete frames.
+type WriteFrames = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+
 impl Answers {
     /// Writes complete frames after all events up to number `after_seq` and before later ones.
     pub async fn send(&self, after_seq: u64, frames: Vec<u8>) -> Result<(), Closed> {
+        let write = move |out: &mut Vec<u8>| out.extend_from_slice(&frames);
+        self.send_with(after_seq, write).await
+    }
+
+    /// The same with frames that are made when it is their turn: `write` sees what the frames
+    /// before it changed, and what it changes holds from the next frame on.
+    pub async fn send_with(
+        &self,
+        after_seq: u64,
+        write: impl FnOnce(&mut Vec<u8>) + Send + 'static,
+    ) -> Result<(), Closed> {
         let answer = Answer {
             after_seq,
-            frames,
+            write: Box::new(write),
             _written: None,
         };
         self.sender.send(answer).await.map_err(|_| Closed)
@@ -63,7 +77,7 @@ impl Answers {
         let (sender, written) = oneshot::channel();
         let answer = Answer {
             after_seq,
-            frames: Vec::new(),
+            write: Box::new(|_| ()),
             _written: Some(sender),
         };
         if self.sender.send(answer).await.is_ok() {
@@ -149,7 +163,7 @@ impl<E: EventEncoder> Pump<E> {
                 self.hand_over().await?;
             }
         }
-        self.frames.extend_from_slice(&answer.frames);
+        (answer.write)(&mut self.frames);
         self.hand_over().await
     }
 

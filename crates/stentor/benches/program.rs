@@ -43,6 +43,15 @@ fn main() -> Outcome<()> {
             relay(&folder, deltas)?;
         }
     }
+    if wanted("relay") {
+        for deltas in [2_000, 20_000, 200_000] {
+            for updates in ["full", "delta"] {
+                for asleep in [Duration::ZERO, Duration::from_secs(2)] {
+                    omp_relay(&folder, deltas, updates, asleep)?;
+                }
+            }
+        }
+    }
     if wanted("acp") {
         acp::measure(&folder)?;
     }
@@ -194,6 +203,47 @@ fn relay(folder: &Folder, deltas: u64) -> Outcome<()> {
     let (wall, cpu) = (begun.elapsed(), program.cpu_ms()? - cpu_before);
     report(
         &format!("relay of {deltas} deltas"),
+        &format!(
+            "{:.0} ms wall, {cpu:.0} ms CPU, {:.2} us CPU a delta, {frames} frames, {:.1} MB out, peak memory {:.1} MB",
+            ms(wall),
+            cpu * 1000.0 / deltas as f64,
+            bytes as f64 / 1e6,
+            program.status("VmHWM")? as f64 / 1024.0,
+        ),
+    );
+    Ok(())
+}
+
+/// The same in the omp dialect, whose updates carry the message so far, or do not, to a reader that
+/// reads at once or sleeps first.
+fn omp_relay(folder: &Folder, deltas: u64, updates: &str, asleep: Duration) -> Outcome<()> {
+    let text = format!("[[turn]]\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
+    let model = folder.scenario("relay", &text)?;
+    let words = ["--mode", "rpc", "--no-session", "--model", &model];
+    let mut program = Program::start(folder, &words)?;
+    program.line()?;
+    program.send(&format!(
+        r#"{{"type":"set_event_filter","events":null,"messageUpdates":"{updates}"}}"#
+    ))?;
+    program.line()?;
+    let cpu_before = program.cpu_ms()?;
+    program.send(r#"{"type":"prompt","id":"p","message":"go"}"#)?;
+    std::thread::sleep(asleep);
+    let begun = Instant::now();
+    let (mut frames, mut bytes) = (0_u64, 0);
+    loop {
+        let line = program.line()?;
+        bytes += line.len();
+        if line.contains("\"text_delta\"") {
+            frames += 1;
+        } else if line.contains("\"agent_settled\"") {
+            break;
+        }
+    }
+    let (wall, cpu) = (begun.elapsed(), program.cpu_ms()? - cpu_before);
+    let reader = if asleep.is_zero() { "reads" } else { "sleeps" };
+    report(
+        &format!("relay omp {deltas} {updates} {reader}"),
         &format!(
             "{:.0} ms wall, {cpu:.0} ms CPU, {:.2} us CPU a delta, {frames} frames, {:.1} MB out, peak memory {:.1} MB",
             ms(wall),

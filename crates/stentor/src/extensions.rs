@@ -11,7 +11,7 @@ use stentor_agent::hooks::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
 use stentor_tools::sandbox::CommandSandbox;
 
-use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope};
+use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope, Source};
 use crate::print::json::event_json;
 
 /// An extension that was found.
@@ -40,30 +40,17 @@ pub fn hooks(
 
 /// The extensions under a configuration, in the order they are asked: those of the user's folder
 /// and file, then of the project's, then of the flags. Of several with one name the last counts,
-/// at the place of the first.
+/// at the place of the first. Where none are to be used, only those of the flags are.
 pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
-    if !config.settings.use_extensions.value {
-        return Ok(Vec::new());
-    }
     let mut all = All::default();
-    let of = |scope: Scope| {
-        config
-            .extensions
-            .iter()
-            .filter(move |raw| raw.at.scope == scope)
-    };
-    if let Some(config_dir) = &config.places.config_dir {
-        all.folder(&config_dir.join("extensions"));
+    if config.settings.use_extensions.value {
+        all.configured(config);
     }
-    all.tables(of(Scope::User), config);
-    if let Some(project) = &config.files.project
-        && config.files.project_trusted
-        && let Some(folder) = project.path.parent()
-    {
-        all.folder(&folder.join("extensions"));
-    }
-    all.tables(of(Scope::Project), config);
-    if let Some(files) = &config.settings.extension_files {
+    let files = config.settings.extension_files.as_ref();
+    let named = files.filter(|files| {
+        config.settings.use_extensions.value || matches!(files.source, Source::Flag(_))
+    });
+    if let Some(files) = named {
         for file in &files.value.0 {
             all.add(in_file(file, files.source.to_string()));
         }
@@ -74,7 +61,6 @@ pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
         Err(ConfigErrors(all.errors))
     }
 }
-
 impl Found {
     /// What is started where programs are held back like this.
     pub fn spec_in(self, sandbox: Option<&CommandSandbox>) -> ExtensionSpec {
@@ -129,6 +115,27 @@ struct All {
 }
 
 impl All {
+    /// Those of the user's and the project's configuration and folders.
+    fn configured(&mut self, config: &Config) {
+        let of = |scope: Scope| {
+            config
+                .extensions
+                .iter()
+                .filter(move |raw| raw.at.scope == scope)
+        };
+        if let Some(config_dir) = &config.places.config_dir {
+            self.folder(&config_dir.join("extensions"));
+        }
+        self.tables(of(Scope::User), config);
+        if let Some(project) = &config.files.project
+            && config.files.project_trusted
+            && let Some(folder) = project.path.parent()
+        {
+            self.folder(&folder.join("extensions"));
+        }
+        self.tables(of(Scope::Project), config);
+    }
+
     fn add(&mut self, new: Found) {
         let mut found = self.found.iter_mut();
         match found.find(|have| have.spec.name == new.spec.name) {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
-use stentor_model::login::{LoginInput, Logins as ModelLogins};
+use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
 use stentor_serve::omp::{LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, serve};
 use stentor_serve::stdio;
 use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
-use crate::config::{ConfigErrors, locate};
+use crate::config::{ConfigErrors, Source, Sourced, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
@@ -54,7 +54,13 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let cwd = setup::working_folder(words.cwd.as_deref())?;
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let said = |errors: ConfigErrors| errors.to_string();
-    let flags = args(&words).layer(&cwd, home.as_deref()).map_err(said)?;
+    let mut flags = args(&words).layer(&cwd, home.as_deref()).map_err(said)?;
+    if words.no_context_files {
+        flags.context_files = Some(Sourced {
+            value: false,
+            source: Source::Flag("--no-context-files".to_owned()),
+        });
+    }
     let config = setup::load_config(&cwd, &flags).map_err(said)?;
     let key = words.api_key.as_deref().zip(provider(&words));
     let models = setup::models_with_key(&config, &flags, &cwd, key).map_err(said)?;
@@ -64,6 +70,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         // The originals ask nothing; who wants to be asked says so.
         permission_mode: PermissionMode::All,
         subagents: true,
+        rules: !words.no_rules,
         mcp: McpServers::default(),
         notes: Notes::of(&config, false),
         clock: setup::system_clock(),
@@ -142,6 +149,8 @@ fn args(words: &OmpArgs) -> Args {
             tools: tools.filter(|_| !words.no_tools),
             no_tools: words.no_tools,
             permission_mode: words.permission_mode.clone(),
+            extension: words.extensions.clone(),
+            no_extensions: words.no_extensions,
             no_skills: words.no_skills,
             no_prompt_templates: words.no_prompt_templates,
             ..LimitArgs::default()
@@ -183,11 +192,7 @@ impl Logins for ProgramLogins {
     }
 }
 
-async fn login(
-    logins: &ModelLogins,
-    provider: &str,
-    ui: &dyn LoginUi,
-) -> Result<(), stentor_model::login::LoginError> {
+async fn login(logins: &ModelLogins, provider: &str, ui: &dyn LoginUi) -> Result<(), LoginError> {
     let step = logins.begin(provider).await?;
     ui.open_url(&step.url, Some(&step.instructions));
     if let Some(code) = &step.user_code {
@@ -203,23 +208,30 @@ async fn login(
     let asked = ui.ask(paste);
     if step.uses_callback_server || step.user_code.is_some() {
         tokio::select! {
-            done = logins.complete(provider, LoginInput::Wait) => done?,
-            DialogAnswer::Value(text) = asked => {
-                logins.complete(provider, LoginInput::Pasted(text)).await?
-            }
-            // Nothing was pasted; the browser can still come back.
-            else => logins.complete(provider, LoginInput::Wait).await?,
-        };
-        return Ok(());
+            done = logins.complete(provider, LoginInput::Wait) => done.map(drop),
+            answer = asked => pasted(logins, provider, answer).await,
+        }
+    } else {
+        pasted(logins, provider, asked.await).await
     }
-    match asked.await {
+}
+
+/// What the person gave, if it was not to end the login.
+async fn pasted(
+    logins: &ModelLogins,
+    provider: &str,
+    answer: DialogAnswer,
+) -> Result<(), LoginError> {
+    match answer {
         DialogAnswer::Value(text) => {
-            logins.complete(provider, LoginInput::Pasted(text)).await?;
-            Ok(())
+            let done = logins.complete(provider, LoginInput::Pasted(text)).await;
+            done.map(drop)
         }
         DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
             logins.cancel(provider);
-            Err(stentor_model::login::LoginError::NoCode)
+            Err(LoginError::Cancelled {
+                provider: provider.to_owned(),
+            })
         }
     }
 }

@@ -229,6 +229,7 @@ impl Job<'_> {
             subagents,
             mcp: McpServers::default(),
             notes: Notes::of(&self.config, false),
+            rules: true,
             clock: setup::system_clock(),
         };
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);

@@ -166,6 +166,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
+        rules: true,
         mcp: McpServers::default(),
         notes: Notes::of(&config, false),
         clock: setup::system_clock(),

@@ -152,6 +152,7 @@ fn serve(words: Words) -> Result<u8, String> {
         // The original asks nobody.
         permission_mode: PermissionMode::All,
         subagents: true,
+        rules: true,
         mcp: McpServers::default(),
         notes: notes.clone(),
         clock: setup::system_clock(),

@@ -62,6 +62,8 @@ pub struct Defaults {
     pub permission_mode: PermissionMode,
     /// True when the tool for subagents is among the tools nobody chose.
     pub subagents: bool,
+    /// False when no rules are to watch what the model writes.
+    pub rules: bool,
     /// The MCP servers that run, which the sessions share.
     pub mcp: McpServers,
     pub notes: Notes,
@@ -118,7 +120,9 @@ impl Defaults {
             cost: settings.budget_cost.as_ref().map(|set| set.value),
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
-        options.rules = Arc::new(rules(config, cwd));
+        if self.rules {
+            options.rules = Arc::new(rules(config, cwd));
+        }
         options.commands = commands_of(config, cwd);
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {

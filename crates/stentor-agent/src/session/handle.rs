@@ -23,6 +23,7 @@ use crate::message::{ContentBlock, KnownBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::store::{Entry, Header, Opened};
+use crate::subagents::Subagents;
 use crate::tool::{Plan, Tool, ToolSpec};
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
@@ -33,6 +34,7 @@ pub struct Session {
     pub(super) hub: Hub,
     pub(super) dialogs: Arc<Dialogs>,
     pub(super) jobs: Arc<Jobs>,
+    pub(super) subagents: Arc<Subagents>,
     pub(super) slash: Arc<SlashCommands>,
 }
 
@@ -104,6 +106,7 @@ impl Session {
             hub: actor.hub(),
             dialogs: actor.dialogs(),
             jobs: actor.jobs(),
+            subagents: actor.subagents(),
             slash: actor.slash(),
         };
         let hooked = HookedSession {
@@ -134,6 +137,11 @@ impl Session {
     /// What runs beside the conversation, and what ran.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
+    }
+
+    /// The subagents at work for it.
+    pub fn subagents(&self) -> &Arc<Subagents> {
+        &self.subagents
     }
 
     /// The slash commands it has.

@@ -1,5 +1,6 @@
 //! What a running tool may ask of its session.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
@@ -13,6 +14,7 @@ use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::message::ToolCall;
 use crate::model::ModelInfo;
+use crate::subagents::Subagents;
 use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};
 use crate::usage::Usage;
@@ -25,6 +27,7 @@ pub(super) struct SessionToolHost {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
     state: Mutex<State>,
 }
@@ -37,6 +40,7 @@ struct State {
     /// What was left before the tools that run now.
     budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
+    file: Option<PathBuf>,
 }
 
 impl SessionToolHost {
@@ -50,9 +54,19 @@ impl SessionToolHost {
             hub,
             dialogs,
             jobs,
+            subagents: Arc::default(),
             requests,
             state: Mutex::default(),
         }
+    }
+
+    /// The subagents its tools have at work.
+    pub fn subagents_at_work(&self) -> Arc<Subagents> {
+        Arc::clone(&self.subagents)
+    }
+
+    pub fn set_file(&self, file: Option<PathBuf>) {
+        self.lock().file = file;
     }
 
     /// Takes over a plan without telling anybody.
@@ -99,6 +113,14 @@ impl ToolHost for SessionToolHost {
 
     fn jobs(&self) -> Option<Arc<Jobs>> {
         Some(Arc::clone(&self.jobs))
+    }
+
+    fn subagents(&self) -> Option<Arc<Subagents>> {
+        Some(self.subagents_at_work())
+    }
+
+    fn session_file(&self) -> Option<PathBuf> {
+        self.lock().file.clone()
     }
 
     fn ask(&self, dialog: Dialog) -> DialogFuture {

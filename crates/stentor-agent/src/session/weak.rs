@@ -12,6 +12,7 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::{Hub, Subscription};
 use crate::jobs::Jobs;
+use crate::subagents::Subagents;
 
 /// A session, for those who serve it and must not keep it alive.
 #[derive(Clone)]
@@ -21,6 +22,7 @@ pub struct WeakSession {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    subagents: Arc<Subagents>,
     slash: Arc<SlashCommands>,
 }
 
@@ -33,6 +35,7 @@ impl Session {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            subagents: Arc::clone(&self.subagents),
             slash: Arc::clone(&self.slash),
         }
     }
@@ -47,6 +50,7 @@ impl WeakSession {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            subagents: Arc::clone(&self.subagents),
             slash: Arc::clone(&self.slash),
         })
     }

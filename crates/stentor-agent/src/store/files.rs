@@ -13,7 +13,7 @@ use super::file_journal::{FileJournal, sync_folder_of};
 use super::journal::{Journal, Opened};
 use super::lock::{SessionLock, no_follow};
 use super::memory::MemoryJournal;
-use super::names::{check_session_id, file_name};
+use super::names::{check_session_id, file_name, subagents_folder};
 use super::reader::{FoundPreamble, Preamble, preamble_of};
 use super::restore::{Restored, restore};
 use super::tail::tail_of;
@@ -66,15 +66,22 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
     opened(journal, preamble.title, warnings)
 }
 
-/// Removes a session file for good. Refused while anybody has it open; what is no session stays.
-/// Pictures beside it stay too: other sessions may show them.
+/// Removes a session file for good, with what its subagents said. Refused while anybody has it
+/// open; what is no session stays. Pictures beside it stay too: other sessions may show them.
 pub fn remove(path: &Path) -> Result<(), StoreError> {
     let path = canonical(path)?;
     check_regular(&path)?;
     let _lock = SessionLock::acquire(&path)?;
     let file = File::open(&path).map_err(StoreError::io("open", &path))?;
     read_preamble(&file, &path)?;
-    fs::remove_file(&path).map_err(StoreError::io("remove", &path))
+    fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+    let subagents = subagents_folder(&path);
+    match fs::remove_dir_all(&subagents) {
+        // The folder around it may hold what others put there; only an empty one goes.
+        Ok(()) => fs::remove_dir(path.with_extension("")).or(Ok(())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::io("remove", &subagents)(error)),
+    }
 }
 
 /// Starts a session in a new file of `target_dir` with a copy of the path to `up_to` (`None`: to

@@ -43,6 +43,12 @@ pub fn check_session_id(id: &str) -> Result<(), StoreError> {
     }
 }
 
+/// Where the conversations of a session's subagents are: out of sight of lists, which look into
+/// the folders of sessions and not into folders within those.
+pub fn subagents_folder(session_file: &Path) -> PathBuf {
+    session_file.with_extension("").join("subagents")
+}
+
 /// The folder name of a working directory, as pi makes it: `/work/app` becomes `--work-app--`.
 ///
 /// A path too long for a file name is cut and ends in a hash of the whole.

@@ -45,6 +45,8 @@ pub enum LoginError {
     NoCode,
     #[error("nothing can be waited for: paste the code, or the address the browser was sent to")]
     NothingToWaitFor,
+    #[error("the login at {provider} was cancelled")]
+    Cancelled { provider: String },
     #[error("the code for {provider} has expired; begin again")]
     TooLate { provider: String },
     #[error("the system gives no random numbers")]

@@ -158,6 +158,12 @@ impl Player {
                     self.step += 1;
                     return Beat::Wait { ms: *ms };
                 }
+                Some(Step::WaitFor { file }) => {
+                    if !file.exists() {
+                        return Beat::Wait { ms: LOOK_AGAIN_MS };
+                    }
+                    self.step += 1;
+                }
                 Some(Step::Hang) => return Beat::Hang,
                 Some(Step::Usage(usage)) => {
                     self.step += 1;
@@ -363,6 +369,9 @@ fn words_of(step: &Step) -> Option<&Words> {
     }
 }
 
+/// How long a step that waits for a file waits before it looks again.
+const LOOK_AGAIN_MS: u64 = 5;
+
 fn chunk_wait_ms(step: &Step) -> u64 {
     match step {
         Step::Text(speech) | Step::Thinking { speech, .. } => speech.chunk_wait_ms,
@@ -373,9 +382,12 @@ fn chunk_wait_ms(step: &Step) -> u64 {
 
 /// True when the block of `step` goes on in what comes later, or is broken off there.
 fn stays_open(step: &Step, later: &[Step]) -> bool {
-    let next = later
-        .iter()
-        .find(|step| !matches!(step, Step::Wait { .. } | Step::Usage(_)));
+    let next = later.iter().find(|step| {
+        !matches!(
+            step,
+            Step::Wait { .. } | Step::WaitFor { .. } | Step::Usage(_)
+        )
+    });
     match (step, next) {
         (_, Some(Step::Error(_) | Step::Hang)) => true,
         (Step::Text(_), Some(Step::Text(speech))) => !speech.new_block,
@@ -394,7 +406,7 @@ fn fails_at_once(turn: &Turn) -> bool {
     let first = turn
         .steps
         .iter()
-        .find(|step| !matches!(step, Step::Wait { .. }));
+        .find(|step| !matches!(step, Step::Wait { .. } | Step::WaitFor { .. }));
     matches!(first, Some(Step::Error(_)))
 }
 

@@ -1,6 +1,7 @@
 //! What a scenario can say, and the words with which a test says it.
 
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use stentor_agent::message::StopReason;
 use stentor_agent::model::{InputKind, ModelErrorKind, RateLimit, ThinkingLevel};
 use stentor_agent::usage::{Prices, Usage};
@@ -53,6 +54,10 @@ pub struct Turn {
 pub enum Step {
     Wait {
         ms: u64,
+    },
+    /// Waits until somebody makes this file.
+    WaitFor {
+        file: PathBuf,
     },
     /// Nothing more comes until the request is cancelled.
     Hang,

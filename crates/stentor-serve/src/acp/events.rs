@@ -166,7 +166,7 @@ impl EventEncoder for Encoder {
                     frames,
                 );
             }
-            EventKind::SubagentProgress { agent, status } => {
+            EventKind::SubagentProgress { agent, status, .. } => {
                 self.subagent(&agent.call_id, &format!("{}: {status}", agent.name), frames);
             }
             EventKind::ExtensionFailed {
@@ -191,6 +191,7 @@ impl EventEncoder for Encoder {
             | EventKind::Title(_)
             | EventKind::EditorText(_)
             | EventKind::SubagentEnded { .. }
+            | EventKind::SubagentEvent { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => {}
         }

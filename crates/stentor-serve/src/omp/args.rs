@@ -26,6 +26,12 @@ pub struct OmpArgs {
     pub name: Option<String>,
     pub cwd: Option<PathBuf>,
     pub permission_mode: Option<String>,
+    /// `--extension`, by file.
+    pub extensions: Vec<String>,
+    /// Only the extensions named above.
+    pub no_extensions: bool,
+    pub no_rules: bool,
+    pub no_context_files: bool,
     pub no_skills: bool,
     pub no_prompt_templates: bool,
     pub verbose: bool,
@@ -55,10 +61,8 @@ pub enum OmpArgsError {
 }
 
 /// Flags of the originals that have a value and mean nothing here. Their value goes with them.
-const IGNORED_WITH_VALUE: [&str; 18] = [
+const IGNORED_WITH_VALUE: [&str; 16] = [
     "--provider-session-id",
-    "--extension",
-    "-e",
     "--hook",
     "--skill",
     "--skills",
@@ -150,11 +154,18 @@ impl OmpArgs {
                 "--name" | "-n" => args.name = value(&mut args)?,
                 "--cwd" => args.cwd = value(&mut args)?.map(PathBuf::from),
                 "--permission-mode" => args.permission_mode = value(&mut args)?,
+                "--extension" | "-e" => {
+                    if let Some(file) = value(&mut args)? {
+                        args.add_extension(file);
+                    }
+                }
+                "--no-extensions" | "-ne" => args.no_extensions = true,
+                "--no-rules" => args.no_rules = true,
+                "--no-context-files" | "-nc" => args.no_context_files = true,
                 "--verbose" => args.verbose = true,
                 // Nothing of the kind is done here.
-                "--no-rules" | "--no-title" | "--no-ui" | "--no-extensions" | "--no-lsp"
-                | "--no-pty" | "--offline" | "--no-context-files" | "--no-themes" | "-ne"
-                | "-nc" => {}
+                "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline"
+                | "--no-themes" => {}
                 known if IGNORED_WITH_VALUE.contains(&known) => {
                     if given.is_none() {
                         words.next();
@@ -177,6 +188,19 @@ impl OmpArgs {
             }
         }
         Ok(args)
+    }
+
+    /// An extension of pi or omp is a TypeScript module of theirs and means nothing here; any other
+    /// file is taken for one of our own.
+    fn add_extension(&mut self, file: String) {
+        if [".ts", ".tsx", ".mts"]
+            .iter()
+            .any(|end| file.ends_with(end))
+        {
+            self.ignored.push(format!("--extension {file}"));
+        } else {
+            self.extensions.push(file);
+        }
     }
 }
 
@@ -214,6 +238,9 @@ mod tests {
             let words: Vec<&str> = words.split(' ').collect();
             assert_eq!(parse(&words), Ok(expected.clone()));
         }
+        let own = parse(&["-e", "a.py", "--extension=b", "-ne", "-nc"]).unwrap();
+        assert_eq!(own.extensions, ["a.py", "b"]);
+        assert!(own.no_extensions && own.no_context_files);
         assert_eq!(parse(&["-c"]).unwrap().resume, Resume::Last);
         assert_eq!(
             parse(&["--session", "x.jsonl"]).unwrap().resume,
@@ -239,7 +266,11 @@ mod tests {
             "word",
         ]);
         let args = args.unwrap();
-        assert_eq!(args.ignored, ["--frob", "--new", "-e", "word"]);
+        assert_eq!(
+            args.ignored,
+            ["--frob", "--new", "--extension ext.ts", "word"]
+        );
+        assert!(args.no_rules && args.extensions.is_empty());
         assert_eq!(args.model.as_deref(), Some("m"));
     }
 

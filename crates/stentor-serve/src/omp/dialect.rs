@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tool::Tool;
+use stentor_wire::omp::command::SubagentLevel;
 use tokio::sync::{RwLock, RwLockWriteGuard, Semaphore};
 use tokio::task::JoinHandle;
 
@@ -16,10 +17,10 @@ use super::OmpOptions;
 use super::args::Resume;
 use super::connection::Connection;
 use super::events::Encoder;
-use super::framing::AgentFrame;
+use super::framing::{AgentFrame, Framing};
 use super::hosting::Hosting;
 use super::limits;
-use super::reply::{self, Outcome};
+use super::reply::{Answer, Outcome};
 use super::scoped_models::scoped;
 use super::serving::tell_commands;
 use crate::output::{Closed, Output};
@@ -125,17 +126,31 @@ impl Dialect {
 
     /// Answers a command.
     pub async fn answer(&self, id: Option<&RawValue>, command: &str, outcome: &Outcome) {
-        let frames = reply::response(&self.connection.framing, id, command, outcome);
-        self.send(frames).await;
+        self.say(Answer::of(id, command, outcome)).await;
     }
 
-    /// Writes complete frames, after the events that have happened and before those to come.
-    pub async fn send(&self, frames: Vec<u8>) {
+    /// Writes an answer.
+    pub async fn say(&self, answer: Answer) {
+        self.send(move |framing, frames| answer.write(framing, frames))
+            .await;
+    }
+
+    /// Has frames written after the events that have happened and before those to come.
+    pub async fn send(&self, write: impl FnOnce(&Framing, &mut Vec<u8>) + Send + 'static) {
+        let connection = Arc::clone(&self.connection);
+        let write = move |frames: &mut Vec<u8>| write(&connection.framing, frames);
         let current = self.current.read().await;
         let mut sending = Box::pin(async {
             match &*current {
-                Some(current) => current.answers.send(current.session.seq(), frames).await,
-                None => self.output.send(&frames).await,
+                Some(current) => {
+                    let after_seq = current.session.seq();
+                    current.answers.send_with(after_seq, write).await
+                }
+                None => {
+                    let mut frames = Vec::new();
+                    write(&mut frames);
+                    self.output.send(&frames).await
+                }
             }
         });
         let sent = match poll!(&mut sending) {
@@ -158,10 +173,25 @@ impl Dialect {
     }
 
     /// Writes one frame of its own accord.
-    pub async fn send_frame(&self, name: &str, frame: &AgentFrame<'_>) {
-        let mut frames = Vec::new();
-        self.connection.framing.write(&mut frames, name, frame);
-        self.send(frames).await;
+    pub async fn send_frame(&self, name: &'static str, frame: &AgentFrame<'_>) {
+        match serde_json::to_vec(frame) {
+            Ok(object) => {
+                self.send(move |framing, frames| {
+                    let start = frames.len();
+                    frames.extend_from_slice(&object);
+                    framing.finish_event(frames, start, name);
+                })
+                .await;
+            }
+            Err(error) => tracing::error!(%error, name, "a frame could not be written"),
+        }
+    }
+
+    /// Has what happens in subagents told if the client wants to hear it.
+    pub fn watch_subagents(&self) {
+        let level = self.connection.wants.now().subagents;
+        let session = self.session();
+        session.subagents().watch(level == SubagentLevel::Events);
     }
 
     /// The options of a further conversation.
@@ -223,6 +253,7 @@ impl Leaving<'_> {
             system_prompt: next.system_prompt,
         };
         drop(self);
+        dialect.watch_subagents();
         next.session.set_can_ask(true).await.ok();
         tell_commands(next.session);
         dialect.hosting.equip(dialect).await;

@@ -16,8 +16,10 @@ use stentor_wire::omp::frame::{Frame, ReminderItem, Rule, RuleSource, UiMethod, 
 use super::connection::{Connection, available_commands};
 use super::framing::AgentFrame;
 use super::limits;
+use super::nested::Nested;
 use super::settling::{Outcome, write_settled};
 use super::shapes::compaction_result;
+use super::subagents;
 use super::ui::{self, UiKind};
 use super::updates::Updates;
 use crate::pump::EventEncoder;
@@ -31,6 +33,7 @@ pub(super) struct Encoder {
     /// How the last run ended, if there was one since the session was idle.
     outcome: Option<Outcome>,
     queues: Arc<Queues>,
+    nested: Nested,
     rest: Option<Duration>,
 }
 
@@ -43,6 +46,7 @@ impl Encoder {
             updates: Updates::default(),
             outcome: None,
             queues: Arc::default(),
+            nested: Nested::default(),
             rest: None,
         }
     }
@@ -364,18 +368,35 @@ impl EventEncoder for Encoder {
                 self.event(frames, "available_commands_update", &frame);
             }
             EventKind::SubagentStarted(agent) => {
-                let payload = self.connection.subagents.started(agent, event.time_ms);
+                self.connection.subagents.started(agent, event.time_ms);
+                let id = subagents::wire_id(agent);
+                let payload = subagents::beginning(agent, &id);
                 let frame = Frame::SubagentLifecycle { payload };
                 self.subagent(frames, "subagent_lifecycle", &frame);
             }
-            EventKind::SubagentProgress { agent, status } => {
-                let subagents = &self.connection.subagents;
-                let payload = subagents.progressed(agent, status, event.time_ms);
+            EventKind::SubagentProgress {
+                agent,
+                status,
+                work,
+            } => {
+                let known = &self.connection.subagents;
+                let progress = known.progressed(agent, status, work, event.time_ms);
+                let payload = subagents::progress(agent, &progress);
                 let frame = Frame::SubagentProgress { payload };
                 self.subagent(frames, "subagent_progress", &frame);
             }
+            EventKind::SubagentEvent { agent, event } => {
+                let wanted = self.connection.wants.now();
+                if wanted.subagents == SubagentLevel::Events {
+                    let framing = &self.connection.framing;
+                    self.rest = self.nested.encode(framing, &wanted, agent, event, frames);
+                }
+            }
             EventKind::SubagentEnded { agent, end } => {
-                let payload = self.connection.subagents.ended(agent, end);
+                self.connection.subagents.ended(agent);
+                self.nested.ended(agent);
+                let id = subagents::wire_id(agent);
+                let payload = subagents::ending(agent, &id, end);
                 let frame = Frame::SubagentLifecycle { payload };
                 self.subagent(frames, "subagent_lifecycle", &frame);
             }

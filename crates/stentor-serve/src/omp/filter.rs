@@ -17,6 +17,8 @@ pub(super) struct Wanted {
     events: Option<HashSet<String>>,
     pub updates: MessageUpdates,
     pub subagents: SubagentLevel,
+    /// Counts how often that was said.
+    pub subscription: u64,
 }
 
 impl Wants {
@@ -36,7 +38,17 @@ impl Wants {
 
     /// `set_subagent_subscription`.
     pub fn subscribe(&self, level: SubagentLevel) {
-        self.change(|wanted| wanted.subagents = level);
+        self.change(|wanted| {
+            wanted.subagents = level;
+            wanted.subscription += 1;
+        });
+    }
+
+    /// The same form of updates as somebody else wants.
+    pub fn mirror(&self, updates: MessageUpdates) {
+        if self.now().updates != updates {
+            self.change(|wanted| wanted.updates = updates);
+        }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Wanted) -> T) -> T {

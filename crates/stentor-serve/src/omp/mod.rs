@@ -15,6 +15,7 @@ mod framing;
 mod hosting;
 mod limits;
 mod login;
+mod nested;
 mod prompts;
 mod reply;
 mod scoped_models;

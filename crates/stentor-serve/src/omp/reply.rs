@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
+use stentor_wire::omp::command::Refused;
 use stentor_wire::omp::facts::RESPONSE_TOO_LONG;
 use stentor_wire::omp::response::Response;
 
@@ -82,58 +83,73 @@ impl From<AgentError> for Failure {
     }
 }
 
-/// The frame that says what a command came to.
-pub(super) fn response(
-    framing: &Framing,
-    id: Option<&RawValue>,
-    command: &str,
-    outcome: &Outcome,
-) -> Vec<u8> {
-    let mut frames = Vec::new();
-    match outcome {
-        Ok(Data(None)) => {
-            write(
-                framing,
-                &mut frames,
-                &Response::<()>::success(id, command, None),
-            );
-        }
-        Ok(Data(Some(json))) => {
-            // The data may nest deeper than a reader of JSON here would follow, so it is written
-            // as it is and not passed through one.
-            frames.reserve(json.len() + 128);
-            frames.push(b'{');
-            if let Some(id) = id {
-                write!(frames, "\"id\":{},", id.get()).ok();
-            }
-            write!(
-                frames,
-                "\"type\":\"response\",\"command\":\"{command}\",\"success\":true,\"data\":"
-            )
-            .ok();
-            frames.extend_from_slice(json);
-            frames.push(b'}');
-            if framing.finish(&mut frames, 0).is_err() {
-                let response = Response::failure(id, command, RESPONSE_TOO_LONG);
-                write(framing, &mut frames, &response);
-            }
-        }
-        Err(failure) => {
-            let mut response = Response::failure(id, command, &failure.message);
-            response.code = failure.code;
-            write(framing, &mut frames, &response);
-        }
-    }
-    frames
+/// The object that says what a command came to, not yet framed.
+#[derive(Debug)]
+pub(super) struct Answer {
+    object: Vec<u8>,
+    /// What is said in its place when it is too long for the transport.
+    too_long: Vec<u8>,
 }
 
-/// Writes a response that is short enough for any transport.
-pub(super) fn write<D: Serialize>(
-    framing: &Framing,
-    frames: &mut Vec<u8>,
-    response: &Response<'_, D>,
-) {
-    framing.write(frames, "response", response);
+impl Answer {
+    /// The answer to a command.
+    pub fn of(id: Option<&RawValue>, command: &str, outcome: &Outcome) -> Self {
+        let object = match outcome {
+            Ok(Data(None)) => json(&Response::<()>::success(id, command, None)),
+            Ok(Data(Some(data))) => with_data(id, command, data),
+            Err(failure) => {
+                let mut response = Response::failure(id, command, &failure.message);
+                response.code = failure.code;
+                json(&response)
+            }
+        };
+        let too_long = json(&Response::failure(id, command, RESPONSE_TOO_LONG));
+        Self { object, too_long }
+    }
+
+    /// The answer to a line that is no command.
+    pub fn to(refused: &Refused) -> Self {
+        let error = refused.to_string();
+        Self {
+            object: json(&Response::refusal(refused, &error)),
+            too_long: Vec::new(),
+        }
+    }
+
+    /// Appends its frame, in the way frames are ended at this moment.
+    pub fn write(self, framing: &Framing, frames: &mut Vec<u8>) {
+        let start = frames.len();
+        frames.extend_from_slice(&self.object);
+        if framing.finish(frames, start).is_err() {
+            frames.extend_from_slice(&self.too_long);
+            frames.push(b'\n');
+        }
+    }
+}
+
+/// The data may nest deeper than a reader of JSON here would follow, so it is written as it is and
+/// not passed through one.
+fn with_data(id: Option<&RawValue>, command: &str, data: &[u8]) -> Vec<u8> {
+    let mut object = Vec::with_capacity(data.len() + 128);
+    object.push(b'{');
+    if let Some(id) = id {
+        write!(object, "\"id\":{},", id.get()).ok();
+    }
+    write!(
+        object,
+        "\"type\":\"response\",\"command\":\"{command}\",\"success\":true,\"data\":"
+    )
+    .ok();
+    object.extend_from_slice(data);
+    object.push(b'}');
+    object
+}
+
+fn json<D: Serialize>(response: &Response<'_, D>) -> Vec<u8> {
+    serde_json::to_vec(response).unwrap_or_else(|error| {
+        tracing::error!(%error, "an answer could not be written");
+        Vec::new()
+    })
 }
 
 #[cfg(test)]
@@ -144,7 +160,9 @@ mod tests {
 
     fn written(framing: &Framing, outcome: &Outcome) -> String {
         let id = RawValue::from_string("\"7\"".to_owned()).unwrap();
-        String::from_utf8(response(framing, Some(&id), "c", outcome)).unwrap()
+        let mut frames = Vec::new();
+        Answer::of(Some(&id), "c", outcome).write(framing, &mut frames);
+        String::from_utf8(frames).unwrap()
     }
 
     #[test]

@@ -7,7 +7,6 @@ use stentor_agent::session::Session;
 use stentor_wire::omp::command::{Command, CommandBody, Inbound, Refused, Side};
 use stentor_wire::omp::facts::{MAX_FRAME_BYTES, MAX_REASSEMBLED_BYTES, PROTOCOL_VERSIONS};
 use stentor_wire::omp::frame::Frame;
-use stentor_wire::omp::response::Response;
 use tokio::sync::mpsc;
 
 use super::OmpOptions;
@@ -15,7 +14,7 @@ use super::commands;
 use super::dialect::{Dialect, prepare};
 use super::framing::{AgentFrame, Framing};
 use super::limits;
-use super::reply;
+use super::reply::Answer;
 use super::ui::{self, UiKind};
 use crate::input::{Input, InputLines};
 use crate::output::Output;
@@ -132,7 +131,7 @@ fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::J
                     patiently(&dialect, command).await;
                 }
                 Queued::Command(command) => commands::perform(&dialect, command).await,
-                Queued::Refusal(frames) => dialect.send(frames).await,
+                Queued::Refusal(answer) => dialect.say(answer).await,
             }
         }
     });
@@ -163,7 +162,7 @@ async fn patiently(dialect: &Arc<Dialect>, command: Command) {
 enum Queued {
     Command(Command),
     /// The answer to a line that is no command.
-    Refusal(Vec<u8>),
+    Refusal(Answer),
 }
 
 /// Takes one line. Only what must keep its place waits, and only when very much waits already.
@@ -184,13 +183,7 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
             return beside_the_others(dialect, command).await;
         }
         Ok(Inbound::Command(command)) => Queued::Command(command),
-        Err(refused) => {
-            let error = refused.to_string();
-            let mut frames = Vec::new();
-            let response = Response::refusal(&refused, &error);
-            reply::write(&dialect.connection.framing, &mut frames, &response);
-            Queued::Refusal(frames)
-        }
+        Err(refused) => Queued::Refusal(Answer::to(&refused)),
     };
     // The worker outlives the queue.
     queue.send(queued).await.ok();

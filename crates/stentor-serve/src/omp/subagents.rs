@@ -1,21 +1,37 @@
-//! The subagents at work, as clients are told of them (sections 19).
+//! The subagents at work and those that were, as clients are told of them (section 19).
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use stentor_agent::event::{Subagent, SubagentEnd};
+use stentor_agent::event::{Subagent, SubagentEnd, SubagentSource, SubagentWork};
+use stentor_wire::omp::subagent::{
+    AgentProgress, RecentTool, SubagentLifecycle, SubagentProgress, SubagentSnapshot,
+};
 
-/// The subagents at work.
+/// Subagents that ended whose conversation can still be asked for.
+const REMEMBERED: usize = 256;
+
+/// The subagents of the conversation.
 #[derive(Debug, Default)]
 pub(super) struct Subagents {
-    running: Mutex<BTreeMap<u64, Running>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: BTreeMap<u64, Running>,
+    /// Id and file of those that ended, the oldest first.
+    ended: VecDeque<(String, PathBuf)>,
 }
 
 #[derive(Debug)]
 struct Running {
-    index: usize,
-    snapshot: Value,
+    agent: Arc<Subagent>,
+    id: String,
+    progress: Option<Arc<AgentProgress>>,
+    last_update: u64,
 }
 
 /// A subagent's id on the wire.
@@ -24,101 +40,193 @@ pub(super) fn wire_id(agent: &Subagent) -> String {
 }
 
 impl Subagents {
-    /// One began. Returns the payload of its `subagent_lifecycle`.
-    pub fn started(&self, agent: &Subagent, time_ms: u64) -> Value {
-        let mut running = self.lock();
-        let index = running.len();
-        let snapshot = json!({
-            "id": wire_id(agent),
-            "index": index,
-            "agent": agent.name,
-            "agentSource": "bundled",
-            "description": agent.task,
-            "status": "running",
-            "task": agent.task,
-            "parentToolCallId": agent.call_id,
-            "lastUpdate": time_ms,
-        });
-        running.insert(agent.id, Running { index, snapshot });
-        lifecycle(agent, index, "started")
+    /// One began.
+    pub fn started(&self, agent: &Arc<Subagent>, time_ms: u64) {
+        let running = Running {
+            agent: Arc::clone(agent),
+            id: wire_id(agent),
+            progress: None,
+            last_update: time_ms,
+        };
+        self.lock().running.insert(agent.id, running);
     }
 
-    /// One told what it is doing. Returns the payload of its `subagent_progress`.
-    pub fn progressed(&self, agent: &Subagent, status: &str, time_ms: u64) -> Value {
-        let mut running = self.lock();
-        let index = running.get(&agent.id).map_or(0, |known| known.index);
-        let progress = json!({
-            "index": index,
-            "id": wire_id(agent),
-            "agent": agent.name,
-            "agentSource": "bundled",
-            "status": "running",
-            "task": agent.task,
-            "recentTools": [],
-            "recentOutput": [status],
-            "toolCount": 0,
-            "requests": 0,
-            "tokens": 0,
-            "cost": 0,
-            "durationMs": 0,
-        });
-        if let Some(known) = running.get_mut(&agent.id) {
-            known.snapshot["progress"] = progress.clone();
-            known.snapshot["lastUpdate"] = json!(time_ms);
+    /// One told what it is doing. Returns it as clients read it.
+    pub fn progressed(
+        &self,
+        agent: &Subagent,
+        status: &str,
+        work: &SubagentWork,
+        time_ms: u64,
+    ) -> Arc<AgentProgress> {
+        let progress = Arc::new(agent_progress(agent, status, work));
+        if let Some(known) = self.lock().running.get_mut(&agent.id) {
+            known.progress = Some(Arc::clone(&progress));
+            known.last_update = time_ms;
         }
-        json!({
-            "index": index,
-            "agent": agent.name,
-            "agentSource": "bundled",
-            "task": agent.task,
-            "parentToolCallId": agent.call_id,
-            "progress": progress,
-        })
+        progress
     }
 
-    /// One ended. Returns the payload of its `subagent_lifecycle`.
-    pub fn ended(&self, agent: &Subagent, end: &SubagentEnd) -> Value {
-        let index = self.lock().remove(&agent.id).map_or(0, |known| known.index);
-        let status = if end.failed { "failed" } else { "completed" };
-        lifecycle(agent, index, status)
+    /// One ended.
+    pub fn ended(&self, agent: &Subagent) {
+        let mut state = self.lock();
+        state.running.remove(&agent.id);
+        if let Some(file) = &agent.session_file {
+            state.ended.push_back((wire_id(agent), file.clone()));
+            if state.ended.len() > REMEMBERED {
+                state.ended.pop_front();
+            }
+        }
     }
 
-    /// Those at work.
+    /// Those at work, as clients read them.
     pub fn list(&self) -> Vec<Value> {
-        let running = self.lock();
-        running
-            .values()
-            .map(|known| known.snapshot.clone())
-            .collect()
+        let state = self.lock();
+        state.running.values().map(snapshot).collect()
     }
 
     /// The number of the subagent with that id, if it is at work.
     pub fn number(&self, wire_id: &str) -> Option<u64> {
-        let running = self.lock();
-        let found = running
-            .iter()
-            .find(|(_, known)| known.snapshot["id"] == wire_id);
-        found.map(|(number, _)| *number)
+        let state = self.lock();
+        let mut running = state.running.iter();
+        running
+            .find(|(_, known)| known.id == wire_id)
+            .map(|(number, _)| *number)
+    }
+
+    /// The file of the subagent with that id, at work or not.
+    pub fn file(&self, wire_id: &str) -> Option<PathBuf> {
+        let state = self.lock();
+        let running = state.running.values().find(|known| known.id == wire_id);
+        if let Some(known) = running {
+            return known.agent.session_file.clone();
+        }
+        let mut ended = state.ended.iter().rev();
+        ended
+            .find(|(id, _)| id == wire_id)
+            .map(|(_, file)| file.clone())
+    }
+
+    /// True for the file of a subagent of this conversation.
+    pub fn has_file(&self, path: &Path) -> bool {
+        let state = self.lock();
+        let mut running = state.running.values();
+        running.any(|known| known.agent.session_file.as_deref() == Some(path))
+            || state.ended.iter().any(|(_, file)| file == path)
     }
 
     /// The session they worked for is gone.
     pub fn clear(&self) {
-        self.lock().clear();
+        *self.lock() = State::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn lifecycle(agent: &Subagent, index: usize, status: &str) -> Value {
-    json!({
-        "id": wire_id(agent),
-        "agent": agent.name,
-        "agentSource": "bundled",
-        "description": agent.task,
-        "status": status,
-        "parentToolCallId": agent.call_id,
-        "index": index,
+/// The payload of `subagent_lifecycle` for one that began.
+pub(super) fn beginning<'a>(agent: &'a Subagent, id: &'a str) -> SubagentLifecycle<'a> {
+    lifecycle(agent, id, "started")
+}
+
+/// The payload of `subagent_lifecycle` for one that ended.
+pub(super) fn ending<'a>(
+    agent: &'a Subagent,
+    id: &'a str,
+    end: &SubagentEnd,
+) -> SubagentLifecycle<'a> {
+    let status = match (end.failed, end.cancelled) {
+        (false, _) => "completed",
+        (true, false) => "failed",
+        (true, true) => "aborted",
+    };
+    lifecycle(agent, id, status)
+}
+
+/// The payload of `subagent_progress`.
+pub(super) fn progress<'a>(
+    agent: &'a Subagent,
+    progress: &'a AgentProgress,
+) -> SubagentProgress<'a> {
+    SubagentProgress {
+        index: agent.index,
+        agent: &agent.name,
+        agent_source: source_word(agent.source),
+        task: &agent.task,
+        parent_tool_call_id: &agent.call_id,
+        progress,
+        session_file: agent.session_file.as_deref(),
+    }
+}
+
+fn lifecycle<'a>(agent: &'a Subagent, id: &'a str, status: &'a str) -> SubagentLifecycle<'a> {
+    SubagentLifecycle {
+        id,
+        agent: &agent.name,
+        agent_source: source_word(agent.source),
+        description: &agent.task,
+        status,
+        session_file: agent.session_file.as_deref(),
+        parent_tool_call_id: &agent.call_id,
+        index: agent.index,
+    }
+}
+
+fn agent_progress(agent: &Subagent, status: &str, work: &SubagentWork) -> AgentProgress {
+    let current = work.current.as_ref();
+    AgentProgress {
+        index: agent.index,
+        id: wire_id(agent),
+        agent: agent.name.clone(),
+        agent_source: source_word(agent.source),
+        status: RUNNING,
+        task: agent.task.clone(),
+        last_intent: status.to_owned(),
+        current_tool: current.map(|call| call.tool.clone()),
+        current_tool_args: current.map(|call| call.about.clone()),
+        current_tool_start_ms: current.map(|call| call.time_ms),
+        recent_tools: work
+            .recent
+            .iter()
+            .map(|call| RecentTool {
+                tool: call.tool.clone(),
+                args: call.about.clone(),
+                end_ms: call.time_ms,
+            })
+            .collect(),
+        recent_output: work.output.clone(),
+        tool_count: work.calls,
+        requests: work.requests,
+        tokens: work.usage.total_tokens,
+        cost: json!(work.usage.cost)["total"].take(),
+        duration_ms: work.duration_ms,
+    }
+}
+
+const RUNNING: &str = "running";
+
+fn snapshot(known: &Running) -> Value {
+    let agent = &known.agent;
+    json!(SubagentSnapshot {
+        id: &known.id,
+        index: agent.index,
+        agent: &agent.name,
+        agent_source: source_word(agent.source),
+        description: &agent.task,
+        status: RUNNING,
+        task: &agent.task,
+        session_file: agent.session_file.as_deref(),
+        last_update: known.last_update,
+        progress: known.progress.as_deref(),
+        parent_tool_call_id: &agent.call_id,
     })
+}
+
+fn source_word(source: SubagentSource) -> &'static str {
+    match source {
+        SubagentSource::Builtin => "bundled",
+        SubagentSource::User => "user",
+        SubagentSource::Project => "project",
+    }
 }

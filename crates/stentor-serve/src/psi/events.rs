@@ -181,7 +181,9 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             let text = format!("{}: started", agent.name);
             status(feed, wire, &subagent_key(agent.id), Some(text));
         }
-        EventKind::SubagentProgress { agent, status: now } => {
+        EventKind::SubagentProgress {
+            agent, status: now, ..
+        } => {
             let text = format!("{}: {now}", agent.name);
             status(feed, wire, &subagent_key(agent.id), Some(text));
         }
@@ -204,6 +206,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         | EventKind::BlockEnded { .. }
         | EventKind::EntryAppended { .. }
         | EventKind::BashOutput { .. }
+        | EventKind::SubagentEvent { .. }
         | EventKind::Title(_)
         | EventKind::EditorText(_)
         | EventKind::PlanReminder { .. } => {}

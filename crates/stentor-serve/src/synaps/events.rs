@@ -51,7 +51,7 @@ impl EventEncoder for Encoder {
                     task_preview: preview(&agent.task, limits::TASK_PREVIEW_CHARS),
                 },
             ),
-            EventKind::SubagentProgress { agent, status } => write(
+            EventKind::SubagentProgress { agent, status, .. } => write(
                 frames,
                 &synaps::Event::SubagentUpdate {
                     subagent_id: agent.id,
@@ -108,6 +108,7 @@ impl EventEncoder for Encoder {
             | EventKind::Title(_)
             | EventKind::EditorText(_)
             | EventKind::CommandsChanged(_)
+            | EventKind::SubagentEvent { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => {}
             // The protocol has no frame for these; parents show what is on stderr as a warning.

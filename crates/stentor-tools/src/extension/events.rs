@@ -45,6 +45,7 @@ pub fn event_name(kind: &EventKind) -> &'static str {
         EventKind::SubagentStarted(_) => "subagent_started",
         EventKind::SubagentProgress { .. } => "subagent_progress",
         EventKind::SubagentEnded { .. } => "subagent_ended",
+        EventKind::SubagentEvent { .. } => "subagent_event",
         EventKind::RulesTriggered(_) => "rules_triggered",
         EventKind::PlanReminder { .. } => "plan_reminder",
         EventKind::ExtensionFailed { .. } => "extension_failed",

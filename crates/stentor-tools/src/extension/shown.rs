@@ -6,7 +6,8 @@ use std::sync::Arc;
 use stentor_agent::dialog::WidgetPlacement;
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_wire::extension::{
-    Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams, WidgetParams, method,
+    EditorTextParams, Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams,
+    WidgetParams, method,
 };
 use stentor_wire::jsonrpc::RawJson;
 use tokio::sync::mpsc;
@@ -55,6 +56,9 @@ impl Showcase {
             method::UI_TITLE => params
                 .parse()
                 .map(|TitleParams { title }| Some(EventKind::Title(fit(title, LABEL_BYTES)))),
+            method::UI_EDITOR_TEXT => params.parse().map(|EditorTextParams { text }| {
+                Some(EventKind::EditorText(fit(text, MESSAGE_BYTES)))
+            }),
             method::LOG => params.parse().map(|params| {
                 log(&self.extension, params);
                 None

@@ -1,10 +1,11 @@
 //! `subagent`: gives tasks to agents with a context of their own.
 //!
-//! An agent is a Markdown file ([`definition`] chooses), or the general one that is always there. Each task
-//! is a session in memory ([`worker`]) that nobody sees but the call: what it does is told in a few
-//! words ([`activity`]), its start and its end exactly once ([`telling`]), its calls are permitted
-//! by the session it works for ([`permitted`]) and go through its hooks ([`hooked`]), and its last message is the result. A subagent has
-//! no subagents.
+//! An agent is a Markdown file ([`definition`] chooses), or the general one that is always there. Each
+//! task is a session of its own ([`worker`]), kept beside the file of the session it works for: what
+//! it does is told in a few words ([`activity`]), its start and its end exactly once ([`telling`]),
+//! its calls are permitted by the session it works for ([`permitted`]) and go through its hooks
+//! ([`hooked`]), and its last message is the result. While it works others can stop it and tell it
+//! something. A subagent has no subagents.
 
 mod activity;
 mod definition;
@@ -134,7 +135,8 @@ impl Tool for Subagents {
             // All are understood before the first begins.
             let jobs = tasks
                 .into_iter()
-                .map(|task| self.job(task, &book))
+                .enumerate()
+                .map(|(index, task)| self.job(index, task, &book))
                 .collect::<Result<Vec<Job>, Fault>>()?;
             let reports = join_all(jobs.into_iter().map(|job| self.take_turn(job, &context)));
             Ok(output(&reports.await))
@@ -143,7 +145,7 @@ impl Tool for Subagents {
 }
 
 impl Subagents {
-    fn job(&self, task: Task, book: &CommandBook) -> Result<Job, Fault> {
+    fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, Fault> {
         let name = task.agent.as_deref().unwrap_or(GENERAL);
         let agent = definition::find(book, name).map_err(Fault::Refused)?;
         let model = match &task.model {
@@ -163,6 +165,7 @@ impl Subagents {
             task: task.task,
             model,
             timeout: limit(task.timeout)?,
+            index,
         })
     }
 

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use stentor_agent::event::{EventKind, Subagent, SubagentEnd};
+use stentor_agent::event::{Event, EventKind, Subagent, SubagentEnd};
 use stentor_agent::jobs::{JobEnd, JobKind, JobStatus, JobWork, RunningJob};
-use stentor_agent::tool::{Progress, ToolContext, ToolHost, ToolOutput};
+use stentor_agent::message::{KnownMessage, Message};
+use stentor_agent::tool::{Progress, ToolHost, ToolOutput};
 use stentor_agent::usage::Usage;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SUBAGENT;
+use super::activity::Activity;
 
 /// The number of the last subagent of this process.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
@@ -20,11 +22,17 @@ static LAST_ID: AtomicU64 = AtomicU64::new(0);
 /// What is said about a subagent that went away before it had a result.
 pub(super) const CANCELLED: &str = "cancelled";
 
+/// The number of a new subagent.
+pub(super) fn new_id() -> u64 {
+    LAST_ID.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// A subagent whose start was told. When this goes, its end is told and its usage counted.
 pub(super) struct Telling {
     host: Arc<dyn ToolHost>,
     progress: Progress,
     agent: Arc<Subagent>,
+    activity: Activity,
     started: Instant,
     /// What it consumed so far.
     pub usage: Usage,
@@ -32,40 +40,36 @@ pub(super) struct Telling {
     outcome: Option<(String, JobStatus)>,
     /// Its place among the jobs of the session, if somebody keeps them.
     job: Option<RunningJob>,
-    /// Fires when the call must end, and when the job is stopped.
-    pub cancel: CancellationToken,
 }
 
 impl Telling {
-    /// Tells that a subagent starts.
-    pub fn start(context: &ToolContext, name: String, task: String) -> Self {
-        let host = Arc::clone(&context.host);
-        let cancel = context.cancel.child_token();
+    /// Tells that a subagent starts, which stops when `cancel` fires.
+    pub fn start(
+        host: Arc<dyn ToolHost>,
+        progress: Progress,
+        agent: Subagent,
+        cancel: CancellationToken,
+    ) -> Self {
         let work = JobWork {
             tool_name: SUBAGENT.to_owned(),
-            tool_call_id: context.call_id.clone(),
-            what: format!("{name}: {task}"),
+            tool_call_id: agent.call_id.clone(),
+            what: format!("{}: {}", agent.name, agent.task),
         };
         // Whoever hears of the start finds the job.
         let job = host
             .jobs()
-            .map(|jobs| jobs.start(JobKind::Subagent, work, cancel.clone()));
-        let agent = Arc::new(Subagent {
-            id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
-            name,
-            task,
-            call_id: context.call_id.clone(),
-        });
+            .map(|jobs| jobs.start(JobKind::Subagent, work, cancel));
+        let agent = Arc::new(agent);
         host.publish(EventKind::SubagentStarted(Arc::clone(&agent)));
         Self {
             host,
-            progress: context.progress.clone(),
+            progress,
             agent,
+            activity: Activity::default(),
             started: Instant::now(),
             usage: Usage::default(),
             outcome: None,
             job,
-            cancel,
         }
     }
 
@@ -73,14 +77,35 @@ impl Telling {
         self.agent.id
     }
 
-    /// Tells what it is doing, as soon as there is room for it.
-    pub async fn doing(&self, status: String) {
+    /// Something happened in its session: tells it, as soon as there is room for it.
+    pub async fn hear(&mut self, event: &Event) {
+        if let EventKind::MessageEnded { message, .. } = &event.kind
+            && let Message::Known(KnownMessage::Assistant(answer)) = &**message
+        {
+            self.usage.add(&answer.usage);
+        }
+        let watched = self.host.subagents().is_some_and(|all| all.is_watched());
+        if watched {
+            self.host.room().await;
+            self.host.publish(EventKind::SubagentEvent {
+                agent: Arc::clone(&self.agent),
+                event: Box::new(event.clone()),
+            });
+        }
+        if let Some(status) = self.activity.status(event) {
+            self.doing(status).await;
+        }
+    }
+
+    /// Tells what it is doing.
+    async fn doing(&self, status: String) {
         self.host.room().await;
         let line = format!("{}: {status}", self.agent.name);
         self.progress.report(ToolOutput::text(line));
         self.host.publish(EventKind::SubagentProgress {
             agent: Arc::clone(&self.agent),
             status,
+            work: Arc::new(self.activity.work(self.duration_ms())),
         });
     }
 
@@ -115,6 +140,7 @@ impl Drop for Telling {
         let end = SubagentEnd {
             result,
             failed: status != JobStatus::Completed,
+            cancelled: status == JobStatus::Cancelled,
             duration_ms: self.duration_ms(),
             usage: self.usage,
         };

@@ -117,7 +117,7 @@ async fn until_idle(events: &mut Subscription) -> (Vec<String>, Arc<RunEnd>) {
                     agent.name, agent.call_id, agent.task
                 ));
             }
-            EventKind::SubagentProgress { agent, status } => {
+            EventKind::SubagentProgress { agent, status, .. } => {
                 told.push(format!("doing {}: {status}", agent.name));
             }
             EventKind::SubagentEnded { agent, end } => {

@@ -1,25 +1,28 @@
 //! One subagent at work: a session of its own from the task to the result.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::commands::AgentDefinition;
-use stentor_agent::event::{EventKind, RunOutcome};
+use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
-use stentor_agent::message::{ContentBlock, KnownMessage, Message};
+use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Session, SessionOptions, Storage};
+use stentor_agent::store;
+use stentor_agent::subagents::AtWork;
 use stentor_agent::tool::ToolContext;
 use stentor_agent::usage::Usage;
+use tokio_util::sync::CancellationToken;
 
 use super::SubagentSetup;
-use super::activity::Activity;
 use super::definition;
 use super::hooked::ParentsHooks;
 use super::permitted::Permitted;
-use super::telling::{CANCELLED, Telling};
+use super::telling::{self, CANCELLED, Telling};
 
 /// One task for one agent.
 pub(super) struct Job {
@@ -27,6 +30,8 @@ pub(super) struct Job {
     pub task: String,
     pub model: Option<Arc<ModelInfo>>,
     pub timeout: Option<Duration>,
+    /// Which task of its call it is, from zero.
+    pub index: usize,
 }
 
 /// What became of it.
@@ -44,20 +49,39 @@ pub(super) struct Report {
 
 /// Has the task done.
 pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext) -> Report {
-    let options = match options(setup, &job, context) {
-        Ok(options) => options,
+    let started = options(setup, &job, context).and_then(|options| {
+        Session::start(setup.environment.clone(), options).map_err(|error| error.to_string())
+    });
+    let session = match started {
+        Ok(session) => session,
         Err(why) => return Report::never_started(job, why),
     };
-    let mut telling = Telling::start(context, job.agent.name.clone(), job.task.clone());
-    let result = match Session::start(setup.environment.clone(), options) {
-        Ok(session) => {
-            let result = attend(&session, &job, &mut telling).await;
-            // Its tools and their processes are gone when this returns.
-            session.close().await;
-            result
-        }
-        Err(error) => Err(Failure::because(error.to_string())),
+    let id = telling::new_id();
+    let cancel = context.cancel.child_token();
+    let everybody = context.host.subagents();
+    // Whoever hears of its start reaches it, and it is gone only when its end was told: this is
+    // made before and dropped after.
+    let at_work = everybody.map(|all| all.enter(id, session.clone(), cancel.clone()));
+    let agent = Subagent {
+        id,
+        name: job.agent.name.clone(),
+        source: source(&job.agent, &context.cwd),
+        task: job.task.clone(),
+        call_id: context.call_id.clone(),
+        index: job.index,
+        session_file: session.state().await.ok().and_then(|state| state.file),
     };
+    let host = Arc::clone(&context.host);
+    let progress = context.progress.clone();
+    let mut telling = Telling::start(host, progress, agent, cancel.clone());
+    let worker = Worker {
+        session: &session,
+        at_work: at_work.as_ref(),
+        cancel: &cancel,
+    };
+    let result = worker.attend(&job, &mut telling).await;
+    // Its tools and their processes are gone when this returns.
+    session.close().await;
     let (text, failed) = match result {
         Ok(text) => {
             telling.succeeded(&text);
@@ -76,6 +100,15 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
         failed,
         duration_ms: telling.duration_ms(),
         usage: telling.usage,
+    }
+}
+
+/// A definition of the project is below its folder, one of the user elsewhere.
+fn source(agent: &AgentDefinition, project: &Path) -> SubagentSource {
+    match &agent.path {
+        None => SubagentSource::Builtin,
+        Some(path) if path.starts_with(project) => SubagentSource::Project,
+        Some(_) => SubagentSource::User,
     }
 }
 
@@ -146,35 +179,67 @@ impl Failure {
     }
 }
 
-/// Gives the task to the session and watches it until it is idle, or must stop.
-async fn attend(session: &Session, job: &Job, telling: &mut Telling) -> Result<String, Failure> {
-    let cancel = telling.cancel.clone();
-    let mut events = session.subscribe();
-    let task = vec![ContentBlock::text(job.task.clone())];
-    let accepted = session.prompt(task).await;
-    drop(accepted.map_err(|error| Failure::because(error.to_string()))?);
-    let stopped = tokio::select! {
-        outcome = watch(&mut events, telling) => Ok(outcome),
-        () = cancel.cancelled() => Err(Failure::cancelled()),
-        limit = out_of_time(job.timeout) => Err(Failure::late(limit)),
-    };
-    let outcome = match stopped {
-        Ok(outcome) => outcome,
-        Err(failure) => {
-            // What the broken-off answer consumed is told while it stops.
-            session.abort().await.ok();
-            while let Some(event) = events.try_next() {
-                count(&event.kind, &mut telling.usage);
+/// A subagent's session and how others reach it.
+struct Worker<'a> {
+    session: &'a Session,
+    at_work: Option<&'a AtWork>,
+    cancel: &'a CancellationToken,
+}
+
+impl Worker<'_> {
+    /// Gives the task to the session and watches it until it is idle, or must stop.
+    async fn attend(&self, job: &Job, telling: &mut Telling) -> Result<String, Failure> {
+        let mut events = self.session.subscribe();
+        let mut content = vec![ContentBlock::text(job.task.clone())];
+        let mut out_of_time = Box::pin(out_of_time(job.timeout));
+        let outcome = loop {
+            let accepted = self.session.prompt(content).await;
+            drop(accepted.map_err(|error| Failure::because(error.to_string()))?);
+            let outcome = tokio::select! {
+                outcome = watch(&mut events, telling) => outcome,
+                () = self.cancel.cancelled() => {
+                    self.stop(&mut events, telling).await;
+                    return Err(Failure::cancelled());
+                }
+                limit = &mut out_of_time => {
+                    self.stop(&mut events, telling).await;
+                    return Err(Failure::late(limit));
+                }
+            };
+            match self.told_too_late().await {
+                Some(more) => content = more,
+                None => break outcome,
             }
-            return Err(failure);
+        };
+        if let Ok(stats) = self.session.stats().await {
+            // Summaries count too, and no message has them.
+            telling.usage = stats.total_usage;
         }
-    };
-    if let Ok(stats) = session.stats().await {
-        // Summaries count too, and no message has them.
-        telling.usage = stats.total_usage;
+        let said = self.session.last_assistant_text().await.ok().flatten();
+        judge(outcome, said)
     }
-    let said = session.last_assistant_text().await.ok().flatten();
-    judge(outcome, said)
+
+    /// Stops it. What happens until it has stopped is told, and what it consumed counts.
+    async fn stop(&self, events: &mut Subscription, telling: &mut Telling) {
+        self.session.abort().await.ok();
+        while let Some(event) = events.try_next() {
+            telling.hear(&event).await;
+        }
+    }
+
+    /// What it was told when its run was over already: it goes on with that.
+    async fn told_too_late(&self) -> Option<Vec<ContentBlock>> {
+        let at_work = self.at_work?;
+        at_work.close().await;
+        let waiting = self.session.clear_queues().await.ok()?;
+        let texts = waiting.steering.into_iter().chain(waiting.follow_up);
+        let content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
+        if content.is_empty() {
+            return None;
+        }
+        at_work.open(self.session).await;
+        Some(content)
+    }
 }
 
 fn judge(outcome: Option<RunOutcome>, said: Option<String>) -> Result<String, Failure> {
@@ -197,13 +262,9 @@ fn judge(outcome: Option<RunOutcome>, said: Option<String>) -> Result<String, Fa
 
 /// Tells what it does until it is idle. `None` when its session went away.
 async fn watch(events: &mut Subscription, telling: &mut Telling) -> Option<RunOutcome> {
-    let mut activity = Activity::default();
     let mut outcome = None;
     while let Some(event) = events.next().await {
-        count(&event.kind, &mut telling.usage);
-        if let Some(status) = activity.status(&event.kind) {
-            telling.doing(status).await;
-        }
+        telling.hear(&event).await;
         match &event.kind {
             EventKind::RunEnded(end) => outcome = Some(end.outcome.clone()),
             EventKind::Settled { .. } => break,
@@ -211,14 +272,6 @@ async fn watch(events: &mut Subscription, telling: &mut Telling) -> Option<RunOu
         }
     }
     outcome
-}
-
-fn count(event: &EventKind, usage: &mut Usage) {
-    if let EventKind::MessageEnded { message, .. } = event
-        && let Message::Known(KnownMessage::Assistant(answer)) = &**message
-    {
-        usage.add(&answer.usage);
-    }
 }
 
 /// Waits for the end of the time there is, and says how long that was.
@@ -243,8 +296,12 @@ fn options(
     let mut options = setup.session.clone();
     options.id = None;
     options.name = None;
-    options.parent_session = None;
-    options.storage = Storage::Memory;
+    let parent = context.host.session_file();
+    options.storage = match &parent {
+        Some(file) => Storage::Folder(store::subagents_folder(file)),
+        None => Storage::Memory,
+    };
+    options.parent_session = parent.map(|file| file.to_string_lossy().into_owned());
     options.cwd = context.cwd.to_path_buf();
     options.place = Arc::clone(&context.place);
     // The parent's policy decides: each tool asks it.

@@ -43,5 +43,7 @@ pub const UI_STATUS: &str = "ui/status";
 pub const UI_WIDGET: &str = "ui/widget";
 /// Extension to agent, notification: the title of the client's window.
 pub const UI_TITLE: &str = "ui/title";
+/// Extension to agent, notification: text for the client's input box.
+pub const UI_EDITOR_TEXT: &str = "ui/editorText";
 /// Extension to agent, notification: a line for the agent's log.
 pub const LOG: &str = "log";

@@ -31,7 +31,8 @@ pub use register::{
     RegisterParams, SessionInfo, ToolDeclaration,
 };
 pub use show::{
-    Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams, WidgetParams,
+    EditorTextParams, Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams,
+    WidgetParams,
 };
 pub use work::{
     CancelParams, CommandRunParams, CommandRunResult, ToolProgressParams, ToolRunParams,

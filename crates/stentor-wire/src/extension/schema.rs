@@ -66,6 +66,7 @@ fn generated() -> String {
         to.notification::<StatusParams>(method::UI_STATUS);
         to.notification::<WidgetParams>(method::UI_WIDGET);
         to.notification::<TitleParams>(method::UI_TITLE);
+        to.notification::<EditorTextParams>(method::UI_EDITOR_TEXT);
         to.notification::<LogParams>(method::LOG);
     });
     let schema = json!({

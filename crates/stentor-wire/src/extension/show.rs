@@ -65,6 +65,13 @@ pub struct TitleParams {
     pub title: String,
 }
 
+/// Parameters of `ui/editorText`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EditorTextParams {
+    pub text: String,
+}
+
 /// Parameters of `log`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

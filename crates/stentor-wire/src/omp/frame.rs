@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::subagent::{SubagentLifecycle, SubagentProgress};
+
 /// A frame. Keys without a value are absent, never null, except where a comment says so.
 #[derive(Debug, Serialize)]
 #[serde(
@@ -173,10 +175,10 @@ pub enum Frame<'a, M, O> {
         commands: &'a [AvailableCommand],
     },
     SubagentLifecycle {
-        payload: Value,
+        payload: SubagentLifecycle<'a>,
     },
     SubagentProgress {
-        payload: Value,
+        payload: SubagentProgress<'a>,
     },
 
     ExtensionUiRequest(UiRequest<'a>),

@@ -1,7 +1,7 @@
 //! The frames of the omp and pi dialect: one JSON object a line.
 //!
 //! **Here:** [`command`] is what clients write, [`response`] and [`frame`] what they read,
-//! [`snapshot`] the message that is still being written, kept as the bytes of its JSON, [`chunk`]
+//! [`subagent`] what they read of subagents, [`snapshot`] the message that is still being written, kept as the bytes of its JSON, [`chunk`]
 //! the transport of long objects. The numbers of the protocol are in [`facts`].
 //!
 //! Messages, models and entries have the shapes of the session format, which the agent owns; the
@@ -13,6 +13,7 @@ pub mod facts;
 pub mod frame;
 pub mod response;
 pub mod snapshot;
+pub mod subagent;
 
 mod escape;
 mod partial_object;

@@ -138,9 +138,14 @@ fn kind_json(kind: &EventKind) -> Value {
         EventKind::EditorText(text) => json!({ "type": "editor_text", "text": text }),
         EventKind::CommandsChanged(commands) => beside::commands_changed(commands),
         EventKind::SubagentStarted(agent) => beside::subagent("subagent_started", agent),
-        EventKind::SubagentProgress { agent, status } => {
+        EventKind::SubagentProgress { agent, status, .. } => {
             let mut object = beside::subagent("subagent_progress", agent);
             object["status"] = json!(status);
+            object
+        }
+        EventKind::SubagentEvent { agent, event } => {
+            let mut object = beside::subagent("subagent_event", agent);
+            object["event"] = event_json(event);
             object
         }
         EventKind::SubagentEnded { agent, end } => beside::subagent_ended(agent, end),

@@ -198,6 +198,7 @@ impl Printer {
             | EventKind::EditorText(_)
             | EventKind::CommandsChanged(_)
             | EventKind::SubagentProgress { .. }
+            | EventKind::SubagentEvent { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! A child process, and the frames it writes.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -142,6 +142,15 @@ impl Child {
         }
     }
 
+    /// All frames until each of these was among them, in whatever order they come.
+    pub fn until_all(&mut self, wanted: &[&dyn Fn(&Value) -> bool]) -> Vec<Value> {
+        let mut frames: Vec<Value> = Vec::new();
+        while !wanted.iter().all(|fits| frames.iter().any(fits)) {
+            frames.push(self.next());
+        }
+        frames
+    }
+
     /// All frames up to and with the first of that type.
     pub fn until_type(&mut self, name: &str) -> Vec<Value> {
         self.until(|frame| frame["type"] == name)
@@ -167,6 +176,11 @@ impl Child {
     pub fn prompt(&mut self, text: &str) -> Vec<Value> {
         self.send(json!({"id": "prompt", "type": "prompt", "message": text}));
         self.until_type("agent_settled")
+    }
+
+    /// Its stdin and the lines of its stdout, for who uses both at the same time.
+    pub fn split(&mut self) -> (ChildStdin, &Receiver<String>) {
+        (self.stdin.take().unwrap(), &self.frames)
     }
 
     /// Closes stdin. Returns the frames that still came and the exit code.
@@ -210,10 +224,13 @@ pub fn shown(frames: &[Value], folder: &Folder) -> String {
 fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
     match value {
         Value::Object(fields) => {
-            let entry = fields.contains_key("parentId");
+            let entry = fields.contains_key("parentId") || fields.contains_key("version");
             for (key, value) in fields.iter_mut() {
                 match key.as_str() {
-                    "timestamp" | "labelTimestamp" | "lastUpdate" => *value = json!("TIME"),
+                    "timestamp" | "labelTimestamp" | "lastUpdate" | "endMs"
+                    | "currentToolStartMs" => *value = json!("TIME"),
+                    // How long a line is depends on the folder of the test.
+                    "fromByte" | "nextByte" if *value != json!(0) => *value = json!("BYTE"),
                     "durationMs" | "duration" | "ttft" if value.is_number() => *value = json!("MS"),
                     "entryId" | "leafId" | "parentId" | "firstKeptEntryId" | "sessionId"
                         if value.is_string() =>
@@ -242,12 +259,13 @@ fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
     }
 }
 
-/// The name of a session file holds a time and an id.
+/// The name of a session file holds a time and an id; so does the folder of its subagents.
 fn session_file(path: &str) -> String {
-    let folder = Path::new(path).parent().unwrap();
-    if path.contains('_') {
-        format!("{}/TIME_ID.jsonl", folder.display())
-    } else {
-        path.to_owned()
-    }
+    let part = |part: &str| match (part.contains('_'), part.ends_with(".jsonl")) {
+        (true, true) => "TIME_ID.jsonl".to_owned(),
+        (true, false) => "TIME_ID".to_owned(),
+        (false, _) => part.to_owned(),
+    };
+    let parts: Vec<String> = path.split('/').map(part).collect();
+    parts.join("/")
 }

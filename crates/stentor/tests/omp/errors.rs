@@ -85,14 +85,14 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"ec","type":"response","command":"set_auto_retry","success":false,"error":"Invalid set_auto_retry command: invalid type: string \"yes\", expected a boolean"}
         {"id":"ed","type":"response","command":"get_entries","success":false,"error":"Entry not found: deadbeef","code":"unknown_since"}
         {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"limit is 0: use 1 to 256"}
-        {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"The conversation has changed since the cursor was made; start again without one","code":"stale_cursor"}
+        {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"RPC message cursor is stale: the conversation has changed, start without one","code":"stale_cursor"}
         {"id":"ef","type":"response","command":"negotiate_protocol","success":false,"error":"Unsupported protocol version: 3. Supported: 2"}
         {"id":"eg","type":"response","command":"login","success":false,"error":"there is no login for `nowhere`; there is one for: anthropic, openai-codex, github-copilot"}
         {"id":"eh","type":"response","command":"set_host_tools","success":false,"error":"Host tool \"x\" must have a description"}
         {"id":"ei","type":"response","command":"set_host_uri_schemes","success":false,"error":"Host URI scheme \"file\" is reserved"}
         {"id":"ej","type":"response","command":"get_subagent_messages","success":false,"error":"get_subagent_messages requires subagentId or sessionFile"}
-        {"id":"ej","type":"response","command":"cancel_subagent","success":false,"error":"Unknown or finished subagent: x"}
-        {"id":"ej","type":"response","command":"steer_subagent","success":false,"error":"Unknown or finished subagent: x"}
+        {"id":"ej","type":"response","command":"cancel_subagent","success":true,"data":{"cancelled":false}}
+        {"id":"ej","type":"response","command":"steer_subagent","success":false,"error":"Subagent not running: x"}
         {"id":"ek","type":"response","command":"remove_queued_message","success":false,"error":"Invalid remove_queued_message command: unknown variant `other`, expected `steering` or `followUp`"}
         {"id":"el","type":"response","command":"export_html","success":false,"error":"cannot write /nowhere/at/all.html: No such file or directory (os error 2)"}
     "#]].assert_eq(&shown(&answers, &folder));

@@ -8,11 +8,18 @@
 //! line stands above it behind `#`. `until TYPE` says how far a run had come, by a frame that is
 //! left out, before the next line was written to it.
 //!
+//! Most recordings bring their model along, behind `|`: what was said in the recording is said
+//! again. `open FILE` lets a model go on that waits for that file. In these the data of answers is
+//! compared, too. `ENTRY1` stands for the id of the first entry that was listed before, and
+//! `SESSIONFILE` for the file that was told first, `QUESTION1` for the id of the first question. The originals begin with another thinking level
+//! and pi 0.87 tells of a message of the system, which is left out.
+//!
 //! Answers and events are compared each in their order: an answer may fall between any two events.
 
 use serde_json::Value;
 
 use crate::child::{Child, Folder};
+use crate::short_form::{Original, answer, answer_with_data, delta, event};
 
 /// What the model says, by the tag in the prompt.
 const MOCK: &str = r#"
@@ -43,7 +50,7 @@ steps = [
 [[turn]]
 when = { last_user_contains = "[[slowtools]]" }
 steps = [
-  { tool = "bash", arguments_json = ['{"command":"sleep', ' 1; echo first"}'] },
+  { tool = "bash", arguments_json = ['{"command":"until', ' [ -e ../tool-gate ]; do sleep 0.01; done; echo first"}'] },
   { tool = "bash", arguments_json = '{"command":"sleep 1; echo second"}' },
   { tool = "bash", arguments_json = '{"command":"sleep 1; echo third"}' },
 ]
@@ -83,6 +90,10 @@ when = { last_user_contains = "ImVjaG9faG9zdCIs" }
 steps = [{ tool = "echo_host", arguments_json = '{"message":"hello"}' }]
 "#;
 
+/// A command of the recordings, and what is run in its place: it takes as long as the test wants.
+const RECORDED: &str = "sleep 1; echo first";
+const GATED: &str = "until [ -e ../tool-gate ]; do sleep 0.01; done; echo first";
+
 /// What follows the mock's turns in a transcript of its own.
 const TOOL_DONE: &str = r#"
 [[turn]]
@@ -99,13 +110,56 @@ fn sixty_words() -> String {
     )
 }
 
-fn play(recorded: &str, more_turns: &str) {
-    let folder = Folder::with(&format!("{MOCK}{more_turns}"));
+fn play(name: &str, recorded: &str, more_turns: &str) {
+    replay(name, recorded, &format!("{MOCK}{more_turns}"), false);
+}
+
+/// Plays a recording that brings its model along.
+fn play_whole(name: &str, recorded: &str) {
+    let model: Vec<&str> = recorded
+        .lines()
+        .filter_map(|l| l.strip_prefix("| "))
+        .collect();
+    replay(name, recorded, &model.join("\n"), true);
+}
+
+/// A model that does not think.
+const SECOND: &str = r#"
+[model]
+id = "mock-2"
+reasoning = false
+thinking_levels = ["off"]
+input = ["text"]
+prices = { input = 1, output = 2 }
+[[turn]]
+text = "Two."
+"#;
+
+fn replay(name: &str, recorded: &str, model: &str, with_data: bool) {
+    let folder = Folder::with(model);
     folder.file("notes.txt", "alpha\nbeta\ngamma\n");
     folder.file("new.txt", "hello\nworld\n");
-    let mut child = folder.child(&["--session-dir", "../sessions"]);
-    let mut seen = Seen::default();
-    let mut expected = Seen::default();
+    folder.file("../second.toml", SECOND);
+    let level = if name.starts_with("omp") {
+        "high"
+    } else {
+        "medium"
+    };
+    folder.file("../extension.py", include_str!("extensions/recorded.py"));
+    let mut words = vec!["--session-dir", "../sessions", "--thinking", level];
+    if name.contains("extension-ui") {
+        words.extend(["--extension", "../extension.py"]);
+    }
+    let mut child = folder.child(&words);
+    let here = folder.work("").to_string_lossy().into_owned();
+    // The first recordings that were made have only the events that all originals have.
+    let original = if with_data {
+        Original::of(name)
+    } else {
+        Original::Omp13
+    };
+    let mut seen = Seen::of(original, with_data, &here);
+    let mut expected = Seen::of(original, with_data, &here);
     for line in recorded.lines() {
         let Some((mark, text)) = line.split_once(' ') else {
             continue;
@@ -113,10 +167,13 @@ fn play(recorded: &str, more_turns: &str) {
         match mark {
             ">" => {
                 seen.catch_up(&mut child, &expected);
-                let line = text.replace("/home/user/project", &folder.work("").to_string_lossy());
-                child.line(&line.replace("15cedc74273cd4a6", &seen.host_call));
+                child.line(&seen.filled_in(text));
             }
             "<" | "~" => expected.add_line(text),
+            "open" => {
+                seen.catch_up(&mut child, &expected);
+                folder.file(&format!("../{text}"), "");
+            }
             // Not a line of the recording: how far it had come when the next command was given.
             "until" => {
                 seen.catch_up(&mut child, &expected);
@@ -140,17 +197,71 @@ fn same(seen: &[String], expected: &[String]) {
 }
 
 /// Frames in the short form, answers apart.
-#[derive(Default)]
 struct Seen {
+    original: Original,
+    with_data: bool,
+    /// The folder of the test, which has another name in the recordings.
+    here: String,
     events: Vec<String>,
     answers: Vec<String>,
     /// A delta that may go on: what it is of, and its text.
     delta: Option<(String, String)>,
     /// The id of the last call of a tool of the client.
     host_call: String,
+    /// The entries that were listed last.
+    entries: Vec<String>,
+    session_file: Option<String>,
+    /// The ids of the questions so far.
+    questions: Vec<String>,
 }
 
 impl Seen {
+    fn of(original: Original, with_data: bool, here: &str) -> Self {
+        Self {
+            original,
+            with_data,
+            here: here.trim_end_matches('/').to_owned(),
+            events: Vec::new(),
+            answers: Vec::new(),
+            delta: None,
+            host_call: String::new(),
+            entries: Vec::new(),
+            session_file: None,
+            questions: Vec::new(),
+        }
+    }
+
+    /// A line of a recording with what is called otherwise here.
+    fn filled_in(&self, line: &str) -> String {
+        let mut line = line
+            .replace("/home/user/project", &self.here)
+            .replace("15cedc74273cd4a6", &self.host_call);
+        for (n, id) in self.entries.iter().enumerate() {
+            line = line.replace(&format!("ENTRY{}", n + 1), id);
+        }
+        for (n, id) in self.questions.iter().enumerate() {
+            line = line.replace(&format!("QUESTION{}\"", n + 1), &format!("{id}\""));
+        }
+        match &self.session_file {
+            Some(file) => line.replace("SESSIONFILE", file),
+            None => line,
+        }
+    }
+
+    fn note(&mut self, answer: &Value) {
+        let data = &answer["data"];
+        if let Some(file) = data["sessionFile"].as_str() {
+            self.session_file.get_or_insert_with(|| file.to_owned());
+        }
+        if let Some(messages) = data["messages"].as_array() {
+            let ids = messages.iter().filter_map(|one| one["entryId"].as_str());
+            let ids: Vec<String> = ids.map(str::to_owned).collect();
+            if !ids.is_empty() {
+                self.entries = ids;
+            }
+        }
+    }
+
     /// Reads frames until as much has come as is expected so far.
     fn catch_up(&mut self, child: &mut Child, expected: &Seen) {
         let enough = |seen: &Seen| {
@@ -179,6 +290,11 @@ impl Seen {
         }
     }
 
+    fn as_recorded(&self, line: String) -> String {
+        line.replace(&self.here, "/home/user/project")
+            .replace(GATED, RECORDED)
+    }
+
     fn add_line(&mut self, line: &str) {
         if line.starts_with("response ") {
             self.answers.push(line.to_owned());
@@ -196,11 +312,17 @@ impl Seen {
 
     fn end_delta(&mut self) {
         if let Some((of, text)) = self.delta.take() {
-            self.events.push(format!("{of} {}", Value::from(text)));
+            let line = format!("{of} {}", Value::from(text));
+            self.events.push(self.as_recorded(line));
         }
     }
 
     fn add(&mut self, frame: &Value) {
+        let method = frame["method"].as_str().unwrap_or_default();
+        if matches!(method, "confirm" | "select" | "input" | "editor") {
+            let id = frame["id"].as_str().unwrap();
+            self.questions.push(id.to_owned());
+        }
         if frame["type"] == "host_tool_call" {
             self.host_call = frame["id"].as_str().unwrap().to_owned();
         }
@@ -213,163 +335,25 @@ impl Seen {
                 }
             }
         } else if frame["type"] == "response" {
-            self.answers.push(answer(frame));
-        } else if let Some(line) = event(frame) {
+            self.note(frame);
+            let line = if self.with_data {
+                answer_with_data(frame, self.original)
+            } else {
+                answer(frame)
+            };
+            self.answers.push(self.as_recorded(line));
+        } else if let Some(line) = event(frame, self.original) {
             self.end_delta();
-            self.events.push(line);
+            self.events.push(self.as_recorded(line));
         }
     }
-}
-
-fn delta(frame: &Value) -> Option<(String, &str)> {
-    let event = &frame["assistantMessageEvent"];
-    let text = event["delta"].as_str()?;
-    let kind = event["type"].as_str()?;
-    Some((format!("update {kind} {}", event["contentIndex"]), text))
-}
-
-fn answer(frame: &Value) -> String {
-    let command = frame["command"].as_str().unwrap_or("(none)");
-    match frame["error"].as_str() {
-        None => format!("response {command} ok"),
-        Some(error) => format!("response {command} failed: {error}"),
-    }
-}
-
-/// The short form of an event; none for those the recorded originals do not have.
-fn event(frame: &Value) -> Option<String> {
-    let text = |key: &str| frame[key].as_str().unwrap_or_default().to_owned();
-    let kind = frame["type"].as_str().unwrap();
-    let message = &frame["message"];
-    Some(match kind {
-        "agent_start" | "turn_start" => kind.to_owned(),
-        "agent_end" => format!("agent_end ({} messages)", count(&frame["messages"])),
-        "turn_end" => format!("turn_end ({} results)", count(&frame["toolResults"])),
-        "message_start" => format!("message_start {}", message["role"].as_str().unwrap()),
-        "message_end" => {
-            let role = message["role"].as_str().unwrap();
-            let mut line = format!("message_end {role}: {}", content(&message["content"]));
-            if role == "assistant" {
-                line.push_str(&format!(" ({})", message["stopReason"].as_str().unwrap()));
-            }
-            if message["isError"] == true {
-                line.push_str(" (error)");
-            }
-            line
-        }
-        "message_update" => {
-            let event = &frame["assistantMessageEvent"];
-            format!(
-                "update {} {}",
-                event["type"].as_str().unwrap(),
-                event["contentIndex"]
-            )
-        }
-        "tool_execution_start" => {
-            format!("tool_start {} {}", text("toolName"), sorted(&frame["args"]))
-        }
-        "tool_execution_end" => format!(
-            "tool_end {}: {}{}",
-            text("toolName"),
-            content(&frame["result"]["content"]),
-            if frame["isError"] == true {
-                " (error)"
-            } else {
-                ""
-            }
-        ),
-        "auto_retry_start" => format!(
-            "auto_retry_start {} of {} after {} ms: {}",
-            frame["attempt"],
-            frame["maxAttempts"],
-            frame["delayMs"],
-            text("errorMessage")
-        ),
-        "auto_retry_end" => {
-            let success = if frame["success"] == true {
-                "True"
-            } else {
-                "False"
-            };
-            let error = frame["finalError"].as_str();
-            let error = error.map_or(String::new(), |error| format!(": {error}"));
-            format!("auto_retry_end {success} {}{error}", frame["attempt"])
-        }
-        "host_tool_call" => {
-            format!(
-                "host_tool_call {} {}",
-                text("toolName"),
-                sorted(&frame["arguments"])
-            )
-        }
-        _ => return None,
-    })
-}
-
-fn count(list: &Value) -> usize {
-    list.as_array().unwrap().len()
-}
-
-fn content(blocks: &Value) -> String {
-    let blocks: Vec<String> = blocks
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|block| match block["type"].as_str().unwrap() {
-            "text" => format!("text {}", block["text"]),
-            "thinking" => format!("thinking {}", block["thinking"]),
-            "toolCall" => format!(
-                "call {} {}",
-                block["name"].as_str().unwrap(),
-                sorted(&block["arguments"])
-            ),
-            "image" => format!("image {}", block["mimeType"].as_str().unwrap()),
-            other => other.to_owned(),
-        })
-        .collect();
-    let blocks = blocks.join(" + ");
-    match blocks.as_str() {
-        "" => "nothing".to_owned(),
-        // How much a command said before it was stopped depends on time.
-        _ if blocks.ends_with("Command aborted\"") => "output and Command aborted".to_owned(),
-        _ => blocks,
-    }
-}
-
-/// An object with its keys in order.
-fn sorted(object: &Value) -> String {
-    let mut fields: Vec<_> = object.as_object().unwrap().iter().collect();
-    fields.sort_by_key(|(key, _)| key.as_str());
-    let fields: Vec<String> = fields
-        .into_iter()
-        .map(|(key, value)| {
-            let value = match value {
-                Value::Array(items) => {
-                    let items: Vec<String> = items
-                        .iter()
-                        .map(|item| {
-                            if item.is_object() {
-                                sorted(item)
-                            } else {
-                                item.to_string()
-                            }
-                        })
-                        .collect();
-                    format!("[{}]", items.join(","))
-                }
-                other => other.to_string(),
-            };
-            format!("{}:{value}", Value::from(key.as_str()))
-        })
-        .collect();
-    format!("{{{}}}", fields.join(","))
 }
 
 macro_rules! plays {
     ($($test:ident: $file:literal, $more:expr;)*) => {
         $(#[test]
         fn $test() {
-            play(include_str!(concat!("originals/", $file, ".txt")), $more);
+            play($file, include_str!(concat!("originals/", $file, ".txt")), $more);
         })*
     };
 }
@@ -422,4 +406,84 @@ plays! {
     malformed_json: "pi-0.73.1_21-malformed-json", "";
     edit_tool: "pi-0.73.1_22-edit-tool", TOOL_DONE;
     host_tools: "omp-18.3.4_25-host-tools", TOOL_DONE;
+}
+
+macro_rules! plays_whole {
+    ($($test:ident: $file:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            play_whole($file, include_str!(concat!("originals/", $file, ".txt")));
+        })*
+    };
+}
+
+plays_whole! {
+    pi087_extension_ui: "pi-0.87.1_12-extension-ui";
+    pi073_extension_ui: "pi-0.73.1_12-extension-ui";
+    omp13_extension_ui: "omp-13.19.0_12-extension-ui";
+    omp13_session: "omp-13.19.0_11-session";
+    omp13_builtin_tools: "omp-13.19.0_17-builtin-tools";
+    omp13_malformed_json: "omp-13.19.0_21-malformed-json";
+    omp13_edit_tool: "omp-13.19.0_22-edit-tool";
+    omp18_text: "omp-18.3.4_01-text";
+    omp18_thinking: "omp-18.3.4_02-thinking";
+    omp18_two_tools: "omp-18.3.4_03-two-tools";
+    omp18_steer_during_tools: "omp-18.3.4_04-steer-during-tools";
+    omp18_follow_up: "omp-18.3.4_05-follow-up";
+    omp18_abort_mid_stream: "omp-18.3.4_06-abort-mid-stream";
+    omp18_abort_during_tool: "omp-18.3.4_07-abort-during-tool";
+    omp18_bash: "omp-18.3.4_08-bash";
+    omp18_compact: "omp-18.3.4_09-compact";
+    omp18_errors: "omp-18.3.4_10-errors";
+    omp18_session: "omp-18.3.4_11-session";
+    omp18_auto_retry: "omp-18.3.4_13-auto-retry";
+    omp18_provider_error: "omp-18.3.4_14-provider-error";
+    omp18_bad_tool_calls: "omp-18.3.4_15-bad-tool-calls";
+    omp18_queue_all: "omp-18.3.4_16-queue-all";
+    omp18_builtin_tools: "omp-18.3.4_17-builtin-tools";
+    omp18_steer_during_text: "omp-18.3.4_18-steer-during-text";
+    omp18_abort_and_prompt: "omp-18.3.4_19-abort-and-prompt";
+    omp18_steer_wait_mode: "omp-18.3.4_20-steer-wait-mode";
+    omp18_malformed_json: "omp-18.3.4_21-malformed-json";
+    omp18_edit_tool: "omp-18.3.4_22-edit-tool";
+    omp18_prompt_while_streaming: "omp-18.3.4_23-prompt-while-streaming";
+    pi073_text: "pi-0.73.1_01-text";
+    pi073_thinking: "pi-0.73.1_02-thinking";
+    pi073_two_tools: "pi-0.73.1_03-two-tools";
+    pi073_steer_during_tools: "pi-0.73.1_04-steer-during-tools";
+    pi073_follow_up: "pi-0.73.1_05-follow-up";
+    pi073_abort_mid_stream: "pi-0.73.1_06-abort-mid-stream";
+    pi073_abort_during_tool: "pi-0.73.1_07-abort-during-tool";
+    pi073_bash: "pi-0.73.1_08-bash";
+    pi073_compact: "pi-0.73.1_09-compact";
+    pi073_errors: "pi-0.73.1_10-errors";
+    pi073_session: "pi-0.73.1_11-session";
+    pi073_auto_retry: "pi-0.73.1_13-auto-retry";
+    pi073_provider_error: "pi-0.73.1_14-provider-error";
+    pi073_bad_tool_calls: "pi-0.73.1_15-bad-tool-calls";
+    pi073_queue_all: "pi-0.73.1_16-queue-all";
+    pi073_steer_during_text: "pi-0.73.1_18-steer-during-text";
+    pi073_prompt_while_streaming: "pi-0.73.1_23-prompt-while-streaming";
+    pi073_abort_retry: "pi-0.73.1_24-abort-retry";
+    pi087_text: "pi-0.87.1_01-text";
+    pi087_thinking: "pi-0.87.1_02-thinking";
+    pi087_two_tools: "pi-0.87.1_03-two-tools";
+    pi087_steer_during_tools: "pi-0.87.1_04-steer-during-tools";
+    pi087_follow_up: "pi-0.87.1_05-follow-up";
+    pi087_abort_mid_stream: "pi-0.87.1_06-abort-mid-stream";
+    pi087_abort_during_tool: "pi-0.87.1_07-abort-during-tool";
+    pi087_bash: "pi-0.87.1_08-bash";
+    pi087_compact: "pi-0.87.1_09-compact";
+    pi087_errors: "pi-0.87.1_10-errors";
+    pi087_session: "pi-0.87.1_11-session";
+    pi087_auto_retry: "pi-0.87.1_13-auto-retry";
+    pi087_provider_error: "pi-0.87.1_14-provider-error";
+    pi087_bad_tool_calls: "pi-0.87.1_15-bad-tool-calls";
+    pi087_queue_all: "pi-0.87.1_16-queue-all";
+    pi087_builtin_tools: "pi-0.87.1_17-builtin-tools";
+    pi087_steer_during_text: "pi-0.87.1_18-steer-during-text";
+    pi087_malformed_json: "pi-0.87.1_21-malformed-json";
+    pi087_edit_tool: "pi-0.87.1_22-edit-tool";
+    pi087_prompt_while_streaming: "pi-0.87.1_23-prompt-while-streaming";
+    pi087_abort_retry: "pi-0.87.1_24-abort-retry";
 }

@@ -153,6 +153,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         models: setup::models(&config, &Layer::default(), &cwd).unwrap(),
         permission_mode: PermissionMode::Ask,
         subagents: false,
+        rules: true,
         mcp: stentor_tools::mcp::McpServers::default(),
         notes: Notes::of(&config, false),
         clock: setup::system_clock(),

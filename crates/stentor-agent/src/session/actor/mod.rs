@@ -46,6 +46,7 @@ use crate::permission::PermissionMode;
 use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
 use crate::store::Opened;
+use crate::subagents::Subagents;
 use crate::tool::{Place, Tool, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
 use crate::usage::Usage;
@@ -252,6 +253,8 @@ impl Actor {
             None => actor.note_beginning()?,
         }
         actor.host.set_model(actor.settings.info().cloned());
+        let file = actor.record.path().map(Path::to_path_buf);
+        actor.host.set_file(file);
         actor.tell_sandbox_gaps();
         if matches!(options.storage, Storage::FolderAtOnce(_)) {
             actor.record.keep(&*actor.environment.clock)?;
@@ -269,6 +272,10 @@ impl Actor {
 
     pub fn jobs(&self) -> Arc<Jobs> {
         Arc::clone(&self.jobs)
+    }
+
+    pub fn subagents(&self) -> Arc<Subagents> {
+        self.host.subagents_at_work()
     }
 
     pub fn slash(&self) -> Arc<SlashCommands> {

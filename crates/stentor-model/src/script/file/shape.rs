@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 
 use regex::Regex;
 use serde::de::value::MapAccessDeserializer;
@@ -80,6 +81,7 @@ struct TurnShape {
 #[serde(default, deny_unknown_fields)]
 struct StepShape {
     wait_ms: Option<u64>,
+    wait_for: Option<PathBuf>,
     hang: Option<bool>,
     end_block: Option<bool>,
     text: Option<TextOrChunks>,
@@ -249,6 +251,8 @@ impl StepShape {
             self.take_tool(name).map(Step::Tool)
         } else if let Some(ms) = self.wait_ms.take() {
             Ok(Step::Wait { ms })
+        } else if let Some(file) = self.wait_for.take() {
+            Ok(Step::WaitFor { file })
         } else if let Some(usage) = self.usage.take() {
             Ok(Step::Usage(usage.0))
         } else if let Some(error) = self.error.take() {
@@ -258,7 +262,7 @@ impl StepShape {
         } else if self.end_block.take() == Some(true) {
             Ok(Step::EndBlock)
         } else {
-            Err("a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `usage`, `error`, `hang`, `end_block`".to_owned())
+            Err("a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `wait_for`, `usage`, `error`, `hang`, `end_block`".to_owned())
         }
     }
 
@@ -297,6 +301,7 @@ impl StepShape {
             ("redacted_thinking", self.redacted_thinking.is_some()),
             ("tool", self.tool.is_some()),
             ("wait_ms", self.wait_ms.is_some()),
+            ("wait_for", self.wait_for.is_some()),
             ("usage", self.usage.is_some()),
             ("error", self.error.is_some()),
             ("hang", self.hang.is_some()),
@@ -393,6 +398,7 @@ fn words(
 fn name_of(step: &Step) -> &'static str {
     match step {
         Step::Wait { .. } => "`wait_ms`",
+        Step::WaitFor { .. } => "`wait_for`",
         Step::Hang => "`hang`",
         Step::Text(_) => "`text`",
         Step::Thinking { .. } => "`thinking`",

@@ -236,7 +236,7 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
         ),
         (
             "[[turn]]\nsteps = [ { repeat = 3 } ]",
-            "s.toml:2: a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `usage`, `error`, `hang`, `end_block`",
+            "s.toml:2: a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `wait_for`, `usage`, `error`, `hang`, `end_block`",
         ),
         (
             "[[turn]]\ntext = ['a', 'b']\nrepeat = 2",

@@ -10,7 +10,7 @@ use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::session::Session;
 use stentor_wire::omp::command::Login;
 use stentor_wire::omp::frame::{Frame, UiMethod, UiRequest};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::AgentFrame;
@@ -18,8 +18,8 @@ use crate::omp::login::{LoginProvider, LoginUi};
 use crate::omp::reply::{Data, Failure, Outcome};
 use crate::omp::ui::{self, UiKind};
 
-/// Pages a login may want opened before the first of them is. A further one is not opened.
-const PAGES: usize = 8;
+/// What a login may want shown before the first of it is. What is more is not shown.
+const WAITING: usize = 8;
 
 /// `get_login_providers`.
 pub(super) fn providers(dialect: &Dialect) -> Outcome {
@@ -39,20 +39,31 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> Outcome {
     struct LoggedIn {
         provider_id: String,
     }
-    let (pages, mut opening) = mpsc::channel(PAGES);
-    let page = Page {
-        session: dialect.session(),
-        pages,
+    let session = dialect.session();
+    let (wishes, mut wanted) = mpsc::channel(WAITING);
+    let person = Person {
+        session: session.clone(),
+        wishes,
     };
     let logins = Arc::clone(&dialect.options.logins);
     let working = async {
-        let done = logins.login(&login.provider_id, &page).await;
-        drop(page);
+        let done = logins.login(&login.provider_id, &person).await;
+        drop(person);
         done
     };
     let showing = async {
-        while let Some(wanted) = opening.recv().await {
-            open(&dialect, &wanted).await;
+        while let Some(wish) = wanted.recv().await {
+            match wish {
+                Wish::Page { url, instructions } => {
+                    open(&dialect, &url, instructions.as_deref()).await;
+                }
+                Wish::Notice(message) => session.publish(EventKind::Notice {
+                    level: NoticeLevel::Info,
+                    message,
+                }),
+                // Who waits for it may be gone.
+                Wish::Reached(here) => drop(here.send(())),
+            }
         }
     };
     let (done, ()) = futures_util::future::join(working, showing).await;
@@ -63,48 +74,60 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> Outcome {
 }
 
 /// The person in front of the client, for a login.
-struct Page {
+struct Person {
     session: Session,
-    pages: mpsc::Sender<WantedPage>,
+    wishes: mpsc::Sender<Wish>,
 }
 
-struct WantedPage {
-    url: String,
-    instructions: Option<String>,
+/// What is to be shown, in the order it was wanted.
+enum Wish {
+    Page {
+        url: String,
+        instructions: Option<String>,
+    },
+    Notice(String),
+    /// Everything before it was shown.
+    Reached(oneshot::Sender<()>),
 }
 
-impl LoginUi for Page {
-    fn open_url(&self, url: &str, instructions: Option<&str>) {
-        let page = WantedPage {
-            url: url.to_owned(),
-            instructions: instructions.map(str::to_owned),
-        };
-        if self.pages.try_send(page).is_err() {
-            tracing::warn!("a login wants too many pages opened");
+impl Person {
+    fn want(&self, wish: Wish) {
+        if self.wishes.try_send(wish).is_err() {
+            tracing::warn!("a login wants too much shown");
         }
     }
+}
 
-    fn progress(&self, message: &str) {
-        self.session.publish(EventKind::Notice {
-            level: NoticeLevel::Info,
-            message: message.to_owned(),
+impl LoginUi for Person {
+    fn open_url(&self, url: &str, instructions: Option<&str>) {
+        self.want(Wish::Page {
+            url: url.to_owned(),
+            instructions: instructions.map(str::to_owned),
         });
     }
 
+    fn progress(&self, message: &str) {
+        self.want(Wish::Notice(message.to_owned()));
+    }
+
     fn ask(&self, dialog: Dialog) -> Pin<Box<dyn Future<Output = DialogAnswer> + Send + '_>> {
-        Box::pin(self.session.ask_dialog(dialog))
+        Box::pin(async move {
+            let (here, reached) = oneshot::channel();
+            if self.wishes.send(Wish::Reached(here)).await.is_ok() {
+                // A question about a page comes after the page.
+                reached.await.ok();
+            }
+            self.session.ask_dialog(dialog).await
+        })
     }
 }
 
-async fn open(dialect: &Dialect, page: &WantedPage) {
+async fn open(dialect: &Dialect, url: &str, instructions: Option<&str>) {
     let number = dialect.connection.next_shown();
     let id = ui::request_id(UiKind::Shown, dialect.live().generation, number);
     let frame: AgentFrame<'_> = Frame::ExtensionUiRequest(UiRequest {
         id: &id,
-        method: UiMethod::OpenUrl {
-            url: &page.url,
-            instructions: page.instructions.as_deref(),
-        },
+        method: UiMethod::OpenUrl { url, instructions },
     });
     dialect.send_frame("extension_ui_request", &frame).await;
 }

@@ -46,6 +46,10 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
             let work = logging_in::login(Arc::clone(dialect), login);
             return beside(dialect, id, name, work).await;
         }
+        CommandBody::CancelSubagent(which) => {
+            let work = subagents::cancel(Arc::clone(dialect), which);
+            return beside(dialect, id, name, work).await;
+        }
         CommandBody::NegotiateProtocol(wanted) => {
             return transport::negotiate(dialect, id.as_deref(), name, &wanted).await;
         }
@@ -90,9 +94,8 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         CommandBody::SetEventFilter(filter) => transport::filter(dialect, filter),
         CommandBody::SetSubagentSubscription(wanted) => subagents::subscribe(dialect, &wanted),
         CommandBody::GetSubagents => subagents::list(dialect),
-        CommandBody::GetSubagentMessages(wanted) => subagents::messages(dialect, &wanted),
-        CommandBody::CancelSubagent(which) => subagents::cancel(dialect, &which),
-        CommandBody::SteerSubagent(message) => subagents::steer(dialect, &message),
+        CommandBody::GetSubagentMessages(wanted) => subagents::messages(dialect, wanted).await,
+        CommandBody::SteerSubagent(message) => subagents::steer(dialect, message).await,
         CommandBody::SetHostTools(tools) => hosting::tools(dialect, tools).await,
         CommandBody::SetHostUriSchemes(schemes) => hosting::schemes(dialect, schemes).await,
         CommandBody::GetLoginProviders => logging_in::providers(dialect),

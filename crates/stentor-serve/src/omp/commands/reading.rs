@@ -55,6 +55,12 @@ pub(super) async fn page(dialect: &Dialect, page: Page) -> Outcome {
         )));
     }
     let live = dialect.live();
+    let state = live.session.state().await?;
+    if state.is_running || state.is_compacting {
+        // Clients read everything at once then.
+        let why = "Cannot page messages while the session is changing";
+        return Err(Failure::coded("session_busy", why));
+    }
     let messages = live.session.messages().await?;
     let beginning = format!("{:x}-{:x}", live.generation, beginning_of(&messages));
     let from = match &page.cursor {
@@ -65,10 +71,9 @@ pub(super) async fn page(dialect: &Dialect, page: Page) -> Outcome {
             .and_then(|(_, from)| usize::from_str_radix(from, 16).ok())
             .filter(|from| *from <= messages.len())
             .ok_or_else(|| {
-                Failure::coded(
-                    "stale_cursor",
-                    "The conversation has changed since the cursor was made; start again without one",
-                )
+                let why =
+                    "RPC message cursor is stale: the conversation has changed, start without one";
+                Failure::coded("stale_cursor", why)
             })?,
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

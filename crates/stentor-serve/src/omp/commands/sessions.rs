@@ -46,7 +46,7 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
         dialect.leave().await.enter(next).await;
         return Data::of(&SWITCHED);
     }
-    let mut options = dialect.options_for_next()?;
+    let mut options = options_like_now(dialect).await?;
     // Both come from the file.
     options.model = None;
     options.thinking = None;
@@ -119,7 +119,7 @@ async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) ->
 /// Goes on with a copy of the conversation. Returns the text of the message it stops before.
 async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, AgentError> {
     let session = dialect.session();
-    let mut options = dialect.options_for_next()?;
+    let mut options = options_like_now(dialect).await?;
     options.model = None;
     options.thinking = None;
     let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
@@ -198,8 +198,9 @@ fn active_path(entries: Vec<Entry>) -> Vec<Entry> {
     path
 }
 
-/// The options of a new conversation with the settings of the one that is left.
-async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, Failure> {
+/// The options of another conversation with the settings of the one that is left: a client sets
+/// them once and for all.
+async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, AgentError> {
     let mut options = dialect.options_for_next()?;
     let state = dialect.session().state().await?;
     options.model = state.model.or(options.model);

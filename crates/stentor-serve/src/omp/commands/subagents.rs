@@ -1,7 +1,13 @@
 //! The subagents at work (section 19).
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
+use stentor_agent::message::ContentBlock;
+use stentor_agent::store::{Transcript, transcript};
+use stentor_agent::subagents::SteerError;
 use stentor_wire::omp::command::{
     SteerSubagent, SubagentId, SubagentLevel, SubagentMessages, Subscription,
 };
@@ -16,6 +22,7 @@ pub(super) fn subscribe(dialect: &Dialect, wanted: &Subscription) -> Outcome {
         level: SubagentLevel,
     }
     dialect.connection.wants.subscribe(wanted.level);
+    dialect.watch_subagents();
     Data::of(&Subscribed {
         level: wanted.level,
     })
@@ -32,36 +39,96 @@ pub(super) fn list(dialect: &Dialect) -> Outcome {
     })
 }
 
-/// `get_subagent_messages`. Subagents keep no conversation of their own on disk here.
-pub(super) fn messages(_: &Dialect, wanted: &SubagentMessages) -> Outcome {
-    Err(Failure::new(
-        match (&wanted.subagent_id, &wanted.session_file) {
-            (Some(id), _) => format!("Unknown subagent or session file unavailable: {id}"),
-            (None, Some(_)) => "Unknown subagent session file".to_owned(),
-            (None, None) => "get_subagent_messages requires subagentId or sessionFile".to_owned(),
-        },
-    ))
+/// `get_subagent_messages`: what one said from a byte of its file on.
+pub(super) async fn messages(dialect: &Dialect, wanted: SubagentMessages) -> Outcome {
+    let file = file_of(dialect, &wanted)?;
+    let from_byte = wanted.from_byte.unwrap_or(0);
+    let path = file.clone();
+    let read = tokio::task::spawn_blocking(move || transcript(&path, from_byte)).await;
+    match read {
+        Ok(Ok(transcript)) => Data::of(&Messages::of(file, transcript)),
+        Ok(Err(error)) => Err(Failure::new(error.to_string())),
+        Err(error) => Err(Failure::new(format!("the file could not be read: {error}"))),
+    }
 }
 
-/// `cancel_subagent`.
-pub(super) fn cancel(dialect: &Dialect, which: &SubagentId) -> Outcome {
-    let number = running(dialect, &which.subagent_id)?;
-    Err(not_alone(number, &which.subagent_id))
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Messages {
+    session_file: PathBuf,
+    from_byte: u64,
+    next_byte: u64,
+    reset: bool,
+    entries: Vec<Value>,
+    messages: Vec<Value>,
 }
 
-/// `steer_subagent`.
-pub(super) fn steer(dialect: &Dialect, message: &SteerSubagent) -> Outcome {
-    let number = running(dialect, &message.subagent_id)?;
-    Err(not_alone(number, &message.subagent_id))
+impl Messages {
+    fn of(session_file: PathBuf, transcript: Transcript) -> Self {
+        let is_message = |entry: &&Value| entry["type"] == "message";
+        let said = transcript.lines.iter().filter(is_message);
+        Self {
+            session_file,
+            from_byte: transcript.from_byte,
+            next_byte: transcript.next_byte,
+            reset: transcript.reset,
+            messages: said.map(|entry| entry["message"].clone()).collect(),
+            entries: transcript.lines,
+        }
+    }
 }
 
-fn running(dialect: &Dialect, id: &str) -> Result<u64, Failure> {
+fn file_of(dialect: &Dialect, wanted: &SubagentMessages) -> Result<PathBuf, Failure> {
+    let subagents = &dialect.connection.subagents;
+    match (&wanted.subagent_id, &wanted.session_file) {
+        (Some(id), _) => subagents.file(id).ok_or_else(|| {
+            Failure::new(format!(
+                "Unknown subagent or session file unavailable: {id}"
+            ))
+        }),
+        (None, Some(file)) => {
+            let file = PathBuf::from(file);
+            if subagents.has_file(&file) {
+                Ok(file)
+            } else {
+                Err(Failure::new("Unknown subagent session file"))
+            }
+        }
+        (None, None) => Err(Failure::new(
+            "get_subagent_messages requires subagentId or sessionFile",
+        )),
+    }
+}
+
+/// `cancel_subagent`: done when it has stopped. One that is not at work needs no stopping.
+pub(super) async fn cancel(dialect: Arc<Dialect>, which: SubagentId) -> Outcome {
+    #[derive(Serialize)]
+    struct Stopped {
+        cancelled: bool,
+    }
+    let session = dialect.session();
+    let number = dialect.connection.subagents.number(&which.subagent_id);
+    let cancelled = match number {
+        Some(number) => session.subagents().cancel(number).await,
+        None => false,
+    };
+    Data::of(&Stopped { cancelled })
+}
+
+/// `steer_subagent`: what it is told it reads after the call that runs, like a user's message.
+pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> Outcome {
+    let id = &message.subagent_id;
+    if message.message.trim().is_empty() {
+        return Err(Failure::new("the message is empty"));
+    }
+    let not_running = || Failure::new(format!("Subagent not running: {id}"));
     let number = dialect.connection.subagents.number(id);
-    number.ok_or_else(|| Failure::new(format!("Unknown or finished subagent: {id}")))
-}
-
-fn not_alone(_: u64, id: &str) -> Failure {
-    Failure::new(format!(
-        "Subagent {id} cannot be reached by itself; `abort` stops it with its run"
-    ))
+    let number = number.ok_or_else(not_running)?;
+    let content = vec![ContentBlock::text(message.message.clone())];
+    let session = dialect.session();
+    match session.subagents().steer(number, content).await {
+        Ok(()) => Ok(Data::none()),
+        Err(SteerError::NotAtWork) => Err(not_running()),
+        Err(SteerError::Session(error)) => Err(error.into()),
+    }
 }

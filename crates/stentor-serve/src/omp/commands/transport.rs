@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 use stentor_wire::omp::command::{EventFilter, MessageUpdates, NegotiateProtocol};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::framing::Framing;
+use crate::omp::reply::{Answer, Data, Failure, Outcome};
 
 /// `negotiate_protocol`: what follows the answer is in the version agreed on.
 pub(super) async fn negotiate(
@@ -30,10 +31,15 @@ pub(super) async fn negotiate(
         )))
     };
     let agreed = outcome.is_ok();
-    dialect.answer(id, name, &outcome).await;
-    if agreed {
-        dialect.connection.framing.use_chunks();
-    }
+    let answer = Answer::of(id, name, &outcome);
+    let switch = move |framing: &Framing, frames: &mut Vec<u8>| {
+        answer.write(framing, frames);
+        // Nothing is written between the two: what precedes the answer is as it was before.
+        if agreed {
+            framing.use_chunks();
+        }
+    };
+    dialect.send(switch).await;
 }
 
 /// `set_event_filter`.

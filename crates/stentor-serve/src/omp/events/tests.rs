@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use expect_test::expect;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
-use stentor_agent::event::{CommandInfo, CommandSource, Subagent, SubagentEnd};
+use stentor_agent::event::{
+    CommandInfo, CommandSource, Subagent, SubagentCall, SubagentEnd, SubagentSource, SubagentWork,
+};
 use stentor_agent::usage::Usage;
 
 use super::*;
@@ -163,12 +165,16 @@ fn subagents_are_told_to_who_subscribed_and_listed_while_they_work() {
     let agent = Arc::new(Subagent {
         id: 7,
         name: "reviewer".to_owned(),
+        source: SubagentSource::Project,
         task: "Review".to_owned(),
         call_id: "call-1".to_owned(),
+        index: 1,
+        session_file: Some(PathBuf::from("/s/x.jsonl")),
     });
     let end = Arc::new(SubagentEnd {
         result: "fine".to_owned(),
         failed: false,
+        cancelled: false,
         duration_ms: 3,
         usage: Usage::default(),
     });
@@ -178,6 +184,19 @@ fn subagents_are_told_to_who_subscribed_and_listed_while_they_work() {
             EventKind::SubagentProgress {
                 agent: Arc::clone(&agent),
                 status: "reading".to_owned(),
+                work: Arc::new(SubagentWork {
+                    recent: vec![SubagentCall {
+                        id: "1".to_owned(),
+                        tool: "bash".to_owned(),
+                        about: "ls".to_owned(),
+                        time_ms: 9,
+                    }],
+                    output: vec!["I look.".to_owned()],
+                    calls: 1,
+                    requests: 1,
+                    duration_ms: 4,
+                    ..SubagentWork::default()
+                }),
             },
         ]
     };
@@ -191,9 +210,9 @@ fn subagents_are_told_to_who_subscribed_and_listed_while_they_work() {
         end,
     });
     expect![[r#"
-        {"type":"subagent_lifecycle","payload":{"id":"reviewer-7","agent":"reviewer","agentSource":"bundled","description":"Review","status":"started","parentToolCallId":"call-1","index":1}}
-        {"type":"subagent_progress","payload":{"index":1,"agent":"reviewer","agentSource":"bundled","task":"Review","parentToolCallId":"call-1","progress":{"index":1,"id":"reviewer-7","agent":"reviewer","agentSource":"bundled","status":"running","task":"Review","recentTools":[],"recentOutput":["reading"],"toolCount":0,"requests":0,"tokens":0,"cost":0,"durationMs":0}}}
-        {"type":"subagent_lifecycle","payload":{"id":"reviewer-7","agent":"reviewer","agentSource":"bundled","description":"Review","status":"completed","parentToolCallId":"call-1","index":1}}
+        {"type":"subagent_lifecycle","payload":{"id":"reviewer-7","agent":"reviewer","agentSource":"project","description":"Review","status":"started","sessionFile":"/s/x.jsonl","parentToolCallId":"call-1","index":1}}
+        {"type":"subagent_progress","payload":{"index":1,"agent":"reviewer","agentSource":"project","task":"Review","parentToolCallId":"call-1","progress":{"index":1,"id":"reviewer-7","agent":"reviewer","agentSource":"project","status":"running","task":"Review","lastIntent":"reading","recentTools":[{"tool":"bash","args":"ls","endMs":9}],"recentOutput":["I look."],"toolCount":1,"requests":1,"tokens":0,"cost":0,"durationMs":4},"sessionFile":"/s/x.jsonl"}}
+        {"type":"subagent_lifecycle","payload":{"id":"reviewer-7","agent":"reviewer","agentSource":"project","description":"Review","status":"completed","sessionFile":"/s/x.jsonl","parentToolCallId":"call-1","index":1}}
     "#]].assert_eq(&encoded(&connection, events));
     assert_eq!(connection.subagents.list().len(), 0);
 }

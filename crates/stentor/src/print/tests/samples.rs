@@ -9,7 +9,7 @@ use stentor_agent::dialog::{
 };
 use stentor_agent::event::{
     CommandInfo, CommandSource, CompactionReason, CompactionResult, InterruptMode, QueueMode,
-    Queues, Rule, StateChange, Subagent, SubagentEnd,
+    Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::{ContentBlock, Message};
@@ -275,8 +275,11 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
     let agent = Arc::new(Subagent {
         id: 1,
         name: "scout".into(),
+        source: SubagentSource::User,
         task: "look".into(),
         call_id: "c1".into(),
+        index: 0,
+        session_file: None,
     });
     vec![
         ask(
@@ -329,12 +332,23 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
         EventKind::SubagentProgress {
             agent: Arc::clone(&agent),
             status: "reading".into(),
+            work: Arc::default(),
+        },
+        EventKind::SubagentEvent {
+            agent: Arc::clone(&agent),
+            event: Box::new(Event {
+                session: "s2".into(),
+                seq: 1,
+                time_ms: 2,
+                kind: EventKind::TurnStarted,
+            }),
         },
         EventKind::SubagentEnded {
             agent,
             end: Arc::new(SubagentEnd {
                 result: "r".into(),
                 failed: false,
+                cancelled: false,
                 duration_ms: 1500,
                 usage: Usage::default(),
             }),
