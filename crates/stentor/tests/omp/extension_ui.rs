@@ -227,6 +227,25 @@ fn what_an_extension_shows_and_asks_comes_in_the_order_it_was_sent() {
 }
 
 #[test]
+fn what_an_extension_keeps_is_told_as_an_entry_that_can_be_read_again() {
+    let folder = stage("keep");
+    let mut child = start(&folder);
+    let is_entry = |frame: &Value| frame["type"] == "entry_appended";
+    let mut told = child.until_type("tool_execution_end");
+    told.retain(|frame| is_entry(frame) || frame["type"] == "tool_execution_end");
+    let entries = child.data(json!({"type": "get_entries"}))["entries"].take();
+    let entries = entries.as_array().unwrap();
+    for frame in told.iter().filter(|frame| is_entry(frame)) {
+        assert!(entries.contains(&frame["entry"]), "{frame}");
+    }
+    expect![[r#"
+        {"type":"entry_appended","entry":{"type":"custom","id":"ID","parentId":"ID","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":{"a":1}}}}
+        {"type":"entry_appended","entry":{"type":"custom","id":"ID","parentId":"ID","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":null}}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"\"kept\""}]},"isError":false,"durationMs":"MS"}
+    "#]].assert_eq(&shown(&told, &folder));
+}
+
+#[test]
 fn an_extension_that_dies_is_told_of_and_the_run_goes_on() {
     let folder = stage("die");
     let mut child = start(&folder);

@@ -117,12 +117,7 @@ fn synaps_has_no_frame_for_it_and_says_it_on_stderr() {
     assert_eq!(frames.last().unwrap()["ok"], true);
     assert!(frames.iter().all(|frame| frame["type"] != "error"));
     let err = child.end_and_stderr();
-    // That its process has ended may be told later.
-    let err = err.lines().next().unwrap();
-    assert!(
-        err.ends_with(
-            "ERROR the extension frail failed in prompt/before: it ended before it answered"
-        ),
-        "{err}"
-    );
+    // That its process has ended may be told before or later.
+    let told = "ERROR the extension frail failed in prompt/before: it ended before it answered";
+    assert!(err.lines().any(|line| line.ends_with(told)), "{err}");
 }

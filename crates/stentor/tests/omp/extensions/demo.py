@@ -74,6 +74,10 @@ def run(what):
         ]
     if what == "show":
         return show()
+    if what == "keep":
+        for value in [{"a": 1}, None]:
+            ask("state/set", key="k", value=value)
+        return "kept"
     if what == "mix":
         return mix()
     if what == "die":
