@@ -12,6 +12,7 @@ use crate::live::{LiveBlock, LiveMessage};
 use crate::message::{Message, ToolCall};
 use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
 use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
+use crate::store::Entry;
 use crate::tool::{Plan, ToolOutput};
 use crate::usage::Usage;
 
@@ -88,6 +89,8 @@ pub enum EventKind {
     /// An entry was appended to the session file.
     EntryAppended {
         id: String,
+        /// The entry, if an extension had it appended. Latecomers read it from the file.
+        custom: Option<Arc<Entry>>,
     },
     CompactionStarted {
         reason: CompactionReason,

@@ -35,6 +35,20 @@ impl Hooks for HookChain {
         commands
     }
 
+    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
+        let mut to_come: Vec<_> = self
+            .0
+            .iter()
+            .filter_map(|hooks| hooks.command_to_come(name))
+            .collect();
+        match to_come.len() {
+            0 | 1 => to_come.pop(),
+            _ => Some(Box::pin(async move {
+                join_all(to_come).await;
+            })),
+        }
+    }
+
     fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
         let has = |hooks: &&Arc<dyn Hooks>| {
             let commands = hooks.commands();

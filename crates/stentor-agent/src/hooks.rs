@@ -39,6 +39,13 @@ pub trait Hooks: Send + Sync {
     /// The slash commands the hooks bring, as they are now.
     fn commands(&self) -> Vec<CommandInfo>;
 
+    /// Somebody called a command that nobody has: what to wait for until it is known whether it
+    /// is one of these. `None` when that is known already. How long it takes is up to the hooks.
+    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
+        let _ = name;
+        None
+    }
+
     /// Runs one of these commands beside the conversation. `None` when it is nobody's.
     fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>>;
 

@@ -193,7 +193,11 @@ impl State {
         Subscription { hub, queue }
     }
 
-    fn remember(&mut self, event: Event) {
+    fn remember(&mut self, mut event: Event) {
+        if let EventKind::EntryAppended { custom, .. } = &mut event.kind {
+            // It may be long, and who was away can read it.
+            *custom = None;
+        }
         if matches!(event.kind, EventKind::SubagentEvent { .. }) {
             // Who was away reads a subagent's conversation instead; the log is for the session's.
             return;

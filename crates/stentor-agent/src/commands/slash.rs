@@ -138,6 +138,24 @@ impl SlashCommands {
         })
     }
 
+    /// The same, for a text that may call a command of an extension that is still starting: waits
+    /// until it is known whether it does, and no longer than the extensions' patience.
+    pub async fn called_in_time(&self, text: &str) -> Option<Called> {
+        if let Some(called) = self.called(text) {
+            return Some(called);
+        }
+        self.to_come(text)?.await;
+        self.called(text)
+    }
+
+    /// What to wait for until it is known whether a text that calls no command calls one of an
+    /// extension. `None` when that is known.
+    pub fn to_come(&self, text: &str) -> Option<HookFuture<()>> {
+        let name = called_name(text)?;
+        let hooks = self.lock().hooks.as_ref().and_then(Weak::upgrade)?;
+        hooks.command_to_come(name)
+    }
+
     /// What the agent is asked when the user says `text`; `None` when that is for the agent as it
     /// is, or for an extension. The error is text for a person.
     pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, String> {
@@ -243,8 +261,7 @@ impl SlashCommands {
 
     /// Gives sources that are not ready the time they take to know a command.
     async fn await_sources(&self, text: &str) {
-        let word = text.trim().strip_prefix('/').unwrap_or_default();
-        let name = word.split_whitespace().next().unwrap_or_default();
+        let name = called_name(text).unwrap_or_default();
         let sources = self.lock().sources.clone();
         for source in sources {
             source.await_prompt(name).await;
@@ -263,4 +280,10 @@ impl SlashCommands {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The name of the command that a text would call.
+fn called_name(text: &str) -> Option<&str> {
+    let command = text.trim().strip_prefix('/')?;
+    command.split_whitespace().next()
 }

@@ -70,11 +70,10 @@ impl WeakSession {
         self.hub.publish(event);
     }
 
-    /// Tells every subscriber something once the slowest has room for it, so that who has much to
-    /// say is slowed down instead of filling the memory.
-    pub async fn publish_in_turn(&self, event: EventKind) {
+    /// Waits until the slowest subscriber has room for more, so that who has much to say is slowed
+    /// down instead of filling the memory.
+    pub async fn room(&self) {
         self.hub.room().await;
-        self.hub.publish(event);
     }
 
     /// The slash commands may have changed: everybody is told if they did.

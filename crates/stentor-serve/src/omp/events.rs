@@ -453,8 +453,18 @@ impl EventEncoder for Encoder {
                 };
                 self.always(frames, "extension_error", &frame);
             }
-            // Clients of this dialect read entries and plans when they want them.
-            EventKind::EntryAppended { .. } | EventKind::PlanChanged(_) => {}
+            EventKind::EntryAppended {
+                custom: Some(entry),
+                ..
+            } => match serde_json::value::to_raw_value(&**entry) {
+                Ok(entry) => {
+                    let frame = Frame::EntryAppended { entry: &entry };
+                    self.event(frames, "entry_appended", &frame);
+                }
+                Err(error) => tracing::error!(%error, "an entry could not be written"),
+            },
+            // Clients of this dialect read other entries and plans when they want them.
+            EventKind::EntryAppended { custom: None, .. } | EventKind::PlanChanged(_) => {}
         }
     }
 

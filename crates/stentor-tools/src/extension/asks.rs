@@ -1,16 +1,21 @@
 //! What an extension asks of the person and of the session.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_wire::extension::{
     ConfirmParams, ConfirmResult, EditorParams, InputParams, SelectOption, SelectParams,
     StateGetParams, StateGetResult, StateSetParams, StateSetResult, ValueResult, method,
 };
 use stentor_wire::jsonrpc::{Id, RawJson, code};
+use tokio::sync::oneshot;
 
 use super::connection::Connection;
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, fit};
 use super::one::Extension;
-use super::port::Port;
+use super::turns::Turns;
 
 /// Something an extension asks, read and made to fit.
 pub(super) enum Ask {
@@ -18,6 +23,20 @@ pub(super) enum Ask {
     Set(StateSetParams),
     Get(StateGetParams),
 }
+
+/// The same, with a question waiting for its turn.
+pub(super) enum Asked {
+    Question {
+        is_confirm: bool,
+        /// The question once it is open. Nothing comes when there was no room for it.
+        open: oneshot::Receiver<Open>,
+    },
+    Set(StateSetParams),
+    Get(StateGetParams),
+}
+
+/// A question that is open, until it is answered or dropped.
+type Open = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
 
 /// A request that makes no sense: an error code and a message.
 pub(super) type Refusal = (i64, String);
@@ -37,18 +56,41 @@ impl Ask {
         Some(read.map_err(|error| (code::INVALID_PARAMS, error.to_string())))
     }
 
+    /// Has a question asked after what the extension sent before it.
+    pub fn asked(self, turns: &Turns) -> Asked {
+        match self {
+            Ask::Question(dialog) => {
+                let is_confirm = matches!(dialog.kind, DialogKind::Confirm { .. });
+                let (opened, open) = oneshot::channel();
+                turns.ask(Box::new(|port| {
+                    let port = Arc::clone(port);
+                    let mut question: Open = Box::pin(async move { port.ask(dialog).await });
+                    // Whoever does not want to wait any more has it withdrawn by dropping it.
+                    let _ = opened.send(match (&mut question).now_or_never() {
+                        Some(answer) => Box::pin(std::future::ready(answer)),
+                        None => question,
+                    });
+                }));
+                Asked::Question { is_confirm, open }
+            }
+            Ask::Set(params) => Asked::Set(params),
+            Ask::Get(params) => Asked::Get(params),
+        }
+    }
+}
+
+impl Asked {
     /// Has it answered, which takes as long as the person does.
     pub async fn answer(self, id: &Id, connection: &Connection, extension: &Extension) {
         let (port, state) = (&*extension.port, &extension.state_store);
         let outbox = &connection.outbox;
         let sent = match self {
-            Ask::Question(dialog) => {
-                let is_confirm = matches!(dialog.kind, DialogKind::Confirm { .. });
+            Asked::Question { is_confirm, open } => {
                 let answer = match extension.spec.unasked {
                     Some(policy) if is_confirm && !port.can_ask() => {
                         DialogAnswer::Confirmed(policy)
                     }
-                    _ => ask(dialog, connection, port).await,
+                    _ => answered(open, connection).await,
                 };
                 if is_confirm {
                     outbox.answer(id, &confirmed(&answer)).await
@@ -56,11 +98,11 @@ impl Ask {
                     outbox.answer(id, &value(answer)).await
                 }
             }
-            Ask::Set(StateSetParams { key, value }) => match state.set(port, key, value).await {
+            Asked::Set(StateSetParams { key, value }) => match state.set(port, key, value).await {
                 Ok(entry_id) => outbox.answer(id, &StateSetResult { entry_id }).await,
                 Err(why) => outbox.refuse(Some(id), code::INVALID_PARAMS, &why),
             },
-            Ask::Get(StateGetParams { key }) => match state.get(port, &key).await {
+            Asked::Get(StateGetParams { key }) => match state.get(port, &key).await {
                 Ok(value) => outbox.answer(id, &StateGetResult { value }).await,
                 Err(why) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &why),
             },
@@ -71,10 +113,16 @@ impl Ask {
     }
 }
 
-async fn ask(dialog: Dialog, connection: &Connection, port: &Port) -> DialogAnswer {
+async fn answered(open: oneshot::Receiver<Open>, connection: &Connection) -> DialogAnswer {
     let mut question = connection.question();
+    let answer = async {
+        match open.await {
+            Ok(open) => open.await,
+            Err(_) => DialogAnswer::Nothing,
+        }
+    };
     tokio::select! {
-        answer = port.ask(dialog) => answer,
+        answer = answer => answer,
         () = question.withdrawn() => DialogAnswer::Nothing,
     }
 }

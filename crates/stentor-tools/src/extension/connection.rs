@@ -100,6 +100,11 @@ impl Connection {
         serde_json::from_str(&text).map_err(|error| Fault::Unreadable(error.to_string()))
     }
 
+    /// True when an answer with this id is waited for.
+    pub fn waits_for(&self, id: &Id) -> bool {
+        lock(&self.pending).contains(id)
+    }
+
     /// Takes the answer to something we asked. One that came twice, too late or unasked is dropped.
     pub fn answered(&self, id: &Id, answer: Result<String, Fault>) {
         match lock(&self.pending).take(id) {

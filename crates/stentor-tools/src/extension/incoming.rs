@@ -7,7 +7,7 @@ use stentor_wire::framing::{Line, LineReader};
 use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStdout;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
 use super::asks::Ask;
@@ -16,6 +16,7 @@ use super::content;
 use super::limits::{COMPLAINTS, GARBAGE_LINES, LINE_BYTES, OPEN_REQUESTS, READ_BYTES, fit};
 use super::one::Extension;
 use super::shown::Showcase;
+use super::turns::Turns;
 use crate::pace::Pace;
 
 /// Reads one process of an extension from its first line to its last.
@@ -23,6 +24,7 @@ pub(super) struct Reader {
     extension: Arc<Extension>,
     connection: Arc<Connection>,
     showcase: Arc<Mutex<Showcase>>,
+    turns: Arc<Turns>,
     open_requests: Arc<Semaphore>,
     pace: Pace,
     was_too_fast: bool,
@@ -37,11 +39,13 @@ impl Reader {
         extension: Arc<Extension>,
         connection: Arc<Connection>,
         showcase: Arc<Mutex<Showcase>>,
+        turns: Arc<Turns>,
     ) -> Self {
         Self {
             extension,
             connection,
             showcase,
+            turns,
             open_requests: Arc::new(Semaphore::new(OPEN_REQUESTS)),
             pace: Pace::new(Instant::now()),
             was_too_fast: false,
@@ -87,7 +91,7 @@ impl Reader {
             Incoming::Request { id, method, params } => self.request(id, &method, params),
             Incoming::Notification { method, params } => self.notification(&method, params),
             Incoming::Response { id, result } => {
-                self.connection.answered(&id, Ok(result.get().to_owned()));
+                self.answered(&id, Ok(result.get().to_owned()));
             }
             Incoming::ResponseError { id, error } => {
                 let message = match ErrorObject::from(error) {
@@ -96,7 +100,7 @@ impl Reader {
                     }
                     ErrorObject { message, .. } => fit(message, 4096),
                 };
-                self.connection.answered(&id, Err(Fault::Refused(message)));
+                self.answered(&id, Err(Fault::Refused(message)));
             }
             Incoming::Ignore { .. } => {}
             Incoming::Error(fault) => {
@@ -110,13 +114,24 @@ impl Reader {
         self.garbage_in_a_row = 0;
     }
 
+    /// Passes an answer on. What was shown before it is not overtaken by what follows from it.
+    fn answered(&self, id: &Id, answer: Result<String, Fault>) {
+        if self.connection.waits_for(id) {
+            self.turns.catch_up();
+        }
+        self.connection.answered(id, answer);
+    }
+
     fn request(&mut self, id: Id, method: &str, params: RawJson<'_>) {
         if method == method::REGISTER {
             return match params.parse::<RegisterParams>() {
                 Ok(params) => {
                     self.extension.register(params);
+                    let Some(room) = self.room(&id) else {
+                        return;
+                    };
                     let connection = Arc::clone(&self.connection);
-                    self.beside(&id.clone(), async move {
+                    self.beside(room, async move {
                         // One that is gone has no use for the answer.
                         let _ = connection.outbox.answer(&id, &Nothing {}).await;
                     });
@@ -128,21 +143,31 @@ impl Reader {
             None => self.refuse(Some(&id), code::METHOD_NOT_FOUND, "no such method"),
             Some(Err((code, why))) => self.refuse(Some(&id), code, &why),
             Some(Ok(ask)) => {
+                let Some(room) = self.room(&id) else {
+                    return;
+                };
+                let asked = ask.asked(&self.turns);
                 let connection = Arc::clone(&self.connection);
                 let extension = Arc::clone(&self.extension);
-                self.beside(&id.clone(), async move {
-                    ask.answer(&id, &connection, &extension).await;
+                self.beside(room, async move {
+                    asked.answer(&id, &connection, &extension).await;
                 });
             }
         }
     }
 
-    /// Does something beside the reading, which never waits for it, unless too much is going on.
-    fn beside(&self, id: &Id, work: impl Future<Output = ()> + Send + 'static) {
-        let Ok(room) = Arc::clone(&self.open_requests).try_acquire_owned() else {
+    /// Room for one request more. Refuses it when too much is going on.
+    fn room(&self, id: &Id) -> Option<OwnedSemaphorePermit> {
+        let room = Arc::clone(&self.open_requests).try_acquire_owned().ok();
+        if room.is_none() {
             let why = format!("{OPEN_REQUESTS} requests are open already");
-            return self.refuse(Some(id), code::INVALID_REQUEST, &why);
-        };
+            self.refuse(Some(id), code::INVALID_REQUEST, &why);
+        }
+        room
+    }
+
+    /// Does something beside the reading, which never waits for it.
+    fn beside(&self, room: OwnedSemaphorePermit, work: impl Future<Output = ()> + Send + 'static) {
         let connection = Arc::clone(&self.connection);
         tokio::spawn(async move {
             tokio::select! {
@@ -159,7 +184,11 @@ impl Reader {
                 .parse::<ToolProgressParams>()
                 .map(|params| {
                     let output = content::progress(params.content, params.details);
-                    self.connection.report(&params.call_id, output);
+                    let connection = Arc::clone(&self.connection);
+                    // One that finds no room is one of too many, which are dropped anyway.
+                    self.turns.show(Box::new(move |_| {
+                        connection.report(&params.call_id, output)
+                    }));
                 })
                 .map_err(|error| error.to_string())
         } else {
@@ -203,5 +232,11 @@ impl Reader {
             self.extension.failed("output", why);
         }
         sleep(wait).await;
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.turns.close();
     }
 }

@@ -30,6 +30,9 @@ pub(super) const WAITING_TO_SHOW: usize = 64;
 /// Status lines and widgets of an extension, each.
 pub(super) const SHOWN_KEYS: usize = 32;
 
+/// How long a command that nobody has waits for extensions that have not registered yet.
+pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Hooks in a row that took too long, after which the extension counts as hung.
 pub(super) const TIMEOUTS_IN_A_ROW: u32 = 3;
 /// An extension that worked this long begins again with no failures.

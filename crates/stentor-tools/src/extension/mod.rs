@@ -31,6 +31,7 @@ mod shown;
 mod spec;
 mod state;
 mod tool;
+mod turns;
 
 use std::sync::Arc;
 

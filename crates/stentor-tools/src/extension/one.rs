@@ -107,6 +107,11 @@ impl Extension {
         }
     }
 
+    /// True while it is not known what it brings.
+    pub fn is_starting(&self) -> bool {
+        matches!(&*self.state.borrow(), State::Starting)
+    }
+
     pub fn set_state(&self, state: State) {
         self.state.send_replace(state);
         self.changed.notify_one();

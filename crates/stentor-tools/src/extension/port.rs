@@ -53,9 +53,9 @@ impl Port {
     }
 
     /// Waits until the slowest client has room.
-    pub async fn publish_in_turn(&self, event: EventKind) {
+    pub async fn room(&self) {
         if let Some(session) = &self.session {
-            session.publish_in_turn(event).await;
+            session.room().await;
         }
     }
 

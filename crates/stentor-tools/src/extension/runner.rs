@@ -17,6 +17,7 @@ use super::outbox::{NotSent, Outbox};
 use super::process::{Process, ProcessPipes};
 use super::registered::Registered;
 use super::shown::Showcase;
+use super::turns::Turns;
 
 /// How one process of an extension ended.
 enum Ending {
@@ -88,13 +89,15 @@ impl Attached {
         let (outbox, writing) = Outbox::new(stdin);
         tokio::spawn(writing);
         let connection = Arc::new(Connection::new(outbox));
-        let (showcase, showing) = Showcase::new(extension.name(), Arc::clone(&extension.port));
-        tokio::spawn(showing);
+        let (turns, taking_turns) = Turns::new(Arc::clone(&extension.port));
+        tokio::spawn(taking_turns);
+        let showcase = Showcase::new(extension.name(), Arc::clone(&turns));
         let showcase = Arc::new(Mutex::new(showcase));
         let reader = Reader::new(
             Arc::clone(extension),
             Arc::clone(&connection),
             Arc::clone(&showcase),
+            turns,
         );
         let reading = tokio::spawn(reader.read(stdout));
         Ok(Self {

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use stentor_agent::event::CommandInfo;
 use stentor_agent::hooks::{
     AddedContext, CallVerdict, CommandRan, HookFuture, HookedSession, Hooks, PromptVerdict,
@@ -14,11 +16,12 @@ use stentor_wire::extension::{
 };
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::content;
 use super::events::EventEncoder;
-use super::limits::{TEXT_BYTES, fit};
+use super::limits::{COMMAND_PATIENCE, TEXT_BYTES, fit};
 use super::one::{Extension, Said};
 use super::port::Port;
 use super::runner;
@@ -93,6 +96,28 @@ impl Hooks for SessionExtensions {
 
     fn commands(&self) -> Vec<CommandInfo> {
         commands(&self.extensions)
+    }
+
+    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
+        if self.extensions.iter().all(|one| !one.is_starting()) {
+            return None;
+        }
+        let extensions = Arc::clone(&self.extensions);
+        let name = name.to_owned();
+        Some(Box::pin(async move {
+            // All are told at once that they are needed; the first that brings it ends the waiting.
+            let mut settling: FuturesUnordered<_> =
+                extensions.iter().map(|one| one.settled()).collect();
+            let known = async {
+                while settling.next().await.is_some() {
+                    if owner_of(&extensions, &name).is_some() {
+                        return;
+                    }
+                }
+            };
+            // Whoever has not registered by then is not waited for.
+            let _ = timeout(COMMAND_PATIENCE, known).await;
+        }))
     }
 
     fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {

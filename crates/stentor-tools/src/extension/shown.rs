@@ -10,41 +10,30 @@ use stentor_wire::extension::{
     WidgetParams, method,
 };
 use stentor_wire::jsonrpc::RawJson;
-use tokio::sync::mpsc;
 
-use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, SHOWN_KEYS, WAITING_TO_SHOW, fit};
+use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, SHOWN_KEYS, fit};
 use super::port::Port;
+use super::turns::Turns;
 
 /// Takes what an extension shows. Slow clients slow down nobody: what they have no room for waits
-/// in a queue, and what the queue has no room for is dropped.
+/// its turn, and what there is no room for even there is dropped.
 pub(super) struct Showcase {
     extension: String,
-    waiting: mpsc::Sender<EventKind>,
+    turns: Arc<Turns>,
     /// What is shown and must be taken away in the end.
     statuses: HashSet<String>,
     widgets: HashSet<String>,
 }
 
 impl Showcase {
-    /// A showcase and the work of showing what is put into it. The work ends when the showcase is
-    /// gone and everything has been shown.
-    pub fn new(
-        extension: &str,
-        port: Arc<Port>,
-    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (waiting, mut shown) = mpsc::channel(WAITING_TO_SHOW);
-        let showcase = Self {
+    /// A showcase whose things are shown in turn.
+    pub fn new(extension: &str, turns: Arc<Turns>) -> Self {
+        Self {
             extension: extension.to_owned(),
-            waiting,
+            turns,
             statuses: HashSet::new(),
             widgets: HashSet::new(),
-        };
-        let work = async move {
-            while let Some(event) = shown.recv().await {
-                port.publish_in_turn(event).await;
-            }
-        };
-        (showcase, work)
+        }
     }
 
     /// Shows what a notification says. `None` when it is no notification of this kind.
@@ -67,7 +56,9 @@ impl Showcase {
         };
         Some(match event {
             Ok(event) => {
-                if event.is_some_and(|event| self.waiting.try_send(event).is_err()) {
+                if let Some(event) = event
+                    && !self.turns.show(Box::new(|port| port.publish(event)))
+                {
                     tracing::debug!(extension = self.extension, "too much to show");
                 }
                 Ok(())
@@ -76,8 +67,9 @@ impl Showcase {
         })
     }
 
-    /// Takes away everything that is still shown.
+    /// Takes away everything that is still shown, and what was about to be.
     pub fn clear(&mut self, port: &Port) {
+        self.turns.catch_up();
         for key in self.statuses.drain() {
             port.publish(EventKind::Status { key, text: None });
         }

@@ -44,6 +44,8 @@ impl StateStore {
         if values.len() >= STATE_KEYS && !values.contains_key(&key) && !value.is_null() {
             return Err(format!("there are {STATE_KEYS} keys already"));
         }
+        // Clients are told of it: one that reads slowly slows down who keeps much.
+        port.room().await;
         let entry = json!({ "key": key, "value": value });
         let entry_id = port.append(&self.entry_type, entry).await?;
         remember(values, key, value);

@@ -37,6 +37,11 @@ impl<W> Pending<W> {
         self.waiters.remove(&id.as_i64()?)
     }
 
+    /// Whether there is a waiter for this answer.
+    pub fn contains(&self, id: &Id) -> bool {
+        id.as_i64().is_some_and(|id| self.waiters.contains_key(&id))
+    }
+
     /// Removes everyone, for the end of the connection.
     pub fn drain(&mut self) -> impl Iterator<Item = (Id, W)> {
         self.waiters

@@ -136,6 +136,10 @@ pub enum Frame<'a, M, O> {
         attempt: u32,
         max_attempts: u32,
     },
+    /// An extension had an entry appended to the session.
+    EntryAppended {
+        entry: &'a RawValue,
+    },
     /// Output of a `bash` command, with the id of the command.
     BashExecutionUpdate {
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -81,7 +81,7 @@ fn kind_json(kind: &EventKind) -> Value {
             "followUp": queues.follow_up,
         }),
         EventKind::StateChanged(change) => state_json(change),
-        EventKind::EntryAppended { id } => json!({ "type": "entry_appended", "id": id }),
+        EventKind::EntryAppended { id, .. } => json!({ "type": "entry_appended", "id": id }),
         EventKind::CompactionStarted { reason } => {
             json!({ "type": "compaction_started", "reason": reason_word(*reason) })
         }

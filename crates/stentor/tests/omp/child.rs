@@ -120,6 +120,11 @@ impl Child {
         self.try_next().expect("a further frame")
     }
 
+    /// The next line as it came.
+    pub fn next_line(&mut self) -> String {
+        self.frames.recv_timeout(NEVER).expect("a further line")
+    }
+
     /// The next frame; `None` when there is no further one.
     pub fn try_next(&mut self) -> Option<Value> {
         match self.frames.recv_timeout(NEVER) {

@@ -1,8 +1,8 @@
-//! The message while it is being written: snapshots, deltas, filters, chunks (sections 8, 19, 20).
+//! The message while it is being written: snapshots, deltas, filters (sections 8 and 19).
 
 use serde_json::{Value, json};
 
-use crate::child::{Child, Folder};
+use crate::child::Folder;
 
 fn long(times: u32) -> Folder {
     Folder::with(&format!(
@@ -89,51 +89,6 @@ fn a_filter_holds_back_events_but_not_the_end_of_a_prompt() {
         "agent_settled",
     ];
     assert_eq!(kinds, expected);
-}
-
-#[test]
-fn a_long_frame_is_one_line_until_chunks_are_agreed_on() {
-    let folder = Folder::with("[[turn]]\ntext = \"x\"");
-    folder.file("big.txt", &"0123456789".repeat(4_000));
-    let mut child = folder.child(&["--no-session"]);
-    for _ in 0..60 {
-        child.data(json!({"type": "bash", "command": "cat big.txt"}));
-    }
-    let plain = child.data(json!({"type": "get_messages"}));
-    assert!(plain.to_string().len() > 2_000_000);
-    let agreed = child.data(json!({"type": "negotiate_protocol", "protocolVersion": 2}));
-    assert_eq!(agreed, json!({"protocolVersion": 2}));
-    child.send(json!({"id": "long", "type": "get_messages"}));
-    let whole = reassembled(&mut child);
-    assert_eq!(whole["id"], "long");
-    assert_eq!(whole["data"], plain);
-    assert_eq!(
-        child.ask(json!({"type": "get_last_assistant_text"}))["data"],
-        json!({})
-    );
-}
-
-/// Reads one object that comes in chunks.
-fn reassembled(child: &mut Child) -> Value {
-    use base64::Engine;
-    let mut bytes = Vec::new();
-    loop {
-        let chunk = child.next();
-        assert_eq!(
-            (&chunk["type"], &chunk["chunkId"]),
-            (&json!("rpc_chunk"), &json!("rpc-1"))
-        );
-        let data = chunk["data"].as_str().unwrap();
-        bytes.extend(
-            base64::engine::general_purpose::STANDARD
-                .decode(data)
-                .unwrap(),
-        );
-        if chunk["index"].as_u64().unwrap() + 1 == chunk["count"].as_u64().unwrap() {
-            assert_eq!(chunk["byteLength"], bytes.len());
-            return serde_json::from_slice(&bytes).unwrap();
-        }
-    }
 }
 
 #[test]

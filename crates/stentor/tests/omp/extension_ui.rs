@@ -169,6 +169,83 @@ fn what_an_extension_shows_is_shown() {
 }
 
 #[test]
+fn what_an_extension_shows_and_asks_comes_in_the_order_it_was_sent() {
+    let folder = stage("mix");
+    let mut child = start(&folder);
+    let is_ui = |frame: &Value| frame["type"] == "extension_ui_request";
+    let asked_last = |frame: &Value| frame["title"] == "after 7";
+    let mut told = child.until(asked_last);
+    told.retain(is_ui);
+    let questions: Vec<Value> = told.iter().filter(|ui| is_question(ui)).cloned().collect();
+    for question in questions {
+        child.send(json!({
+            "type": "extension_ui_response", "id": question["id"], "value": question["title"],
+        }));
+    }
+    // What it showed before it was done is there when it is done.
+    let end = child.until_type("tool_execution_end");
+    told.extend(
+        end.into_iter()
+            .filter(|frame| is_ui(frame) || frame["type"] == "tool_execution_end"),
+    );
+    expect![[r#"
+        {"type":"extension_ui_request","id":"3000000100000001","method":"notify","message":"before 0","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000002","method":"setStatus","statusKey":"demo:s","statusText":"before 0"}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"question 0"}
+        {"type":"extension_ui_request","id":"3000000100000003","method":"setTitle","title":"after 0"}
+        {"type":"extension_ui_request","id":"3000000100000004","method":"notify","message":"before 1","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000005","method":"setStatus","statusKey":"demo:s","statusText":"before 1"}
+        {"type":"extension_ui_request","id":"1000000100000002","method":"input","title":"question 1"}
+        {"type":"extension_ui_request","id":"3000000100000006","method":"setTitle","title":"after 1"}
+        {"type":"extension_ui_request","id":"3000000100000007","method":"notify","message":"before 2","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000008","method":"setStatus","statusKey":"demo:s","statusText":"before 2"}
+        {"type":"extension_ui_request","id":"1000000100000003","method":"input","title":"question 2"}
+        {"type":"extension_ui_request","id":"3000000100000009","method":"setTitle","title":"after 2"}
+        {"type":"extension_ui_request","id":"300000010000000a","method":"notify","message":"before 3","notifyType":"info"}
+        {"type":"extension_ui_request","id":"300000010000000b","method":"setStatus","statusKey":"demo:s","statusText":"before 3"}
+        {"type":"extension_ui_request","id":"1000000100000004","method":"input","title":"question 3"}
+        {"type":"extension_ui_request","id":"300000010000000c","method":"setTitle","title":"after 3"}
+        {"type":"extension_ui_request","id":"300000010000000d","method":"notify","message":"before 4","notifyType":"info"}
+        {"type":"extension_ui_request","id":"300000010000000e","method":"setStatus","statusKey":"demo:s","statusText":"before 4"}
+        {"type":"extension_ui_request","id":"1000000100000005","method":"input","title":"question 4"}
+        {"type":"extension_ui_request","id":"300000010000000f","method":"setTitle","title":"after 4"}
+        {"type":"extension_ui_request","id":"3000000100000010","method":"notify","message":"before 5","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000011","method":"setStatus","statusKey":"demo:s","statusText":"before 5"}
+        {"type":"extension_ui_request","id":"1000000100000006","method":"input","title":"question 5"}
+        {"type":"extension_ui_request","id":"3000000100000012","method":"setTitle","title":"after 5"}
+        {"type":"extension_ui_request","id":"3000000100000013","method":"notify","message":"before 6","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000014","method":"setStatus","statusKey":"demo:s","statusText":"before 6"}
+        {"type":"extension_ui_request","id":"1000000100000007","method":"input","title":"question 6"}
+        {"type":"extension_ui_request","id":"3000000100000015","method":"setTitle","title":"after 6"}
+        {"type":"extension_ui_request","id":"3000000100000016","method":"notify","message":"before 7","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000017","method":"setStatus","statusKey":"demo:s","statusText":"before 7"}
+        {"type":"extension_ui_request","id":"1000000100000008","method":"input","title":"question 7"}
+        {"type":"extension_ui_request","id":"3000000100000018","method":"setTitle","title":"after 7"}
+        {"type":"extension_ui_request","id":"3000000100000019","method":"notify","message":"last","notifyType":"info"}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"{\"m0\": \"question 0\", \"m1\": \"question 1\", \"m2\": \"question 2\", \"m3\": \"question 3\", \"m4\": \"question 4\", \"m5\": \"question 5\", \"m6\": \"question 6\", \"m7\": \"question 7\"}"}]},"isError":false,"durationMs":"MS"}
+    "#]].assert_eq(&shown(&told, &folder));
+}
+
+#[test]
+fn what_an_extension_keeps_is_told_as_an_entry_that_can_be_read_again() {
+    let folder = stage("keep");
+    let mut child = start(&folder);
+    let is_entry = |frame: &Value| frame["type"] == "entry_appended";
+    let mut told = child.until_type("tool_execution_end");
+    told.retain(|frame| is_entry(frame) || frame["type"] == "tool_execution_end");
+    let entries = child.data(json!({"type": "get_entries"}))["entries"].take();
+    let entries = entries.as_array().unwrap();
+    for frame in told.iter().filter(|frame| is_entry(frame)) {
+        assert!(entries.contains(&frame["entry"]), "{frame}");
+    }
+    expect![[r#"
+        {"type":"entry_appended","entry":{"type":"custom","id":"ID","parentId":"ID","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":{"a":1}}}}
+        {"type":"entry_appended","entry":{"type":"custom","id":"ID","parentId":"ID","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":null}}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"\"kept\""}]},"isError":false,"durationMs":"MS"}
+    "#]].assert_eq(&shown(&told, &folder));
+}
+
+#[test]
 fn an_extension_that_dies_is_told_of_and_the_run_goes_on() {
     let folder = stage("die");
     let mut child = start(&folder);

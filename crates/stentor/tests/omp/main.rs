@@ -7,7 +7,9 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod bad_fields;
 mod child;
+mod chunks;
 mod commands;
 mod deltas;
 mod dialogs;

@@ -328,3 +328,68 @@ fn synaps_and_the_command_line_expand_them() {
     }
     child.end();
 }
+
+/// An extension that has been started and registers its command when the test says so.
+const SLOW: &str = r#"
+import json, os, sys, time
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    answer = {"jsonrpc": "2.0", "id": message.get("id")}
+    if method == "initialize":
+        while not os.path.exists("register"):
+            time.sleep(0.01)
+        answer["result"] = {"protocolVersion": 1, "commands": [{"name": "late"}]}
+    elif method == "command/run":
+        answer["result"] = {"text": "late but " + message["params"]["arguments"]}
+    else:
+        continue
+    print(json.dumps(answer), flush=True)
+"#;
+
+fn slow_world() -> World {
+    let world = World::new(PLAN, "permission_mode = \"all\"\n");
+    world.file("home/.config/stentor/extensions/slow.py", SLOW);
+    world
+}
+
+#[test]
+fn omp_waits_for_an_extension_that_starts_before_it_takes_its_command_for_a_prompt() {
+    let world = slow_world();
+    let mut child = world.omp();
+    child.send(r#"{"id":"1","type":"prompt","message":"/late well"}"#);
+    // Answered behind the prompt, which waits without holding up what follows.
+    child.send(r#"{"id":"2","type":"get_last_assistant_text"}"#);
+    let mut frames = child.until_type("response");
+    world.file("work/register", "");
+    frames.extend(child.until_type("prompt_result"));
+    // Which commands there are now is told in its own time.
+    frames.retain(|frame| frame["type"] != "available_commands_update");
+    let lines: Vec<String> = frames.iter().map(Value::to_string).collect();
+    expect![[r#"
+        {"id":"2","type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+        {"type":"command_output","text":"late but well"}
+        {"id":"1","type":"response","command":"prompt","success":true,"data":{"disposition":"handled","agentInvoked":false}}
+        {"type":"prompt_result","id":"1","agentInvoked":false,"status":"completed","sessionSettled":true}"#]].assert_eq(&lines.join("\n"));
+    child.end();
+}
+
+#[test]
+fn psi_waits_for_an_extension_that_starts_before_it_says_that_there_is_no_such_command() {
+    let world = slow_world();
+    let mut child = world.psi();
+    child.ask_psi("t", "subscribe", r#"{:topics ["command-result"]}"#);
+    child.send(r#"{:id "c" :kind :request :op "command" :params {:text "/late well"}}"#);
+    // Nobody else waits.
+    child.ask_psi("q", "query_eql", r#"{:query "[:psi.agent-session/phase]"}"#);
+    world.file("work/register", "");
+    let is_answer = |line: &str| line.contains(r#":id "c" :kind :response"#);
+    let mut lines = child.until(is_answer);
+    lines.retain(|line| is_answer(line) || line.contains("command-result"));
+    let lines: Vec<String> = lines.iter().map(|line| child.shown(line)).collect();
+    expect![[r#"
+        {:kind :event :event "command-result" :data {:type "text" :message "late but well"} :id "c" :seq N :ts "TIME"}
+        {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}"#]].assert_eq(&lines.join("\n"));
+    child.end();
+}

@@ -12,6 +12,9 @@ use crate::session::record::Record;
 use crate::store::{self, Entry, EntryKind, Header, StoreError};
 use crate::tool::{Plan, ToolHost};
 
+/// How the types of entries begin that a session makes for itself.
+const OWN_TYPES: &str = "stentor.";
+
 impl Actor {
     pub(super) fn new_record(
         environment: &Environment,
@@ -88,8 +91,16 @@ impl Actor {
         self.record
             .append(&entry, must_last, &*self.environment.clock)?;
         self.leaf = Some(id.clone());
-        self.hub
-            .publish(EventKind::EntryAppended { id: id.clone() });
+        let custom = match &entry.kind {
+            EntryKind::Custom { custom_type, .. } if !custom_type.starts_with(OWN_TYPES) => {
+                Some(Arc::new(entry))
+            }
+            _ => None,
+        };
+        self.hub.publish(EventKind::EntryAppended {
+            id: id.clone(),
+            custom,
+        });
         Ok(id)
     }
 

@@ -43,7 +43,7 @@ const PROMPT: &str = "prompt";
 pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mut prompt: Prompt) {
     const NAME: &str = PROMPT;
     let session = dialect.session();
-    if let Some(called) = extension_command(&session, &prompt.message) {
+    if let Some(called) = extension_command(&session, &prompt.message).await {
         match session.run_command(&called.name, &called.arguments).await {
             Some(CommandRan::Said(text)) => {
                 return handled(dialect, id.as_deref(), text, None).await;
@@ -122,7 +122,7 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
 /// `steer`.
 pub(super) async fn steer(dialect: &Dialect, say: Say) -> Outcome {
     let session = dialect.session();
-    no_command(&session, &say.message)?;
+    no_command(&session, &say.message).await?;
     let content = said(&session, say.message, say.images).await?;
     session.steer(content).await?;
     Data::of(&QUEUED)
@@ -131,7 +131,7 @@ pub(super) async fn steer(dialect: &Dialect, say: Say) -> Outcome {
 /// `follow_up`.
 pub(super) async fn follow_up(dialect: &Dialect, say: Say) -> Outcome {
     let session = dialect.session();
-    no_command(&session, &say.message)?;
+    no_command(&session, &say.message).await?;
     let content = said(&session, say.message, say.images).await?;
     session.follow_up(content).await?;
     Data::of(&QUEUED)
@@ -147,8 +147,8 @@ pub(super) async fn abort(dialect: Arc<Dialect>) -> Outcome {
 }
 
 /// A command of an extension runs at once or not at all.
-fn no_command(session: &Session, message: &str) -> Result<(), Failure> {
-    match extension_command(session, message) {
+async fn no_command(session: &Session, message: &str) -> Result<(), Failure> {
+    match extension_command(session, message).await {
         None => Ok(()),
         Some(Called { name, .. }) => Err(Failure::new(format!(
             "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
@@ -156,9 +156,9 @@ fn no_command(session: &Session, message: &str) -> Result<(), Failure> {
     }
 }
 
-/// The command of an extension that a message calls.
-fn extension_command(session: &Session, message: &str) -> Option<Called> {
-    let called = session.slash().called(message)?;
+/// The command of an extension that a message calls, once it is known whether it calls one.
+async fn extension_command(session: &Session, message: &str) -> Option<Called> {
+    let called = session.slash().called_in_time(message).await?;
     (called.source == CommandSource::Extension).then_some(called)
 }
 

@@ -16,8 +16,8 @@ use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
-use super::connection::{Ask, Connection, Done, Handled, Outcome};
-use super::item::{Cause, Part};
+use super::connection::{Answerer, Ask, Connection, Done, Handled, Outcome};
+use super::item::{Cause, OpError, Part};
 use super::live::Live;
 use super::ops::{login, navigation, prompting};
 use super::payload;
@@ -60,11 +60,27 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
         Some(Slash::Prompt) => {
             return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
         }
-        Some(Slash::Extension) => return extension(ask, live, text),
+        Some(Slash::Extension) => {
+            let starter = ask.answerer.clone();
+            let running = extension(starter, live, text.to_owned());
+            return Ok(ask.answerer.later(running));
+        }
         Some(slash) if slash.takes_long() => {
             let shared = Arc::clone(&connection.shared);
             return Ok(ask.answerer.later(async move {
                 let effect = patient::perform(&shared, &live, slash, &cause).await;
+                Ok(told(effect, &live, cause))
+            }));
+        }
+        Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
+            let starter = ask.answerer.clone();
+            let text = text.to_owned();
+            return Ok(ask.answerer.later(async move {
+                to_come.await;
+                if let Some(Slash::Extension) = resolve(&live, &text) {
+                    return extension(starter, live, text).await;
+                }
+                let effect = Effect::Text(format!("[not a command] {text}"));
                 Ok(told(effect, &live, cause))
             }));
         }
@@ -75,29 +91,23 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
 }
 
 /// The command of an extension: what it says is the result, and it may have the agent asked.
-fn extension(ask: &Ask<'_>, live: Arc<Live>, text: &str) -> Handled {
+async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<Done, OpError> {
     let command = text.trim().trim_start_matches('/');
     let (name, rest) = command
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
-    let (name, rest) = (name.to_owned(), rest.trim().to_owned());
-    let starter = ask.answerer.clone();
-    Ok(ask.answerer.later(async move {
-        let cause = starter.cause();
-        let effect = match live.session.run_command(&name, &rest).await {
-            Some(CommandRan::Said(Some(said))) => Effect::Text(said),
-            Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
-            Some(CommandRan::Ask(prompt)) => {
-                prompting::run_through(&starter, &live, prompt).await?;
-                return Ok(Done::data(handled(false)).of(&live));
-            }
-            Some(CommandRan::Failed(why)) => {
-                Effect::Text(format!("[extension command error: {why}]"))
-            }
-            None => Effect::Text(format!("[extension command error: /{name} is gone]")),
-        };
-        Ok(told(effect, &live, cause))
-    }))
+    let cause = starter.cause();
+    let effect = match live.session.run_command(name, rest.trim()).await {
+        Some(CommandRan::Said(Some(said))) => Effect::Text(said),
+        Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
+        Some(CommandRan::Ask(prompt)) => {
+            prompting::run_through(&starter, &live, prompt).await?;
+            return Ok(Done::data(handled(false)).of(&live));
+        }
+        Some(CommandRan::Failed(why)) => Effect::Text(format!("[extension command error: {why}]")),
+        None => Effect::Text(format!("[extension command error: /{name} is gone]")),
+    };
+    Ok(told(effect, &live, cause))
 }
 
 /// The events of a command, the snapshots of the session that is focused then, the answer.

@@ -1,5 +1,6 @@
 //! The fields of commands, one type for each shape.
 
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -10,6 +11,7 @@ pub struct Prompt {
     pub message: String,
     #[serde(default, deserialize_with = "null_is_empty")]
     pub images: Vec<Image>,
+    #[serde(default, deserialize_with = "optional_word")]
     pub streaming_behavior: Option<StreamingBehavior>,
 }
 
@@ -122,6 +124,7 @@ pub struct GetEntries {
 #[derive(Debug, Deserialize)]
 pub struct RemoveQueued {
     pub message: String,
+    #[serde(deserialize_with = "word")]
     pub queue: QueueName,
 }
 
@@ -145,6 +148,7 @@ pub struct PromoteQueued {
 pub struct EventFilter {
     /// The event types that are sent; all of them when absent.
     pub events: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "optional_word")]
     pub message_updates: Option<MessageUpdates>,
 }
 
@@ -183,6 +187,7 @@ pub struct TodoPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TodoItem {
     pub content: String,
+    #[serde(deserialize_with = "word")]
     pub status: TodoStatus,
 }
 
@@ -200,6 +205,7 @@ pub enum TodoStatus {
 /// `set_subagent_subscription`.
 #[derive(Debug, Deserialize)]
 pub struct Subscription {
+    #[serde(deserialize_with = "word")]
     pub level: SubagentLevel,
 }
 
@@ -368,6 +374,21 @@ pub struct HostUriResult {
     pub notes: Value,
     pub is_error: Option<bool>,
     pub error: Option<String>,
+}
+
+/// One of a few words. What is no string at all is refused as that.
+fn word<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    T::deserialize(word.into_deserializer())
+}
+
+/// The same, or null.
+fn optional_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    word.map(|word| T::deserialize(word.into_deserializer()))
+        .transpose()
 }
 
 fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(

@@ -182,7 +182,10 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
             steering: vec!["stop".into()],
             follow_up: Vec::new(),
         })),
-        EventKind::EntryAppended { id: "e1".into() },
+        EventKind::EntryAppended {
+            id: "e1".into(),
+            custom: None,
+        },
         EventKind::CompactionStarted {
             reason: CompactionReason::Manual,
         },

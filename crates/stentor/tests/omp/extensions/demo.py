@@ -46,6 +46,22 @@ def show():
     tell("editorText", text="prefill")
 
 
+def mix():
+    """Shows things before, between and after questions, without waiting for any answer."""
+    for number in range(8):
+        tell("notify", message=f"before {number}")
+        tell("status", key="s", text=f"before {number}")
+        send(id=f"m{number}", method="ui/input", params={"title": f"question {number}"})
+        tell("title", title=f"after {number}")
+    answers = {}
+    while len(answers) < 8:
+        message = json.loads(sys.stdin.readline())
+        if str(message.get("id")).startswith("m"):
+            answers[message["id"]] = message["result"]["value"]
+    tell("notify", message="last")
+    return answers
+
+
 def run(what):
     if what == "ask":
         return ask_all()
@@ -58,6 +74,12 @@ def run(what):
         ]
     if what == "show":
         return show()
+    if what == "keep":
+        for value in [{"a": 1}, None]:
+            ask("state/set", key="k", value=value)
+        return "kept"
+    if what == "mix":
+        return mix()
     if what == "die":
         print("kaboom", file=sys.stderr)
         sys.exit(3)

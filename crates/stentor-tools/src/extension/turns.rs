@@ -1,0 +1,165 @@
+//! Everything an extension sends to the client goes out in the order in which it was sent.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::limits::{OPEN_REQUESTS, WAITING_TO_SHOW};
+use super::port::Port;
+
+/// What becomes of something when it is its turn. Must not wait.
+pub(super) type Turn = Box<dyn FnOnce(&Arc<Port>) + Send>;
+
+/// What waits until the slowest client has room for it, in the order in which it came.
+pub(super) struct Turns {
+    port: Arc<Port>,
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    turns: VecDeque<Turn>,
+    closed: bool,
+}
+
+impl Turns {
+    /// Turns, and the work of taking them. The work ends when they are closed and all were taken.
+    pub fn new(port: Arc<Port>) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
+        let turns = Arc::new(Self {
+            port,
+            waiting: Mutex::default(),
+            arrived: Notify::new(),
+        });
+        let work = Arc::clone(&turns).take_all();
+        (turns, work)
+    }
+
+    /// Has something shown after what was sent before it. False, and nothing happens, when too
+    /// much waits already: slow clients slow down nobody.
+    pub fn show(&self, turn: Turn) -> bool {
+        self.push(turn, WAITING_TO_SHOW)
+    }
+
+    /// Has something asked after what was sent before it. There is room for questions where there
+    /// is none left for things to show, since somebody waits for their answers.
+    pub fn ask(&self, turn: Turn) -> bool {
+        self.push(turn, WAITING_TO_SHOW + OPEN_REQUESTS)
+    }
+
+    /// Takes everything that waits, now: something that was sent later is about to be acted on.
+    pub fn catch_up(&self) {
+        let mut waiting = self.lock();
+        while let Some(turn) = waiting.turns.pop_front() {
+            turn(&self.port);
+        }
+    }
+
+    /// Nothing more will come.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_one();
+    }
+
+    fn push(&self, turn: Turn, limit: usize) -> bool {
+        let mut waiting = self.lock();
+        if waiting.turns.len() >= limit {
+            return false;
+        }
+        waiting.turns.push_back(turn);
+        drop(waiting);
+        self.arrived.notify_one();
+        true
+    }
+
+    async fn take_all(self: Arc<Self>) {
+        loop {
+            let (is_empty, closed) = {
+                let waiting = self.lock();
+                (waiting.turns.is_empty(), waiting.closed)
+            };
+            if !is_empty {
+                self.port.room().await;
+                // Taken under the lock, so that nothing that came later can be taken meanwhile.
+                let mut waiting = self.lock();
+                if let Some(turn) = waiting.turns.pop_front() {
+                    turn(&self.port);
+                }
+            } else if closed {
+                return;
+            } else {
+                self.arrived.notified().await;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Taken = Arc<Mutex<Vec<usize>>>;
+
+    fn note(taken: &Taken, number: usize) -> Turn {
+        let taken = Arc::clone(taken);
+        Box::new(move |_| taken.lock().unwrap().push(number))
+    }
+
+    fn turns() -> (Arc<Turns>, impl Future<Output = ()> + Send + 'static) {
+        Turns::new(Arc::new(Port::to_nobody(Arc::from(std::path::Path::new(
+            "/",
+        )))))
+    }
+
+    #[tokio::test]
+    async fn what_is_shown_and_what_is_asked_keep_their_order() {
+        let (turns, work) = turns();
+        let taken = Taken::default();
+        for number in 0..10 {
+            let turn = note(&taken, number);
+            let sent = match number % 2 {
+                0 => turns.show(turn),
+                _ => turns.ask(turn),
+            };
+            assert!(sent);
+        }
+        turns.close();
+        work.await;
+        assert_eq!(*taken.lock().unwrap(), Vec::from_iter(0..10));
+    }
+
+    #[tokio::test]
+    async fn who_must_not_overtake_takes_what_waits() {
+        let (turns, work) = turns();
+        let taken = Taken::default();
+        turns.show(note(&taken, 0));
+        turns.ask(note(&taken, 1));
+        turns.catch_up();
+        assert_eq!(*taken.lock().unwrap(), [0, 1]);
+        turns.close();
+        work.await;
+        assert_eq!(*taken.lock().unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn a_question_finds_room_where_a_notice_is_dropped() {
+        let (turns, _work) = turns();
+        let taken = Taken::default();
+        for number in 0..WAITING_TO_SHOW {
+            assert!(turns.show(note(&taken, number)));
+        }
+        assert!(!turns.show(note(&taken, 1000)));
+        for number in 0..OPEN_REQUESTS {
+            assert!(turns.ask(note(&taken, WAITING_TO_SHOW + number)));
+        }
+        assert!(!turns.ask(note(&taken, 1000)));
+        turns.catch_up();
+        let all = Vec::from_iter(0..WAITING_TO_SHOW + OPEN_REQUESTS);
+        assert_eq!(*taken.lock().unwrap(), all);
+    }
+}
