@@ -275,3 +275,16 @@ async fn a_million_tools_in_one_line_are_too_many() {
     let seen = with_fault(once("million-tools-at-once")).await;
     assert_warned(&seen, "it wrote a line of more than 8 MiB");
 }
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_read_does_not_cost_the_others() {
+    let (_, seen) = asked(once("odd-tools"), "mcp__s__echo", json!({})).await;
+    assert_eq!(seen.answer(), "It said: echo: {}");
+    assert_eq!(
+        seen.warnings(),
+        [
+            "The MCP server \"s\": tools are left out that are not described as tools must be: \
+             \"odd\"."
+        ]
+    );
+}
