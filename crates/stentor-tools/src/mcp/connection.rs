@@ -8,7 +8,7 @@ use rmcp::service::{ClientInitializeError, QuitReason, RoleClient, RunningServic
 use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 
 use super::listener::Listener;
-use super::offer::transport_told;
+use super::offer::{Offer, Unlisted, transport_told};
 use super::sse;
 use super::stdio::{self, LastWords, Program, ProgramSpec};
 use super::streamable;
@@ -105,6 +105,21 @@ pub(super) async fn open(
             let opened = sse::open(url, headers, ending.clone()).await;
             let wire = opened.map_err(Failure::passing)?;
             greeted(listener.serve(wire).await, ending)
+        }
+    }
+}
+
+impl Connection {
+    /// Asks the server what it brings. If it is gone, how it went says more than that it did not
+    /// answer. The error is text for a person.
+    pub async fn ask(&mut self, wanted: &ToolServer) -> Result<Offer, String> {
+        match Offer::ask(wanted, self.service.peer()).await {
+            Ok(offer) => Ok(offer),
+            Err(Unlisted::Gone { what }) => {
+                let why = self.far_side.told_end(&QuitReason::Closed).await;
+                Err(Unlisted::Refused { what, why }.to_string())
+            }
+            Err(unlisted) => Err(unlisted.to_string()),
         }
     }
 }

@@ -51,8 +51,8 @@ pub(super) struct PromptArgument {
 
 impl Offer {
     /// Asks a server what it brings. Only a server that cannot list its tools is of no use; prompts
-    /// it cannot list are a problem that is told. The error is text for a person.
-    pub async fn ask(wanted: &ToolServer, peer: &Peer<RoleClient>) -> Result<Self, String> {
+    /// it cannot list are a problem that is told.
+    pub async fn ask(wanted: &ToolServer, peer: &Peer<RoleClient>) -> Result<Self, Unlisted> {
         let info = peer.peer_info();
         let has = |part: fn(&ServerPeerInfo) -> bool| info.as_deref().is_some_and(part);
         let mut offer = Self {
@@ -85,7 +85,7 @@ impl Offer {
                         .map(|(name, prompt)| offered_prompt(name, prompt))
                         .collect();
                 }
-                Err(why) => offer.problems.push(why),
+                Err(why) => offer.problems.push(why.to_string()),
             }
         }
         Ok(offer)
@@ -106,6 +106,17 @@ fn unknown_choice(wanted: &ToolServer, listed: &[Listed]) -> Option<String> {
     (!unknown.is_empty()).then(|| format!("it has no tool {}", unknown.join(", ")))
 }
 
+/// Why a server's list is not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unlisted {
+    #[error("it cannot list its {what}: it is gone")]
+    Gone { what: &'static str },
+    #[error("it cannot list its {what}: {why}")]
+    Refused { what: &'static str, why: String },
+    #[error("it did not list its {what} within {seconds} s")]
+    Late { what: &'static str, seconds: f32 },
+}
+
 /// A list that came in pages.
 #[derive(Debug)]
 pub(super) struct Listing<T> {
@@ -115,12 +126,12 @@ pub(super) struct Listing<T> {
 }
 
 impl<T> Listing<T> {
-    /// Asks for one page after the other, within bounds. The error is text for a person.
+    /// Asks for one page after the other, within bounds.
     pub async fn of<F>(
-        what: &str,
+        what: &'static str,
         limit: Duration,
         page: impl Fn(Option<PaginatedRequestParams>) -> F,
-    ) -> Result<Self, String>
+    ) -> Result<Self, Unlisted>
     where
         F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
     {
@@ -139,21 +150,29 @@ impl<T> Listing<T> {
                     break;
                 }
             }
-            let is_cut = items.len() > LISTED || cursor.is_some();
+            let problem = match (items.len() > LISTED, cursor) {
+                (true, _) => Some(format!(
+                    "it has more than {LISTED} {what}; the rest is left out"
+                )),
+                (false, Some(_)) => Some(format!(
+                    "it spreads its {what} over more than {PAGES} pages; the rest is left out"
+                )),
+                (false, None) => None,
+            };
             items.truncate(LISTED);
-            let problem = is_cut.then(|| {
-                let kept = items.len();
-                format!("it has more than {kept} {what}; the rest is left out")
-            });
             Ok::<_, ServiceError>(Self { items, problem })
         };
         match timeout(limit, listing).await {
             Ok(Ok(listing)) => Ok(listing),
-            Ok(Err(error)) => Err(format!("it cannot list its {what}: {}", told(&error))),
-            Err(_) => Err(format!(
-                "it did not list its {what} within {} s",
-                limit.as_secs_f32()
-            )),
+            Ok(Err(ServiceError::TransportClosed)) => Err(Unlisted::Gone { what }),
+            Ok(Err(error)) => Err(Unlisted::Refused {
+                what,
+                why: told(&error),
+            }),
+            Err(_) => Err(Unlisted::Late {
+                what,
+                seconds: limit.as_secs_f32(),
+            }),
         }
     }
 }

@@ -55,9 +55,15 @@ pub async fn probe(server: &ToolServer, cwd: &Path, sandbox: Option<&CommandSand
             server.start_limit.as_secs_f32()
         )),
         Ok(Err(failure)) => Err(failure.why),
-        Ok(Ok(Connection { service, far_side })) => {
-            let peer = service.peer().clone();
-            let asked = ask(server, &peer, began).await;
+        Ok(Ok(mut connection)) => {
+            let asked = match connection.ask(server).await {
+                Ok(offer) => {
+                    let took = began.elapsed();
+                    Ok(brought(server, offer, connection.service.peer(), took).await)
+                }
+                Err(why) => Err(why),
+            };
+            let Connection { service, far_side } = connection;
             drop(service.cancel().await);
             far_side.end().await;
             asked
@@ -71,18 +77,19 @@ pub async fn probe(server: &ToolServer, cwd: &Path, sandbox: Option<&CommandSand
     }
 }
 
-async fn ask(
+/// The offer, and the resources that nobody asks for otherwise before they are wanted.
+async fn brought(
     server: &ToolServer,
+    offer: Offer,
     peer: &Peer<RoleClient>,
-    began: Instant,
-) -> Result<Brought, String> {
+    took: Duration,
+) -> Brought {
     let Offer {
         tools,
         prompts,
         has_resources,
         mut problems,
-    } = Offer::ask(server, peer).await?;
-    let took = began.elapsed();
+    } = offer;
     let mut resources = Vec::new();
     if has_resources {
         let listed = Listing::of("resources", server.start_limit, |page| async move {
@@ -94,7 +101,7 @@ async fn ask(
                 problems.extend(listed.problem);
                 resources.extend(listed.items.into_iter().map(|resource| resource.uri));
             }
-            Err(why) => problems.push(why),
+            Err(why) => problems.push(why.to_string()),
         }
         let templates = Listing::of("templates", server.start_limit, |page| async move {
             let page = peer.list_resource_templates(page).await?;
@@ -108,7 +115,7 @@ async fn ask(
     }
     let info = peer.peer_info();
     let own = info.as_ref().and_then(|info| info.server_info.as_ref());
-    Ok(Brought {
+    Brought {
         took,
         server: own.map(|own| format!("{} {}", own.name, own.version)),
         protocol: info
@@ -118,5 +125,5 @@ async fn ask(
         prompts: prompts.into_iter().map(|prompt| prompt.info).collect(),
         resources,
         problems,
-    })
+    }
 }

@@ -181,7 +181,7 @@ pub(super) async fn lists(server: &Post) -> Result<(Vec<Resource>, Vec<ResourceT
         let page = peer.list_resource_templates(page).await?;
         Ok((page.resource_templates, page.next_cursor))
     });
-    let resources = resources.await?.items;
+    let resources = resources.await.map_err(|why| why.to_string())?.items;
     let templates = templates.await.map(|listing| listing.items);
     Ok((resources, templates.unwrap_or_default()))
 }

@@ -257,14 +257,8 @@ impl Keeper {
         let sandbox = self.sandbox.as_ref();
         let opening = connection::open(wanted, &self.cwd, sandbox, listener.clone(), last_words);
         let mut connection = opening.await?;
-        let peer = connection.service.peer().clone();
-        match Offer::ask(wanted, &peer).await {
+        match connection.ask(wanted).await {
             Ok(offer) => Ok((connection, offer)),
-            // If it is gone, how it went says more than that it did not answer.
-            Err(why) if peer.is_transport_closed() => {
-                let how = connection.far_side.told_end(&QuitReason::Closed).await;
-                Err(Failure::passing(format!("{why}: {how}")))
-            }
             Err(why) => Err(Failure::passing(why)),
         }
     }

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Client, Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
@@ -65,7 +66,10 @@ impl StreamableHttpClient for BoundedHttp {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Posted {
-        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        let asked = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
         let mut request = self
             .0
             .post(&*uri)
@@ -83,9 +87,10 @@ impl StreamableHttpClient for BoundedHttp {
         let session = header(&response, SESSION);
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         if kind.starts_with("text/event-stream") {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+            let events = events(response, asked);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        if !wants_answer {
+        if asked.is_none() {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let body = bounded(response).await?;
@@ -197,8 +202,11 @@ async fn bounded(mut response: Response) -> Result<Vec<u8>, HttpError> {
     Ok(body)
 }
 
-/// The events of a response, none longer than a message may be.
-fn events(response: Response) -> Events {
+/// The events of a response, none longer than a message may be. Instead of a longer one the request
+/// is answered with an error, since the library keeps the reason of a broken stream to itself.
+fn events(response: Response, asked: Option<RequestId>) -> Events {
+    let is_too_long = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&is_too_long);
     let mut since_event = 0;
     let chunks = response
         .bytes_stream()
@@ -213,9 +221,27 @@ fn events(response: Response) -> Events {
                 None => since_event + chunk.len(),
             };
             match since_event > MESSAGE_BYTES {
-                true => Err(std::io::Error::other(too_long())),
+                true => {
+                    noted.store(true, Ordering::Release);
+                    Err(std::io::Error::other(too_long()))
+                }
                 false => Ok(chunk),
             }
         });
-    SseStream::from_bytes_stream(chunks).boxed()
+    SseStream::from_bytes_stream(chunks)
+        .map(move |event| match event {
+            Err(_) if is_too_long.load(Ordering::Acquire) => Ok(refusal(asked.clone())),
+            event => event,
+        })
+        .boxed()
+}
+
+/// An event that answers a request in the name of the server.
+fn refusal(asked: Option<RequestId>) -> Sse {
+    let error = ErrorData::internal_error(too_long(), None);
+    let answer = ServerJsonRpcMessage::error(error, asked);
+    Sse {
+        data: serde_json::to_string(&answer).ok(),
+        ..Sse::default()
+    }
 }

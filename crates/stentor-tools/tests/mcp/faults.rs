@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use stentor_agent::tool_servers::ToolServer;
 use stentor_model::script::Scenario;
+use stentor_tools::mcp::probe;
 
 use crate::stage::{Seen, Stage, asked, calls, program, server};
 
@@ -286,5 +287,36 @@ async fn a_tool_that_cannot_be_read_does_not_cost_the_others() {
             "The MCP server \"s\": tools are left out that are not described as tools must be: \
              \"odd\"."
         ]
+    );
+}
+
+#[tokio::test]
+async fn pages_without_end_are_told_as_such_and_a_tool_is_offered_once() {
+    let stage = Stage::new(calls("mcp__s__echo", json!({})));
+    let mut play = stage.play(vec![once("endless-pages")]);
+    let seen = play.run("go").await;
+    assert_eq!(seen.answer(), "It said: echo: {}");
+    assert_eq!(
+        seen.warnings(),
+        [
+            "The MCP server \"s\": it spreads its tools over more than 100 pages; the rest is left \
+             out.",
+            "The MCP server \"s\": tools are left out that it lists more than once: \"echo\", \
+             \"echo\", \"echo\", \"echo\", \"echo\", 94 more."
+        ]
+    );
+    assert_eq!(
+        play.tools().await,
+        ["mcp__s__echo", "list_mcp_resources", "read_mcp_resource"]
+    );
+}
+
+#[tokio::test]
+async fn trying_one_out_tells_that_its_list_was_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let tried = probe(&server("million-tools-at-once"), folder.path(), None).await;
+    assert_eq!(
+        tried.result.unwrap_err(),
+        "it cannot list its tools: it wrote a line of more than 8 MiB"
     );
 }

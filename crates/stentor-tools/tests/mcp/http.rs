@@ -88,10 +88,11 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
                 }
                 respond(&mut writing, "202 Accepted", "").await;
             }
-            (Some("POST"), Some("/mcp")) if has_forgotten(&state, &body) => {
+            (Some("POST"), Some("/flood")) if is_call(&body) => return flood(&mut writing).await,
+            (Some("POST"), Some("/mcp" | "/flood")) if has_forgotten(&state, &body) => {
                 respond(&mut writing, "400 Bad Request", "").await;
             }
-            (Some("POST"), Some("/mcp")) => match answer(&body) {
+            (Some("POST"), Some("/mcp" | "/flood")) => match answer(&body) {
                 Some(answer) => respond(&mut writing, "200 OK", &answer.to_string()).await,
                 None => respond(&mut writing, "202 Accepted", "").await,
             },
@@ -106,6 +107,19 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
             }
             _ => respond(&mut writing, "405 Not Allowed", "").await,
         }
+    }
+}
+
+fn is_call(body: &[u8]) -> bool {
+    String::from_utf8_lossy(body).contains("\"tools/call\"")
+}
+
+/// Answers with an event without end, for as long as somebody reads.
+async fn flood(writing: &mut OwnedWriteHalf) {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+    let mut next = head.as_bytes();
+    while writing.write_all(next).await.is_ok() {
+        next = &[b'x'; 1 << 16];
     }
 }
 

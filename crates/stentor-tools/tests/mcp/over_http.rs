@@ -140,3 +140,13 @@ async fn what_is_wrong_with_a_server_over_http_is_told() {
         assert!(!warnings[0].contains("secret"), "{warnings:?}");
     }
 }
+
+#[tokio::test]
+async fn an_answer_without_end_fails_the_call_with_the_reason() {
+    let server = HttpServer::start().await;
+    let (_, seen) = asked(http(&server, "/flood"), "mcp__h__say", json!({})).await;
+    assert_eq!(
+        seen.answer(),
+        "It said: The MCP server \"h\" failed: it sent more than 8 MiB at once"
+    );
+}

@@ -140,6 +140,8 @@ def handle(message):
             many_tools(id, params)
         elif mode == "million-tools-at-once":
             answer(id, {"tools": [tool("t%d" % number) for number in range(1000000)]})
+        elif mode == "endless-pages":
+            answer(id, {"tools": [tool("echo")], "nextCursor": "on"})
         elif mode == "odd-tools":
             answer(id, {"tools": [tool("echo"), {"name": "odd", "inputSchema": None}, tool("a.b"), tool("a_b")]})
         else:
