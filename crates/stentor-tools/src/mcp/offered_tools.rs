@@ -95,7 +95,12 @@ pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedT
         }
         match judged(listed, &mut seen) {
             Ok(tool) => tools.push(tool),
-            Err(fault) => left_out.entry(fault).or_default().push(name),
+            Err(fault) => {
+                let names = left_out.entry(fault).or_default();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
         }
     }
     let names = full_names(

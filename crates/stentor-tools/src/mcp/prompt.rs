@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::content::{room, shown};
 use super::name::PREFIX;
-use super::offer::{OfferedPrompt, PromptArgument, hint, told};
+use super::offer::{OfferedPrompt, PromptArgument, hint};
 use super::server::{Post, Server};
 
 /// The prompts of a session's servers. They do not keep the servers running.
@@ -93,7 +93,10 @@ async fn filled_in(
     let limit = server.wanted.call_limit;
     let answer = timeout(limit, live.peer.get_prompt(params)).await;
     let answer = answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
-    let answer = answer.map_err(|error| told(&error))?;
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Err(server.told(&live, &error).await),
+    };
     let mut room = room();
     let mut content = Vec::new();
     for message in answer.messages {

@@ -14,7 +14,7 @@ use stentor_agent::tool::{
 use tokio::time::timeout;
 
 use super::content::{only, resource_shown, room};
-use super::offer::{Listing, told};
+use super::offer::Listing;
 use super::server::Post;
 use super::tool::{ABORTED, failed};
 use crate::call;
@@ -223,7 +223,10 @@ async fn read(server: &Post, uri: String) -> Result<ToolOutput, String> {
     let reading = live.peer.read_resource(ReadResourceRequestParams::new(uri));
     let read = timeout(limit, reading).await;
     let read = read.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
-    let read = read.map_err(|error| told(&error))?;
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => return Err(server.told(&live, &error).await),
+    };
     let mut room = room();
     let parts = read.contents.into_iter();
     let mut content: Vec<_> = parts

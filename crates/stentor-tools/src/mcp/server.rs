@@ -17,7 +17,7 @@ use super::limits::{
     CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE, LONGEST_BACK_OFF, PING_LIMIT, START_DELAY, STEADY,
 };
 use super::listener::Listener;
-use super::offer::Offer;
+use super::offer::{Offer, told};
 use super::stdio::LastWords;
 use crate::sandbox::CommandSandbox;
 
@@ -150,6 +150,24 @@ impl Post {
             State::Starting => Err("it is still starting".to_owned()),
             State::Broken { why, .. } => Err(format!("{why}; it is being started again")),
             State::GivenUp(why) => Err(why.to_string()),
+        }
+    }
+
+    /// Why a request failed, for a person: if the server is gone, how it went.
+    pub async fn told(&self, live: &Live, error: &ServiceError) -> String {
+        let is_gone =
+            matches!(error, ServiceError::TransportClosed) && live.peer.is_transport_closed();
+        match is_gone {
+            true => self.told_gone(live).await,
+            false => told(error),
+        }
+    }
+
+    /// What is said of a request that one whose connection ended did not answer.
+    pub async fn told_gone(&self, live: &Live) -> String {
+        match self.gone(live).await {
+            Some(why) => format!("it ended before it answered: {why}"),
+            None => "it ended before it answered".to_owned(),
         }
     }
 

@@ -104,10 +104,7 @@ impl McpTool {
             Err(_) => tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
-                why = self.server.gone(live) => self.failed(&match why {
-                    Some(why) => format!("it ended before it answered: {why}"),
-                    None => "it ended before it answered".to_owned(),
-                }),
+                why = self.server.told_gone(live) => self.failed(&why),
             },
         }
     }

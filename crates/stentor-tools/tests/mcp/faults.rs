@@ -301,8 +301,7 @@ async fn pages_without_end_are_told_as_such_and_a_tool_is_offered_once() {
         [
             "The MCP server \"s\": it spreads its tools over more than 100 pages; the rest is left \
              out.",
-            "The MCP server \"s\": tools are left out that it lists more than once: \"echo\", \
-             \"echo\", \"echo\", \"echo\", \"echo\", 94 more."
+            "The MCP server \"s\": tools are left out that it lists more than once: \"echo\"."
         ]
     );
     assert_eq!(
@@ -319,4 +318,15 @@ async fn trying_one_out_tells_that_its_list_was_too_long() {
         tried.result.unwrap_err(),
         "it cannot list its tools: it wrote a line of more than 8 MiB"
     );
+}
+
+#[tokio::test]
+async fn a_resource_that_is_too_long_is_told_as_such() {
+    let wanted = json!({ "server": "s", "uri": "note://huge" });
+    let (_, seen) = asked(once("well"), "read_mcp_resource", wanted).await;
+    let answer = seen.answer();
+    let expected = "It said: The MCP server \"s\" failed: it ended before it answered: it wrote a line \
+                    of more than 8 MiB";
+    // It may have complained by then that nobody reads any more.
+    assert!(answer.starts_with(expected), "{answer}");
 }

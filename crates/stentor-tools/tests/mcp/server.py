@@ -157,7 +157,8 @@ def handle(message):
     elif method == "resources/templates/list":
         answer(id, {"resourceTemplates": [{"uriTemplate": "note://{n}", "name": "any", "description": "A note"}]})
     elif method == "resources/read":
-        answer(id, {"contents": [{"uri": params["uri"], "text": "the note"}]})
+        note = "x" * (9 << 20) if params["uri"] == "note://huge" else "the note"
+        answer(id, {"contents": [{"uri": params["uri"], "text": note}]})
     elif method == "notifications/cancelled":
         open("cancelled", "w").close()
 
