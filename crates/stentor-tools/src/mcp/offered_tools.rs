@@ -64,8 +64,10 @@ async fn page_in_parts(
         tools: Vec<Value>,
         next_cursor: Option<String>,
     }
-    let mut request = ListToolsRequest::default();
-    request.params = params;
+    let request = ListToolsRequest {
+        params,
+        ..ListToolsRequest::default()
+    };
     let answer = peer.send_request(ClientRequest::ListToolsRequest(request));
     let ServerResult::CustomResult(answer) = answer.await? else {
         return Err(ServiceError::UnexpectedResponse);
