@@ -424,6 +424,7 @@ plays_whole! {
     omp18_compact: "omp-18.3.4_09-compact";
     omp18_errors: "omp-18.3.4_10-errors";
     omp18_session: "omp-18.3.4_11-session";
+    omp18_extension_ui: "omp-18.3.4_12-extension-ui";
     omp18_auto_retry: "omp-18.3.4_13-auto-retry";
     omp18_provider_error: "omp-18.3.4_14-provider-error";
     omp18_bad_tool_calls: "omp-18.3.4_15-bad-tool-calls";

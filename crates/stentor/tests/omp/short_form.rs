@@ -237,15 +237,6 @@ pub fn event(frame: &Value, original: Original) -> Option<String> {
             text("event"),
             text("error")
         ),
-        // What is only shown may come a little before or after what is asked meanwhile.
-        "extension_ui_request"
-            if matches!(
-                text("method").as_str(),
-                "notify" | "setStatus" | "setWidget" | "setTitle" | "set_editor_text"
-            ) =>
-        {
-            return None;
-        }
         "extension_ui_request" => {
             let mut fields = frame.as_object().unwrap().clone();
             fields.retain(|key, _| !matches!(key.as_str(), "type" | "id" | "method"));
