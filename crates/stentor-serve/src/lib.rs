@@ -6,6 +6,7 @@
 
 pub mod acp;
 pub mod input;
+pub mod kept_model;
 pub mod login;
 pub mod omp;
 pub mod output;

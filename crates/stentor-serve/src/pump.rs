@@ -143,7 +143,7 @@ impl<E: EventEncoder> Pump<E> {
 
     /// Writes an event and what is ready behind it, unless an answer waits.
     async fn events_from(&mut self, first: Event) -> Result<(), Closed> {
-        self.encode(&first);
+        self.event(first).await?;
         while self.rests_until.is_none()
             && self.frames.len() < BATCH_BYTES
             && self.answers.is_empty()
@@ -151,9 +151,22 @@ impl<E: EventEncoder> Pump<E> {
             let Some(event) = self.events.try_next() else {
                 break;
             };
-            self.encode(&event);
+            self.event(event).await?;
         }
         self.hand_over().await
+    }
+
+    /// Writes an event in its place: an answer may have come while it was looked for.
+    async fn event(&mut self, event: Event) -> Result<(), Closed> {
+        while let Ok(answer) = self.answers.try_recv() {
+            if answer.after_seq >= event.seq {
+                self.encode(&event);
+                return self.answer(answer).await;
+            }
+            self.answer(answer).await?;
+        }
+        self.encode(&event);
+        Ok(())
     }
 
     async fn answer(&mut self, answer: Answer) -> Result<(), Closed> {
@@ -193,4 +206,53 @@ async fn next(events: &mut Subscription, rests_until: Option<Instant>) -> Option
         }
     }
     events.next().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::sync::Arc;
+
+    use stentor_agent::clock::CountingClock;
+    use stentor_agent::event::EventKind;
+    use stentor_agent::hub::Hub;
+
+    use super::*;
+
+    struct Numbers;
+
+    impl EventEncoder for Numbers {
+        fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
+            frames.extend_from_slice(format!("event {}\n", event.seq).as_bytes());
+        }
+    }
+
+    /// The event is in hand before the pump looks for answers, as when both come between two looks.
+    #[tokio::test]
+    async fn an_answer_that_came_while_an_event_was_looked_for_is_written_in_its_place() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let output = Output::write_to(writer).unwrap();
+        let hub = Hub::new(Arc::from("s"), Arc::new(CountingClock::starting_at(0)));
+        let (mut pump, answers) = Pump::new(hub.subscribe(), output.clone(), Numbers);
+        for after_seq in [1, 2, 3, 5] {
+            let frame = format!("answer after {after_seq}\n");
+            answers.send(after_seq, frame.into_bytes()).await.unwrap();
+        }
+        for _ in 0..6 {
+            hub.publish(EventKind::TurnStarted);
+        }
+        while let Some(event) = pump.events.try_next() {
+            pump.events_from(event).await.unwrap();
+        }
+        output.finish().await;
+        drop((pump, output));
+        let mut written = String::new();
+        File::from(reader).read_to_string(&mut written).unwrap();
+        assert_eq!(
+            written,
+            "event 1\nanswer after 1\nevent 2\nanswer after 2\nevent 3\nanswer after 3\n\
+             event 4\nevent 5\nanswer after 5\nevent 6\n"
+        );
+    }
 }

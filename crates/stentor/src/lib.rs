@@ -9,6 +9,7 @@ pub mod config;
 pub mod dialect;
 pub mod extensions;
 pub mod kept_answers;
+pub mod kept_model;
 pub mod log;
 pub mod mcp_servers;
 pub mod models;

@@ -16,7 +16,7 @@ use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, Permissi
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
-use crate::config::{Config, ConfigErrors, Layer, locate};
+use crate::config::{Config, ConfigErrors, Layer, Scope, locate};
 use crate::dialect::in_own_words;
 use crate::extensions;
 use crate::log;
@@ -314,18 +314,11 @@ impl Job<'_> {
 
     /// The file that a change of the configuration goes to.
     fn file_of(&self, scope: McpScope) -> Result<std::path::PathBuf, Failure> {
-        let files = &self.config.files;
-        match (scope, &files.user, &files.project) {
-            (McpScope::User, Some(user), _) => Ok(user.path.clone()),
-            (McpScope::User, None, _) => Err(Failure::other(
-                "there is no folder for your configuration, since HOME is not set; STENTOR_CONFIG_DIR names one",
-            )),
-            (McpScope::Project, _, Some(project)) => Ok(project.path.clone()),
-            (McpScope::Project, _, None) => {
-                let root = locate::project_root(&self.cwd);
-                Ok(root.join(".stentor").join("config.toml"))
-            }
-        }
+        let scope = match scope {
+            McpScope::User => Scope::User,
+            McpScope::Project => Scope::Project,
+        };
+        self.config.files.to_change(scope).map_err(Failure::other)
     }
 
     fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {

@@ -19,6 +19,7 @@ use stentor_tools::mcp::McpServers;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
+use crate::kept_model::ConfiguredModel;
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
@@ -146,6 +147,10 @@ fn serve(words: Words) -> Result<u8, String> {
     let models = models.map_err(|errors| errors.to_string())?;
     let notes = Notes::of(&config, true);
     let files = setup::session_files(&config.settings, words.no_session);
+    let keeper = ConfiguredModel {
+        flags: flags.clone(),
+        models: Arc::clone(&models),
+    };
     let defaults = Defaults {
         flags,
         models: Arc::clone(&models),
@@ -166,6 +171,7 @@ fn serve(words: Words) -> Result<u8, String> {
     options.home.clone_from(&config.places.home);
     options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
+    options.model_keeper = Some(Arc::new(keeper));
     options.trace_file = words.trace_file;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -87,7 +87,9 @@ pub(super) async fn run(
                 refused(link, Refusal { model: None, why }, ran).await?
             }
         };
-        if matches!(next, Next::Over) || link.signals.is_interrupted() {
+        // An abort counts more than an interrupt: the next round says that it was one.
+        let aborted = link.cancel.is_cancelled() && ran.outcome.is_none();
+        if matches!(next, Next::Over) || (link.signals.is_interrupted() && !aborted) {
             return Ok(());
         }
         injected = std::mem::take(&mut ran.inject);

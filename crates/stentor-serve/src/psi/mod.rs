@@ -39,6 +39,7 @@ use stentor_agent::agent::Agent;
 use stentor_agent::memory::MemoryStore;
 
 use crate::input::InputLines;
+use crate::kept_model::ModelKeeper;
 use crate::login::Login;
 use crate::output::Output;
 use crate::signals::{EndSignal, EndSignals};
@@ -62,6 +63,8 @@ pub struct PsiOptions {
     pub memory: Option<Arc<MemoryStore>>,
     /// Logging in at providers.
     pub login: Option<Arc<dyn Login>>,
+    /// Keeps a choice of model for later sessions.
+    pub model_keeper: Option<Arc<dyn ModelKeeper>>,
     /// Every frame is appended to this file (`--rpc-trace-file`).
     pub trace_file: Option<PathBuf>,
     /// Times for people are in the system's time zone, or in UTC.
@@ -83,6 +86,7 @@ impl PsiOptions {
             home: None,
             memory: None,
             login: None,
+            model_keeper: None,
             trace_file: None,
             local_time: true,
             max_pending: limits::MAX_PENDING,

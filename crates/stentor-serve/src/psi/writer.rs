@@ -122,7 +122,7 @@ impl Writer {
                 None => self.ended = true,
             },
             (index, event) = waiting => match event {
-                Some(event) => self.event(index, &event).await,
+                Some(event) => self.event_in_its_place(index, &event).await?,
                 None => self.session_gone(index),
             },
             () = due => {}
@@ -137,7 +137,7 @@ impl Writer {
             let Some(event) = self.feeds.get_mut(index).and_then(|f| f.events.try_next()) else {
                 break;
             };
-            self.event(index, &event).await;
+            self.event_in_its_place(index, &event).await?;
             progress = true;
             if self.wire.frames.len() >= BATCH_BYTES {
                 self.hand_over().await?;
@@ -145,6 +145,24 @@ impl Writer {
             }
         }
         Ok(progress)
+    }
+
+    /// Writes an event that was taken out: answers may have come while it was looked for, and an
+    /// answer that was made before the event goes before it.
+    async fn event_in_its_place(&mut self, index: usize, event: &Event) -> Result<(), Closed> {
+        while let Ok(item) = self.items.try_recv() {
+            let later = item
+                .after
+                .as_ref()
+                .is_some_and(|after| after.session == event.session && after.seq >= event.seq);
+            if later {
+                self.event(index, event).await;
+                return self.item(item).await;
+            }
+            self.item(item).await?;
+        }
+        self.event(index, event).await;
+        Ok(())
     }
 
     async fn event(&mut self, index: usize, event: &Event) {

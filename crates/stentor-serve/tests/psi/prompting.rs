@@ -224,6 +224,23 @@ fn section_9_3_what_is_queued_during_a_run_is_counted_and_delivered() {
 }
 
 #[test]
+fn section_9_3_an_abort_behind_an_interrupt_ends_the_run_as_aborted() {
+    let mut client = waiting();
+    client.request("i", "interrupt", "{}");
+    client.request("f", "follow_up", r#"{:message "later"}"#);
+    let seen = client.stop("abort");
+    shows(
+        &seen,
+        &expect![[r#"
+        {:kind :event :event "tool/result" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "Command aborted"}] :result-text "Command aborted" :details {} :is-error true} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :error :text "Aborted"}] :text "[error] Aborted" :stop-reason :aborted :error-message "Aborted"} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :interrupt-pending false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:1 retry:0"} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1 • thinking medium" :usage-parts ["?/200k"]} :id "p" :seq N :ts "TIME"}"#]],
+    );
+}
+
+#[test]
 fn section_9_3_interrupt_when_nothing_runs_says_so() {
     let mut client = Client::ready(World::new(&[OK]));
     let idle = client.request("i", "interrupt", "{}");

@@ -61,6 +61,8 @@ fn section_13_2_each_built_in_command_has_its_result() {
         "/cancel-job nope",
         "/remember tests run with just",
         "/reload-models",
+        "/effort off",
+        "/effort loud",
         "/reload-prompts",
         "/reload-extension-installs",
         "/project-repl",
@@ -90,7 +92,7 @@ fn section_13_2_each_built_in_command_has_its_result() {
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /?
-            {:kind :event :event "command-result" :data {:type "text" :message "Commands:\n  /help — Show the commands there are\n  /new — Start a new session\n  /resume — Choose a stored session, or load the one in a file\n  /tree — Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames\n  /model — Choose a model; /model PROVIDER ID sets it\n  /thinking — Choose a thinking level; /thinking LEVEL sets it\n  /status — Show how the session is\n  /history — Show the message history\n  /prompts — List the prompt templates\n  /skills — List the skills\n  /worktree — Show the working folder and its repository\n  /jobs — List background jobs; /jobs STATUS… lists others than running ones\n  /job — Show a background job\n  /cancel-job — Stop a background job\n  /remember — Keep a note across sessions\n  /login — Log in at a provider\n  /logout — Log out\n  /reload-models — Look for models again\n  /reload-prompts — Read the prompt templates and skills again\n  /reload-extension-installs — Show the extensions' commands, and how to look for extensions again\n  /project-repl — Talk to the project's REPL\n  /quit — Leave\n  /exit — Leave\n\nPrompt templates:\n  /greet — Greets\n\nSkills:\n  /skill:pdf — PDFs"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "command-result" :data {:type "text" :message "Commands:\n  /help — Show the commands there are\n  /new — Start a new session\n  /resume — Choose a stored session, or load the one in a file\n  /tree — Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames\n  /model — Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too\n  /thinking — Choose a thinking level; /thinking LEVEL sets it\n  /effort — The same as /thinking\n  /status — Show how the session is\n  /history — Show the message history\n  /prompts — List the prompt templates\n  /skills — List the skills\n  /worktree — Show the working folder and its repository\n  /jobs — List background jobs; /jobs STATUS… lists others than running ones\n  /job — Show a background job\n  /cancel-job — Stop a background job\n  /remember — Keep a note across sessions\n  /login — Log in at a provider\n  /logout — Log out\n  /reload-models — Look for models again\n  /reload-prompts — Read the prompt templates and skills again\n  /reload-extension-installs — Show the extensions' commands, and how to look for extensions again\n  /project-repl — Talk to the project's REPL\n  /quit — Leave\n  /exit — Leave\n\nPrompt templates:\n  /greet — Greets\n\nSkills:\n  /skill:pdf — PDFs"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
@@ -142,9 +144,7 @@ fn section_13_2_each_built_in_command_has_its_result() {
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model script m-1 project
-            {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script m-1"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "command-result" :data {:type "text" :message "The model stays as it was: a model can be set for the session only: no file is configured"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
@@ -210,6 +210,16 @@ fn section_13_2_each_built_in_command_has_its_result() {
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /reload-models
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Models reloaded: 2 available."} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
+        /effort off
+            {:kind :event :event "command-result" :data {:type "text" :message "✓ Thinking level set to off"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
+        /effort loud
+            {:kind :event :event "command-result" :data {:type "text" :message "Unknown thinking level: loud. The levels are off, minimal, low, medium, high, xhigh."} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}

@@ -3,6 +3,7 @@
 //! Nothing is lost on the way: every value knows where it came from, every mistake its line and
 //! column, and what a project's file may not say is left out with a warning (see [`trust`]).
 
+pub mod edit;
 pub mod environment;
 pub mod error;
 pub mod file;
@@ -152,6 +153,22 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         places,
         project_mode,
     })
+}
+
+impl Files {
+    /// The file that a change of the configuration goes to, whether it is there or not. The error
+    /// is text for a person.
+    pub fn to_change(&self, scope: Scope) -> Result<PathBuf, &'static str> {
+        let found = |file: &Option<FoundFile>| file.as_ref().map(|file| file.path.clone());
+        match scope {
+            Scope::User => found(&self.user).ok_or(
+                "there is no folder for your configuration, since HOME is not set; STENTOR_CONFIG_DIR names one",
+            ),
+            Scope::Project => found(&self.project)
+                .or_else(|| Some(self.root.as_ref()?.join(".stentor").join("config.toml")))
+                .ok_or("this folder belongs to no project"),
+        }
+    }
 }
 
 impl Config {

@@ -1,52 +1,34 @@
-//! Adding a server to a configuration file and removing it, everything else in it as it was:
-//! comments, order, spelling.
-//!
-//! The text is changed where the server's own lines are, and the result is read before it is
-//! written: if anything but that server would mean something else than before, the file is left
-//! alone.
+//! Adding a server to a configuration file and removing it, everything else in it as it was.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
 use super::table::SECTION;
+use crate::config::edit::{self, Document};
 
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    #[error("cannot {what} {}: {error}", path.display())]
-    Io {
-        what: &'static str,
-        path: PathBuf,
-        error: io::Error,
-    },
-    #[error("{}: {message}", path.display())]
-    Syntax { path: PathBuf, message: String },
+    #[error(transparent)]
+    File(#[from] edit::EditError),
     #[error("{} has a server `{name}` already; remove it first, or choose another name", path.display())]
     Exists { path: PathBuf, name: String },
     #[error("{} has no server `{name}`", path.display())]
     Missing { path: PathBuf, name: String },
-    #[error(
-        "the server `{name}` is written in {} in a way only you can change; edit the file",
-        path.display()
-    )]
-    Unusual { path: PathBuf, name: String },
 }
 
 /// Adds a server at the end of a file, which need not be there.
 pub fn add(path: &Path, name: &str, server: &Table) -> Result<(), EditError> {
-    let text = read(path)?;
-    let before = parse(path, &text)?;
-    if section(&before).is_some_and(|servers| servers.contains_key(name)) {
+    let mut document = Document::open(path)?;
+    let mut expected = document.table().clone();
+    if section(&expected).is_some_and(|servers| servers.contains_key(name)) {
         return Err(EditError::Exists {
             path: path.to_owned(),
             name: name.to_owned(),
         });
     }
-    let mut changed = text.clone();
+    let mut changed = document.text().to_owned();
     if !changed.is_empty() {
         if !changed.ends_with('\n') {
             changed.push('\n');
@@ -54,20 +36,19 @@ pub fn add(path: &Path, name: &str, server: &Table) -> Result<(), EditError> {
         changed.push('\n');
     }
     changed.push_str(&written(name, server));
-    let mut expected = before;
     let servers = expected
         .entry(SECTION)
         .or_insert_with(|| Value::Table(Table::new()));
     if let Value::Table(servers) = servers {
         servers.insert(name.to_owned(), Value::Table(server.clone()));
     }
-    write_checked(path, name, &changed, &expected)
+    save(&mut document, name, changed, &expected)
 }
 
 /// Removes a server from a file.
 pub fn remove(path: &Path, name: &str) -> Result<(), EditError> {
-    let text = read(path)?;
-    let mut expected = parse(path, &text)?;
+    let mut document = Document::open(path)?;
+    let mut expected = document.table().clone();
     let servers = expected.get_mut(SECTION).and_then(Value::as_table_mut);
     let removed = servers.map(|servers| (servers.remove(name), servers.is_empty()));
     let Some((Some(_), was_last)) = removed else {
@@ -79,7 +60,8 @@ pub fn remove(path: &Path, name: &str) -> Result<(), EditError> {
     if was_last {
         expected.remove(SECTION);
     }
-    write_checked(path, name, &without(&text, name), &expected)
+    let changed = without(document.text(), name);
+    save(&mut document, name, changed, &expected)
 }
 
 /// The table of a server as it is written, values that are tables themselves below it.
@@ -135,75 +117,27 @@ fn section(document: &Table) -> Option<&Table> {
     document.get(SECTION)?.as_table()
 }
 
-fn read(path: &Path) -> Result<String, EditError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(cannot("read", path)(error)),
-    }
-}
-
-fn parse(path: &Path, text: &str) -> Result<Table, EditError> {
-    text.parse()
-        .map_err(|error: toml::de::Error| EditError::Syntax {
-            path: path.to_owned(),
-            message: error.message().trim_end().replace('\n', ", "),
-        })
-}
-
-fn write_checked(path: &Path, name: &str, text: &str, expected: &Table) -> Result<(), EditError> {
-    let unusual = || EditError::Unusual {
-        path: path.to_owned(),
-        name: name.to_owned(),
-    };
-    let mut now: Table = text.parse().map_err(|_| unusual())?;
-    // An empty section may stay as a header, which means nothing.
-    if section(&now).is_some_and(Table::is_empty) {
-        now.remove(SECTION);
-    }
-    if now != *expected {
-        return Err(unusual());
-    }
-    replace(path, text)
-}
-
-/// A reader sees the old file or the new one. A link to a file elsewhere stays a link.
-fn replace(path: &Path, text: &str) -> Result<(), EditError> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(cannot("create", folder))?;
-    }
-    // A new file may carry secrets; an old one stays as open as its owner made it.
-    let mode = fs::metadata(&target).map_or(0o600, |known| known.permissions().mode() & 0o777);
-    let beside = target.with_extension(format!("toml.{}.new", std::process::id()));
-    let written = (|| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, &target)
-    })();
-    written.map_err(|error| {
-        // What is left of the attempt is of no use.
-        let _ = fs::remove_file(&beside);
-        cannot("write", &target)(error)
-    })
-}
-
-fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> EditError {
-    let path = path.to_owned();
-    move |error| EditError::Io {
-        what,
-        path: path.clone(),
-        error,
-    }
+fn save(
+    document: &mut Document,
+    name: &str,
+    text: String,
+    expected: &Table,
+) -> Result<(), EditError> {
+    document.replace(text, &format!("the server `{name}`"), |now| {
+        let mut now = now.clone();
+        // An empty section may stay as a header, which means nothing.
+        if section(&now).is_some_and(Table::is_empty) {
+            now.remove(SECTION);
+        }
+        now == *expected
+    })?;
+    Ok(document.save()?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const FILE: &str = "# mine\nmodel = \"a/b\" # the good one\n\n[mcp_servers.one]\ncommand = \"x\"\n# about one\n\n[mcp_servers.one.env]\nA = \"1\"\n\n# about two\n[mcp_servers.\"two\"]\nurl = \"http://h\"\n";
@@ -238,12 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_made_for_its_owner_only() {
-        let (folder, _) = file("");
-        let path = folder.path().join("deep/config.toml");
+    fn what_was_added_to_a_new_file_is_removed_again() {
+        let (_folder, path) = file("");
         add(&path, "one", &server()).unwrap();
-        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600);
         remove(&path, "one").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }
@@ -272,20 +203,10 @@ mod tests {
             let (_folder, path) = file(text);
             let refused = remove(&path, "one").unwrap_err();
             assert!(
-                matches!(refused, EditError::Unusual { .. }),
+                matches!(refused, EditError::File(edit::EditError::Unusual { .. })),
                 "{text} {refused}"
             );
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
-    }
-
-    #[test]
-    fn a_link_to_a_file_stays_a_link() {
-        let (folder, path) = file(FILE);
-        let link = folder.path().join("link.toml");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        add(&link, "three", &server()).unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(fs::read_to_string(&path).unwrap().contains("three"));
     }
 }

@@ -258,10 +258,11 @@ fn json_has_one_object_a_line_for_every_kind_of_event() {
         {"type":"commands_changed","commands":[{"name":"n","description":null,"hint":"h","source":"skill","path":"/p"}],"session":"s1","seq":59,"time":1059}
         {"type":"subagent_started","id":1,"name":"scout","task":"look","callId":"c1","session":"s1","seq":60,"time":1060}
         {"type":"subagent_progress","id":1,"name":"scout","task":"look","callId":"c1","status":"reading","session":"s1","seq":61,"time":1061}
-        {"type":"subagent_ended","id":1,"name":"scout","task":"look","callId":"c1","result":"r","failed":false,"durationMs":1500,"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"session":"s1","seq":62,"time":1062}
-        {"type":"rules_triggered","rules":[{"name":"n","path":"/r","content":"c","description":null,"condition":["x"]}],"session":"s1","seq":63,"time":1063}
-        {"type":"plan_reminder","plan":{"phases":[]},"attempt":1,"maxAttempts":3,"session":"s1","seq":64,"time":1064}
-        {"type":"extension_failed","extension":"x","event":"start","error":"boom","session":"s1","seq":65,"time":1065}
+        {"type":"subagent_event","id":1,"name":"scout","task":"look","callId":"c1","event":{"type":"turn_started","session":"s2","seq":1,"time":2},"session":"s1","seq":62,"time":1062}
+        {"type":"subagent_ended","id":1,"name":"scout","task":"look","callId":"c1","result":"r","failed":false,"durationMs":1500,"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"session":"s1","seq":63,"time":1063}
+        {"type":"rules_triggered","rules":[{"name":"n","path":"/r","content":"c","description":null,"condition":["x"]}],"session":"s1","seq":64,"time":1064}
+        {"type":"plan_reminder","plan":{"phases":[]},"attempt":1,"maxAttempts":3,"session":"s1","seq":65,"time":1065}
+        {"type":"extension_failed","extension":"x","event":"start","error":"boom","session":"s1","seq":66,"time":1066}
     "#]].assert_eq(&out);
 }
 

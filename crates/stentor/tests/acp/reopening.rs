@@ -128,7 +128,10 @@ fn what_a_busy_session_had_to_say_is_said_before_it_is_loaded_again() {
 fn a_prompt_behind_a_load_can_be_cancelled() {
     let mut client = Client::with(
         r#"
-on_exhausted = { text = "x" }
+[[turn]]
+when = { last_user_contains = "Two" }
+text = "x"
+times = 100
 [[turn]]
 when = { last_user_contains = "One" }
 steps = [{ hang = true }]

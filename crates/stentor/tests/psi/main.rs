@@ -6,6 +6,8 @@ mod backend;
 #[cfg(test)]
 mod child;
 #[cfg(test)]
+mod keeping;
+#[cfg(test)]
 mod login;
 #[cfg(test)]
 mod models;

@@ -1,39 +1,129 @@
 //! Models, thinking, compaction, switches (section 9.6).
 
-use stentor_agent::model::ThinkingLevel;
+use std::sync::Arc;
+
+use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::{Keyword, Value};
+use stentor_wire::psi::ErrorCode;
 
+use crate::kept_model::{KeptFor, KeptModel};
 use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::OpError;
 use crate::psi::live::Live;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, model::ModelRef};
+use crate::psi::shared::Shared;
 
-/// Where a choice of model may be kept. It is kept in the session; the wider scopes are the
-/// configuration's business.
-pub(in crate::psi) const SCOPES: [&str; 3] = ["session", "project", "user"];
+/// How far a choice of model reaches (section 9.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::psi) enum ModelScope {
+    Session,
+    Kept(KeptFor),
+}
+
+impl ModelScope {
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "session" => Self::Session,
+            "project" => Self::Kept(KeptFor::Project),
+            "user" => Self::Kept(KeptFor::User),
+            _ => return None,
+        })
+    }
+}
+
+/// Why a model was not chosen.
+pub(in crate::psi) enum NotChosen {
+    Session(SessionError),
+    /// It could not be kept, so nothing was changed.
+    NotKept(String),
+}
+
+/// A model that was chosen, and the file that says so from now on.
+pub(in crate::psi) struct Chosen {
+    pub model: Arc<ModelInfo>,
+    pub kept: Option<KeptModel>,
+}
 
 pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let provider = ask.params.word("provider")?;
     let provider = provider.filter(|provider| !provider.trim().is_empty());
     let provider = provider.ok_or_else(|| OpError::params(":provider is missing"))?;
     let id = ask.params.filled("model-id")?;
-    if let Some(scope) = ask.params.word("scope")?
-        && !SCOPES.contains(&scope)
-    {
-        return Err(OpError::params(format!(
-            ":scope must be one of session, project, user, not {scope:?}"
-        )));
-    }
+    let scope = match ask.params.word("scope")? {
+        None => ModelScope::Session,
+        Some(word) => ModelScope::parse(word).ok_or_else(|| {
+            OpError::params(format!(
+                ":scope must be one of session, project, user, not {word:?}"
+            ))
+        })?,
+    };
     let live = connection.target(ask)?;
-    let choice = live.session.set_model(provider, id).await;
-    let choice = choice.map_err(session_error)?;
+    let chosen = choose_model(&connection.shared, &live, provider, id, scope).await;
+    let chosen = chosen.map_err(|error| match error {
+        NotChosen::Session(error) => session_error(error),
+        NotChosen::NotKept(why) => OpError::new(ErrorCode::Failed, why),
+    })?;
     Done::data(payload::map(|data| {
-        data.field("model", &ModelRef(&choice.model));
+        data.field("model", &ModelRef(&chosen.model));
+        if let Some(kept) = &chosen.kept {
+            data.field("kept-in", &*kept.file.to_string_lossy())
+                .field("without-effect", &kept.without_effect);
+        }
     }))
     .of(&live)
     .into()
+}
+
+/// Sets the model of a session, and keeps the choice as far as it reaches. When it cannot be kept,
+/// the session stays as it was, too.
+pub(in crate::psi) async fn choose_model(
+    shared: &Shared,
+    live: &Live,
+    provider: &str,
+    id: &str,
+    scope: ModelScope,
+) -> Result<Chosen, NotChosen> {
+    let kept = match scope {
+        ModelScope::Session => None,
+        ModelScope::Kept(kept_for) => Some(keep(shared, live, provider, id, kept_for).await?),
+    };
+    let choice = live.session.set_model(provider, id).await;
+    let choice = choice.map_err(NotChosen::Session)?;
+    Ok(Chosen {
+        model: choice.model,
+        kept,
+    })
+}
+
+/// Later requests wait for the file: the next one may count on what it says.
+async fn keep(
+    shared: &Shared,
+    live: &Live,
+    provider: &str,
+    id: &str,
+    kept_for: KeptFor,
+) -> Result<KeptModel, NotChosen> {
+    let keeper = shared.options.model_keeper.clone().ok_or_else(|| {
+        NotChosen::NotKept("a model can be set for the session only: no file is configured".into())
+    })?;
+    let models = shared.agent.models();
+    let unknown = || SessionError::UnknownModel {
+        provider: provider.to_owned(),
+        id: id.to_owned(),
+    };
+    // Only what can be used is kept.
+    let found = models.find(provider, id).ok_or_else(unknown);
+    let usable = found.and_then(|info| models.open(&info).map_err(SessionError::Model));
+    usable.map_err(NotChosen::Session)?;
+    let (provider, id) = (provider.to_owned(), id.to_owned());
+    let cwd = live.cwd.clone();
+    let keeping =
+        tokio::task::spawn_blocking(move || keeper.keep(&provider, &id, kept_for, &cwd)).await;
+    keeping
+        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(NotChosen::NotKept)
 }
 
 pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {

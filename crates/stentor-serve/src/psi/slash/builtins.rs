@@ -10,7 +10,8 @@ use super::{Effect, Slash, Tree, go_to, pickers, texts};
 use crate::psi::connection::{Connection, session_error};
 use crate::psi::item::Cause;
 use crate::psi::live::Live;
-use crate::psi::ops::{jobs, navigation, settings};
+use crate::psi::ops::settings::{self, ModelScope, NotChosen};
+use crate::psi::ops::{jobs, navigation};
 use crate::psi::payload::job::list_line;
 
 pub(super) const MODEL_USAGE: &str = "Usage: /model PROVIDER ID [session|project|user]";
@@ -127,28 +128,42 @@ async fn model(
 ) -> Effect {
     match words {
         [] => pickers::models(connection, cause),
-        [provider, id] => set_model(live, provider, id).await,
-        // The choice is kept in the session, whatever the scope (section 13.1).
-        [provider, id, scope] if settings::SCOPES.contains(&scope.as_str()) => {
-            set_model(live, provider, id).await
-        }
+        [provider, id] => set_model(connection, live, provider, id, ModelScope::Session).await,
+        [provider, id, scope] => match ModelScope::parse(scope) {
+            Some(scope) => set_model(connection, live, provider, id, scope).await,
+            None => Effect::Text(MODEL_USAGE.to_owned()),
+        },
         _ => Effect::Text(MODEL_USAGE.to_owned()),
     }
 }
 
 /// Sets the model and says so.
-pub(super) async fn set_model(live: &Live, provider: &str, id: &str) -> Effect {
-    match live.session.set_model(provider, id).await {
-        Ok(choice) => Effect::Text(format!(
-            "✓ Model set to {} {}",
-            choice.model.provider, choice.model.id
-        )),
-        Err(SessionError::Model(why)) => Effect::UnusableModel {
+async fn set_model(
+    connection: &Connection,
+    live: &Live,
+    provider: &str,
+    id: &str,
+    scope: ModelScope,
+) -> Effect {
+    match settings::choose_model(&connection.shared, live, provider, id, scope).await {
+        Ok(chosen) => {
+            let model = &chosen.model;
+            let mut text = format!("✓ Model set to {} {}", model.provider, model.id);
+            if let Some(kept) = chosen.kept {
+                text.push_str(&format!("\nKept in {}.", kept.file.display()));
+                if let Some(why) = kept.without_effect {
+                    text.push_str(&format!(" ⚠ New sessions do not begin with it: {why}"));
+                }
+            }
+            Effect::Text(text)
+        }
+        Err(NotChosen::Session(SessionError::Model(why))) => Effect::UnusableModel {
             message: why.to_string(),
             provider: provider.to_owned(),
             id: id.to_owned(),
         },
-        Err(error) => Effect::Text(session_error(error).message),
+        Err(NotChosen::Session(error)) => Effect::Text(session_error(error).message),
+        Err(NotChosen::NotKept(why)) => Effect::Text(format!("The model stays as it was: {why}")),
     }
 }
 

@@ -14,11 +14,15 @@ pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
         "tree",
         "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames",
     ),
-    ("model", "Choose a model; /model PROVIDER ID sets it"),
+    (
+        "model",
+        "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too",
+    ),
     (
         "thinking",
         "Choose a thinking level; /thinking LEVEL sets it",
     ),
+    ("effort", "The same as /thinking"),
     ("status", "Show how the session is"),
     ("history", "Show the message history"),
     ("prompts", "List the prompt templates"),

@@ -1,0 +1,110 @@
+//! A choice of model that is kept: the configuration file of the project or of the user names it
+//! from then on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stentor_agent::model::ModelRegistry;
+use stentor_model::script;
+use stentor_serve::kept_model::{KeptFor, KeptModel, ModelKeeper};
+
+use crate::choose_model::choose_model;
+use crate::config::edit::{Document, EditError};
+use crate::config::{Config, Layer, Scope};
+use crate::models::Models;
+use crate::setup;
+
+const MODEL: &str = "model";
+const PROVIDER: &str = "provider";
+
+/// Keeps choices in the configuration.
+pub struct ConfiguredModel {
+    /// The strongest layer: what the command line says counts before any file.
+    pub flags: Layer,
+    pub models: Arc<Models>,
+}
+
+impl ModelKeeper for ConfiguredModel {
+    fn keep(
+        &self,
+        provider: &str,
+        id: &str,
+        kept_for: KeptFor,
+        cwd: &Path,
+    ) -> Result<KeptModel, String> {
+        let scope = match kept_for {
+            KeptFor::Project => Scope::Project,
+            KeptFor::User => Scope::User,
+        };
+        // A file with a mistake is the user's to put right first.
+        let config = self.load(cwd)?;
+        let file = config.files.to_change(scope)?;
+        let id = lasting(provider, id, cwd)?;
+        let line = write(&file, provider, &id).map_err(|error| error.to_string())?;
+        let without_effect = self.why_another(provider, &id, (&file, line), cwd);
+        Ok(KeptModel {
+            file,
+            without_effect,
+        })
+    }
+}
+
+impl ConfiguredModel {
+    fn load(&self, cwd: &Path) -> Result<Config, String> {
+        setup::load_config(cwd, &self.flags).map_err(|errors| errors.to_string())
+    }
+
+    /// Why a new session in `cwd` would begin with another model than the one a file now names.
+    fn why_another(
+        &self,
+        provider: &str,
+        id: &str,
+        (file, line): (&Path, usize),
+        cwd: &Path,
+    ) -> Option<String> {
+        let config = match self.load(cwd) {
+            Ok(config) => config,
+            Err(why) => return Some(why),
+        };
+        let kept = self.models.find(provider, id)?;
+        let chosen = match choose_model(&config.model_choice(), &self.models) {
+            Ok(chosen) if chosen.info == kept => return None,
+            Ok(other) => format!("they begin with {} ({})", other.info.full_name(), other.why),
+            Err(why) => why,
+        };
+        // A project's file may not say everything.
+        let mut warnings = config.warnings.iter();
+        let left_out =
+            warnings.find(|warning| *warning.at.file == *file && warning.at.line == line);
+        Some(left_out.map_or(chosen, |warning| {
+            format!("{}: {}", warning.at, warning.message)
+        }))
+    }
+}
+
+/// The id that means the same model everywhere and later: that of a scenario is its file.
+fn lasting(provider: &str, id: &str, cwd: &Path) -> Result<String, String> {
+    if provider != script::PROVIDER {
+        return Ok(id.to_owned());
+    }
+    let path = cwd.join(id);
+    match path.to_str() {
+        Some(text) if path.is_file() => Ok(text.to_owned()),
+        _ => Err(format!(
+            "{} is no scenario file, so later sessions could not find it",
+            path.display()
+        )),
+    }
+}
+
+/// Returns the line of the model in the file.
+fn write(file: &Path, provider: &str, id: &str) -> Result<usize, EditError> {
+    let mut document = Document::open(file)?;
+    document.set(MODEL, &format!("{provider}/{id}"))?;
+    // Of two that disagree the provider would count.
+    if document.table().contains_key(PROVIDER) {
+        document.set(PROVIDER, provider)?;
+    }
+    document.save()?;
+    Ok(document.line_of(MODEL).unwrap_or(1))
+}
