@@ -12,7 +12,7 @@
 //!
 //! `session` is what a session sees of all this, `pool` shares servers among sessions, `server`
 //! keeps one running, `connection` reaches it (`stdio`, `streamable` and `sse` are the ways there),
-//! `offer` is what it brings, and `tool`, `prompt` and `resource` make that ours. Everything that
+//! `offer` is what it brings (`offered_tools` of its tools), and `tool`, `prompt` and `resource` make that ours. Everything that
 //! knows the MCP library is in this module.
 
 mod connection;
@@ -22,6 +22,7 @@ mod limits;
 mod listener;
 mod name;
 mod offer;
+mod offered_tools;
 mod pool;
 mod probe;
 mod prompt;

@@ -6,14 +6,14 @@ use rmcp::Peer;
 use rmcp::model::{PaginatedRequestParams, Prompt, ServerPeerInfo};
 use rmcp::service::{RoleClient, ServiceError};
 use rmcp::transport::DynamicTransportError;
-use serde_json::Value;
 use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_agent::tool::{ToolEffect, ToolSpec};
+use stentor_agent::tool::ToolSpec;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::time::timeout;
 
 use super::limits::{DESCRIPTION_BYTES, LISTED, PAGES};
-use super::name::full_name;
+use super::name::full_names;
+use super::offered_tools::{self, Listed};
 
 /// What a server brings, as it was when it was asked.
 #[derive(Debug, Default)]
@@ -60,18 +60,15 @@ impl Offer {
             ..Self::default()
         };
         if has(|info| info.capabilities.tools.is_some()) {
-            let tools = Listing::of("tools", wanted.start_limit, |page| async move {
-                let page = peer.list_tools(page).await?;
-                Ok((page.tools, page.next_cursor))
+            let tools = Listing::of("tools", wanted.start_limit, |params| {
+                offered_tools::page(peer, params)
             });
             let Listing { items, problem } = tools.await?;
             offer.problems.extend(problem);
-            let offered = items.into_iter();
-            let offered = offered.filter(|tool| wanted.tools.offers(&tool.name));
-            offer.tools = offered
-                .map(|tool| offered_tool(&wanted.name, tool))
-                .collect();
-            offer.tell_unknown_choice(wanted);
+            offer.problems.extend(unknown_choice(wanted, &items));
+            let (tools, problems) = offered_tools::offered(wanted, items);
+            offer.problems.extend(problems);
+            offer.tools = tools;
         }
         if has(|info| info.capabilities.prompts.is_some()) {
             let prompts = Listing::of("prompts", wanted.start_limit, |page| async move {
@@ -81,9 +78,11 @@ impl Offer {
             match prompts.await {
                 Ok(Listing { items, problem }) => {
                     offer.problems.extend(problem);
-                    let prompts = items.into_iter();
+                    let names = items.iter().map(|prompt| prompt.name.as_str());
+                    let names = full_names(&wanted.name, names);
+                    let prompts = names.into_iter().zip(items);
                     offer.prompts = prompts
-                        .map(|prompt| offered_prompt(&wanted.name, prompt))
+                        .map(|(name, prompt)| offered_prompt(name, prompt))
                         .collect();
                 }
                 Err(why) => offer.problems.push(why),
@@ -91,25 +90,20 @@ impl Offer {
         }
         Ok(offer)
     }
+}
 
-    /// A name in the choice that the server does not have is a mistake somebody wants to know of.
-    fn tell_unknown_choice(&mut self, wanted: &ToolServer) {
-        let Some(only) = &wanted.tools.only else {
-            return;
-        };
-        let has = |name: &&String| self.tools.iter().all(|tool| tool.name != **name);
-        let except = &wanted.tools.except;
-        let unknown: Vec<&str> = only
-            .iter()
-            .filter(|name| !except.contains(*name))
-            .filter(has)
-            .map(String::as_str)
-            .collect();
-        if !unknown.is_empty() {
-            self.problems
-                .push(format!("it has no tool {}", unknown.join(", ")));
-        }
-    }
+/// A name in the choice that the server does not have is a mistake somebody wants to know of.
+fn unknown_choice(wanted: &ToolServer, listed: &[Listed]) -> Option<String> {
+    let only = wanted.tools.only.as_ref()?;
+    let is_unknown = |name: &&String| listed.iter().all(|tool| tool.name() != **name);
+    let except = &wanted.tools.except;
+    let unknown: Vec<&str> = only
+        .iter()
+        .filter(|name| !except.contains(*name))
+        .filter(is_unknown)
+        .map(String::as_str)
+        .collect();
+    (!unknown.is_empty()).then(|| format!("it has no tool {}", unknown.join(", ")))
 }
 
 /// A list that came in pages.
@@ -191,24 +185,7 @@ pub(super) fn transport_told(error: &DynamicTransportError) -> String {
     plain.unwrap_or(&text).to_owned()
 }
 
-/// The hints of a server about what its tools do are not believed: each call counts as one that
-/// runs something.
-fn offered_tool(server: &str, tool: rmcp::model::Tool) -> OfferedTool {
-    let name = tool.name.into_owned();
-    let parameters = Value::Object((*tool.input_schema).clone());
-    OfferedTool {
-        spec: ToolSpec {
-            name: full_name(server, &name),
-            label: tool.title.unwrap_or_else(|| name.clone()),
-            description: short(tool.description.unwrap_or_default().into_owned()),
-            parameters,
-            effect: ToolEffect::Executes,
-        },
-        name,
-    }
-}
-
-fn offered_prompt(server: &str, prompt: Prompt) -> OfferedPrompt {
+fn offered_prompt(full_name: String, prompt: Prompt) -> OfferedPrompt {
     let arguments: Vec<PromptArgument> = prompt
         .arguments
         .unwrap_or_default()
@@ -221,7 +198,7 @@ fn offered_prompt(server: &str, prompt: Prompt) -> OfferedPrompt {
     let description = prompt.description.or(prompt.title);
     OfferedPrompt {
         info: CommandInfo {
-            name: full_name(server, &prompt.name),
+            name: full_name,
             description: description.map(short),
             hint: hint(&arguments),
             source: CommandSource::McpPrompt,
@@ -244,7 +221,8 @@ pub(super) fn hint(arguments: &[PromptArgument]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-fn short(mut text: String) -> String {
+/// The text, as long as a description may be.
+pub(super) fn short(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(DESCRIPTION_BYTES));
     text
 }

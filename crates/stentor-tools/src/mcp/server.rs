@@ -57,6 +57,8 @@ pub(super) struct Live {
     pub peer: Peer<RoleClient>,
     pub offer: Arc<Offer>,
     pub listener: Listener,
+    /// When it was reached, which tells one start of it from the next.
+    since: Instant,
 }
 
 impl Server {
@@ -148,6 +150,21 @@ impl Post {
             State::Starting => Err("it is still starting".to_owned()),
             State::Broken { why, .. } => Err(format!("{why}; it is being started again")),
             State::GivenUp(why) => Err(why.to_string()),
+        }
+    }
+
+    /// Waits until one whose connection ended does not count as running any more, so that the next
+    /// call finds one that does. Why it ended, for a person, where that is known.
+    pub async fn gone(&self, live: &Live) -> Option<Arc<str>> {
+        let mut state = self.state();
+        let gone = state.wait_for(|state| match state {
+            State::Ready(now) => now.since != live.since,
+            _ => true,
+        });
+        let now = timeout(CALL_PATIENCE, gone).await.ok()?.ok()?.clone();
+        match now {
+            State::Broken { why, .. } | State::GivenUp(why) => Some(why),
+            State::Ready(_) | State::Starting => None,
         }
     }
 }
@@ -264,11 +281,13 @@ impl Keeper {
             mut far_side,
         } = connection;
         let peer = service.peer().clone();
+        let since = Instant::now();
         let ready = |offer: Offer| {
             self.set(State::Ready(Arc::new(Live {
                 peer: peer.clone(),
                 offer: Arc::new(offer),
                 listener: listener.clone(),
+                since,
             })));
         };
         ready(offer);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
-use rmcp::service::{PeerRequestOptions, ServiceError};
+use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
@@ -13,10 +13,13 @@ use tokio::time::{Instant, sleep_until};
 use super::content::{only, output};
 use super::listener::HowFar;
 use super::offer::{OfferedTool, told};
-use super::server::Post;
+use super::server::{Live, Post};
 
 /// What the model is told of a call that was stopped, as with all tools.
 pub(super) const ABORTED: &str = "Command aborted";
+
+/// A call that a server has.
+type Handle = RequestHandle<RoleClient>;
 
 /// A tool of a server.
 pub(super) struct McpTool {
@@ -34,29 +37,37 @@ impl McpTool {
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
-            live = self.server.live() => match live {
-                Ok(live) => self.called(&live, arguments, &context).await,
+            sent = self.sent(arguments) => match sent {
+                Ok((live, handle)) => self.answered(&live, handle, &context).await,
                 Err(why) => self.failed(&why),
             }
         }
     }
 
-    async fn called(
-        &self,
-        live: &super::server::Live,
-        arguments: Map<String, Value>,
-        context: &ToolContext,
-    ) -> ToolOutput {
+    /// Gives the call to the server. One that turns out to be gone has not seen it: the call waits
+    /// for the next start. The error is text for a person.
+    async fn sent(&self, arguments: Map<String, Value>) -> Result<(Arc<Live>, Handle), String> {
         let name = self.offered.name.clone();
         let params = CallToolRequestParams::new(name).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sending = live
-            .peer
-            .send_cancellable_request(request, PeerRequestOptions::no_options());
-        let mut handle = match sending.await {
-            Ok(handle) => handle,
-            Err(error) => return self.failed(&told(&error)),
-        };
+        let mut may_wait = true;
+        loop {
+            let live = self.server.live().await?;
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            let sending = live
+                .peer
+                .send_cancellable_request(request, PeerRequestOptions::no_options());
+            match sending.await {
+                Ok(handle) => return Ok((live, handle)),
+                Err(ServiceError::TransportClosed) if may_wait => {
+                    may_wait = false;
+                    self.server.gone(&live).await;
+                }
+                Err(error) => return Err(told(&error)),
+            }
+        }
+    }
+
+    async fn answered(&self, live: &Live, mut handle: Handle, context: &ToolContext) -> ToolOutput {
         let mut reports = live.listener.reports(handle.progress_token.clone());
         let limit = self.server.wanted.call_limit;
         let mut deadline = Instant::now() + limit;
@@ -89,7 +100,15 @@ impl McpTool {
                 }
                 self.failed(&told(&error))
             }
-            Err(_) => self.failed("it ended before it answered"),
+            // Nobody is there any more who would answer.
+            Err(_) => tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
+                why = self.server.gone(live) => self.failed(&match why {
+                    Some(why) => format!("it ended before it answered: {why}"),
+                    None => "it ended before it answered".to_owned(),
+                }),
+            },
         }
     }
 

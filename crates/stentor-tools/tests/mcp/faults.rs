@@ -145,7 +145,8 @@ async fn one_that_dies_in_a_call_fails_it_clearly_and_is_started_again() {
     let seen = play.run("go").await;
     assert_eq!(
         seen.answer(),
-        "The MCP server \"s\" failed: it ended before it answered"
+        "The MCP server \"s\" failed: it ended before it answered: its program ended (exit status: \
+         3); it said: I leave"
     );
     let seen = play.warned_by(seen, "\"s\"").await;
     assert_warned(
@@ -155,6 +156,19 @@ async fn one_that_dies_in_a_call_fails_it_clearly_and_is_started_again() {
     );
     // The call waits until it is there again.
     assert_eq!(play.run("again").await.answer(), "I live");
+    assert_eq!(stage.starts(), 2);
+}
+
+#[tokio::test]
+async fn a_call_right_after_its_end_waits_until_it_is_back() {
+    let scenario = Scenario::new()
+        .tool("mcp__s__die", json!({}))
+        .tool("mcp__s__die", json!({}))
+        .text("{{last_tool_result}}");
+    let stage = Stage::new(scenario);
+    // Its program goes on, so that it takes a while until all is known about its end.
+    let mut play = stage.play(vec![server("hangs-up-once")]);
+    assert_eq!(play.run("go").await.answer(), "I live");
     assert_eq!(stage.starts(), 2);
 }
 
@@ -214,10 +228,11 @@ async fn a_line_that_is_too_long_ends_the_server_and_the_call_fails() {
     let stage = Stage::new(calls("mcp__s__huge", json!({})));
     let mut play = stage.play(vec![once("well")]);
     let seen = play.run("go").await;
-    assert_eq!(
-        seen.answer(),
-        "It said: The MCP server \"s\" failed: it ended before it answered"
-    );
+    let answer = seen.answer();
+    let expected = "It said: The MCP server \"s\" failed: it ended before it answered: it wrote a line \
+                    of more than 8 MiB";
+    // It may have complained by then that nobody reads any more.
+    assert!(answer.starts_with(expected), "{answer}");
     let seen = play.warned_by(seen, "\"s\"").await;
     assert_warned(&seen, "it wrote a line of more than 8 MiB");
 }
@@ -259,4 +274,17 @@ async fn of_a_million_tools_the_first_are_offered_and_the_rest_is_told() {
 async fn a_million_tools_in_one_line_are_too_many() {
     let seen = with_fault(once("million-tools-at-once")).await;
     assert_warned(&seen, "it wrote a line of more than 8 MiB");
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_read_does_not_cost_the_others() {
+    let (_, seen) = asked(once("odd-tools"), "mcp__s__echo", json!({})).await;
+    assert_eq!(seen.answer(), "It said: echo: {}");
+    assert_eq!(
+        seen.warnings(),
+        [
+            "The MCP server \"s\": tools are left out that are not described as tools must be: \
+             \"odd\"."
+        ]
+    );
 }

@@ -76,8 +76,11 @@ def call(id, params):
         wait_for("seen")
         text(id, "done")
     elif name == "die":
-        if mode != "dies-once" or not os.path.exists("died"):
+        if not mode.endswith("-once") or not os.path.exists("died"):
             open("died", "w").close()
+            if mode == "hangs-up-once":
+                os.close(1)
+                return
             print("I leave", file=sys.stderr, flush=True)
             os._exit(3)
         text(id, "I live")
@@ -137,6 +140,8 @@ def handle(message):
             many_tools(id, params)
         elif mode == "million-tools-at-once":
             answer(id, {"tools": [tool("t%d" % number) for number in range(1000000)]})
+        elif mode == "odd-tools":
+            answer(id, {"tools": [tool("echo"), {"name": "odd", "inputSchema": None}, tool("a.b"), tool("a_b")]})
         else:
             answer(id, {"tools": tools})
     elif method == "tools/call":

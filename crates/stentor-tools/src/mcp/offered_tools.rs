@@ -1,0 +1,258 @@
+//! The tools of a server that models can be offered. One that cannot must not cost the others: a
+//! provider refuses a whole request for one tool it cannot take.
+
+use std::collections::{HashMap, HashSet};
+
+use rmcp::Peer;
+use rmcp::model::{
+    ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool as McpTool,
+};
+use rmcp::service::{RoleClient, ServiceError};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use stentor_agent::tool::{ToolEffect, ToolSpec};
+use stentor_agent::tool_servers::ToolServer;
+
+use super::name::full_names;
+use super::offer::{OfferedTool, short};
+
+/// Names that are told when tools are left out; more are counted.
+const NAMES_TOLD: usize = 5;
+/// The longest name that is told whole.
+const NAME_CHARS: usize = 64;
+
+/// A tool as a server lists it.
+#[derive(Debug)]
+pub(super) enum Listed {
+    Readable(Box<McpTool>),
+    /// The name of one that is not described as a tool must be.
+    Unreadable(String),
+}
+
+impl Listed {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Readable(tool) => &tool.name,
+            Self::Unreadable(name) => name,
+        }
+    }
+}
+
+/// One page of the list.
+pub(super) async fn page(
+    peer: &Peer<RoleClient>,
+    params: Option<PaginatedRequestParams>,
+) -> Result<(Vec<Listed>, Option<String>), ServiceError> {
+    match peer.list_tools(params.clone()).await {
+        Ok(page) => {
+            let tools = page.tools.into_iter().map(Box::new);
+            Ok((tools.map(Listed::Readable).collect(), page.next_cursor))
+        }
+        // The library reads all of a page or nothing.
+        Err(ServiceError::UnexpectedResponse) => page_in_parts(peer, params).await,
+        Err(error) => Err(error),
+    }
+}
+
+async fn page_in_parts(
+    peer: &Peer<RoleClient>,
+    params: Option<PaginatedRequestParams>,
+) -> Result<(Vec<Listed>, Option<String>), ServiceError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Page {
+        tools: Vec<Value>,
+        next_cursor: Option<String>,
+    }
+    let mut request = ListToolsRequest::default();
+    request.params = params;
+    let answer = peer.send_request(ClientRequest::ListToolsRequest(request));
+    let ServerResult::CustomResult(answer) = answer.await? else {
+        return Err(ServiceError::UnexpectedResponse);
+    };
+    let page: Page =
+        serde_json::from_value(answer.0).map_err(|_| ServiceError::UnexpectedResponse)?;
+    let tools = page.tools.into_iter().map(|tool| {
+        let name = tool.get("name").and_then(Value::as_str);
+        let name = name.unwrap_or_default().to_owned();
+        match serde_json::from_value(tool) {
+            Ok(tool) => Listed::Readable(Box::new(tool)),
+            Err(_) => Listed::Unreadable(name),
+        }
+    });
+    Ok((tools.collect(), page.next_cursor))
+}
+
+/// Those of the tools that are wanted and can be offered, and what is wrong with the others.
+pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedTool>, Vec<String>) {
+    let mut seen = HashSet::new();
+    let mut tools = Vec::new();
+    let mut left_out: HashMap<Fault, Vec<String>> = HashMap::new();
+    for listed in listed {
+        let name = listed.name().to_owned();
+        if !wanted.tools.offers(&name) {
+            continue;
+        }
+        match judged(listed, &mut seen) {
+            Ok(tool) => tools.push(tool),
+            Err(fault) => left_out.entry(fault).or_default().push(name),
+        }
+    }
+    let names = full_names(
+        &wanted.name,
+        tools.iter().map(|(tool, _)| tool.name.as_ref()),
+    );
+    let offered = tools.into_iter().zip(names);
+    let offered = offered.map(|((tool, parameters), name)| offered_tool(name, tool, parameters));
+    let problems = Fault::ALL.iter().filter_map(|fault| {
+        let names = left_out.get(fault)?;
+        Some(fault.told(names))
+    });
+    (offered.collect(), problems.collect())
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Fault {
+    Unreadable,
+    Nameless,
+    Twice,
+    NoObject,
+}
+
+impl Fault {
+    const ALL: [Self; 4] = [
+        Self::Unreadable,
+        Self::Nameless,
+        Self::Twice,
+        Self::NoObject,
+    ];
+
+    /// `tools left out that …: a, b`.
+    fn told(self, names: &[String]) -> String {
+        let why = match self {
+            Self::Unreadable => "are not described as tools must be",
+            Self::Nameless => "have no name",
+            Self::Twice => "it lists more than once",
+            Self::NoObject => "have an inputSchema that is not one of an object",
+        };
+        let short =
+            |name: &String| format!("{:?}", name.chars().take(NAME_CHARS).collect::<String>());
+        let mut told: Vec<String> = names.iter().take(NAMES_TOLD).map(short).collect();
+        if let Some(more @ 1..) = names.len().checked_sub(NAMES_TOLD) {
+            told.push(format!("{more} more"));
+        }
+        format!("tools are left out that {why}: {}", told.join(", "))
+    }
+}
+
+/// The tool and its parameters as a provider takes them.
+fn judged(
+    listed: Listed,
+    seen: &mut HashSet<String>,
+) -> Result<(Box<McpTool>, Map<String, Value>), Fault> {
+    let name = listed.name();
+    if name.is_empty() {
+        return Err(Fault::Nameless);
+    }
+    if seen.contains(name) {
+        return Err(Fault::Twice);
+    }
+    let Listed::Readable(tool) = listed else {
+        return Err(Fault::Unreadable);
+    };
+    let mut parameters = (*tool.input_schema).clone();
+    let kind = parameters.entry("type").or_insert_with(|| "object".into());
+    let is_object = kind == "object";
+    let properties = parameters.get("properties");
+    if !is_object || properties.is_some_and(|properties| !properties.is_object()) {
+        return Err(Fault::NoObject);
+    }
+    seen.insert(tool.name.to_string());
+    Ok((tool, parameters))
+}
+
+/// The hints of a server about what its tools do are not believed: each call counts as one that
+/// runs something.
+fn offered_tool(
+    full_name: String,
+    tool: Box<McpTool>,
+    parameters: Map<String, Value>,
+) -> OfferedTool {
+    let name = tool.name.into_owned();
+    OfferedTool {
+        spec: ToolSpec {
+            name: full_name,
+            label: tool.title.unwrap_or_else(|| name.clone()),
+            description: short(tool.description.unwrap_or_default().into_owned()),
+            parameters: Value::Object(parameters),
+            effect: ToolEffect::Executes,
+        },
+        name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use stentor_agent::tool_servers::ToolServerTransport;
+
+    use super::*;
+
+    fn tool(name: &str, schema: Value) -> Listed {
+        let tool = json!({ "name": name, "inputSchema": schema });
+        Listed::Readable(serde_json::from_value(tool).unwrap())
+    }
+
+    fn judge(listed: Vec<Listed>) -> (Vec<(String, Value)>, Vec<String>) {
+        let transport = ToolServerTransport::Http {
+            url: String::new(),
+            headers: Vec::new(),
+        };
+        let (tools, problems) = offered(&ToolServer::new("s", transport), listed);
+        let tools = tools.into_iter();
+        let shown = tools.map(|tool| (tool.spec.name, tool.spec.parameters));
+        (shown.collect(), problems)
+    }
+
+    #[test]
+    fn what_no_provider_takes_is_left_out_and_named() {
+        let object = || json!({ "type": "object" });
+        let mut listed = vec![
+            tool("good", object()),
+            tool("bare", json!({})),
+            tool("string", json!({ "type": "string" })),
+            tool("list", json!({ "type": "object", "properties": [] })),
+            tool("", object()),
+            tool("good", json!({ "type": "object", "properties": {} })),
+        ];
+        listed.extend((0..7).map(|number| Listed::Unreadable(format!("u{number}"))));
+        let (tools, problems) = judge(listed);
+        assert_eq!(
+            tools,
+            [
+                ("mcp__s__good".to_owned(), object()),
+                ("mcp__s__bare".to_owned(), object()),
+            ]
+        );
+        assert_eq!(
+            problems,
+            [
+                r#"tools are left out that are not described as tools must be: "u0", "u1", "u2", "u3", "u4", 2 more"#,
+                r#"tools are left out that have no name: """#,
+                r#"tools are left out that it lists more than once: "good""#,
+                r#"tools are left out that have an inputSchema that is not one of an object: "string", "list""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn tools_whose_names_look_alike_are_all_offered() {
+        let names = ["a b", "a.b", "a_b", "a/b"];
+        let (tools, problems) = judge(names.map(|name| tool(name, json!({}))).into());
+        let offered: HashSet<&str> = tools.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((offered.len(), problems.len()), (4, 0));
+        assert_eq!(tools[2].0, "mcp__s__a_b", "it is called so");
+        assert!(offered.iter().all(|name| name.starts_with("mcp__s__a_b")));
+    }
+}
