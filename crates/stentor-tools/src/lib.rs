@@ -23,6 +23,7 @@ mod pace;
 mod paths;
 mod process;
 mod read;
+mod room;
 pub mod sandbox;
 mod search;
 mod shell;

@@ -4,25 +4,21 @@ use stentor_agent::message::{ContentBlock, KnownBlock};
 use stentor_agent::tool::ToolOutput;
 use stentor_wire::extension::{Content, Image, Text, ToolRunResult, Words};
 
-use super::limits::{PROGRESS_BYTES, TEXT_BYTES, fit};
+use super::limits::{PROGRESS_BYTES, TEXT_BYTES};
+use crate::room::Room;
 
-/// What an extension said, as blocks of at most `most` bytes of text.
+/// What an extension said, as blocks of at most `most` bytes of text, and a line that says what was
+/// left out.
 pub(super) fn blocks(words: Words, most: usize) -> Vec<ContentBlock> {
-    let mut left = most;
-    let mut blocks = Vec::new();
-    for piece in words.into_pieces() {
-        match piece {
-            Content::Text(Text { text }) if left > 0 => {
-                let text = fit(text, left);
-                left = left.saturating_sub(text.len());
-                blocks.push(ContentBlock::text(text));
-            }
-            Content::Text(_) => {}
-            Content::Image(Image { data, mime_type }) => {
-                blocks.push(ContentBlock::image(data, mime_type));
-            }
-        }
-    }
+    let mut room = Room::new(most);
+    let pieces = words.into_pieces().into_iter();
+    let mut blocks: Vec<ContentBlock> = pieces
+        .filter_map(|piece| match piece {
+            Content::Text(Text { text }) => room.text(&text),
+            Content::Image(Image { data, .. }) => room.picture(&data),
+        })
+        .collect();
+    blocks.extend(room.left_out());
     blocks
 }
 
@@ -74,6 +70,31 @@ mod tests {
         let piece = |text: &str| Content::Text(Text { text: text.into() });
         let words = Words::Pieces(vec![piece("abcd"), piece("efghij"), piece("k")]);
         let cut = blocks(words, 8);
-        assert_eq!(cut, [ContentBlock::text("abcd"), ContentBlock::text("e…")]);
+        assert_eq!(
+            cut,
+            ["abcd", "efgh", "[3 more bytes were left out.]"].map(ContentBlock::text)
+        );
+    }
+
+    #[test]
+    fn of_a_flood_of_pictures_some_are_shown_and_the_rest_is_one_line() {
+        let piece = |data: &str| {
+            Content::Image(Image {
+                data: data.to_owned(),
+                mime_type: "image/png".to_owned(),
+            })
+        };
+        let mut pieces = vec![piece("AAAA")];
+        pieces.extend(vec![piece("iVBORw0KGgo="); 20_000]);
+        let mut shown = blocks(Words::Pieces(pieces), 8);
+        assert_eq!(
+            shown.pop(),
+            Some(ContentBlock::text(
+                "[Pictures left out beyond 20 or 4.5 MiB together: 19980. Pictures left out that \
+                 are no PNG, JPEG, GIF or WebP in base64: 1.]"
+            ))
+        );
+        let picture = ContentBlock::image("iVBORw0KGgo=", "image/png");
+        assert_eq!(shown, vec![picture; 20]);
     }
 }

@@ -4,31 +4,26 @@ use rmcp::model::{CallToolResult, ContentBlock as Block, ResourceContents};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::tool::ToolOutput;
 
+use crate::room::Room;
 use crate::truncation::MAX_BYTES;
 
-/// How much text is still shown.
-pub(super) struct Room(usize);
-
-impl Default for Room {
-    fn default() -> Self {
-        Self(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX))
-    }
+/// Room for what a server says at once.
+pub(super) fn room() -> Room {
+    Room::new(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX))
 }
 
 /// The result of a call.
 pub(super) fn output(result: CallToolResult) -> ToolOutput {
-    let mut room = Room::default();
-    let mut content: Vec<ContentBlock> = result
-        .content
-        .into_iter()
-        .map(|block| shown(block, &mut room))
-        .collect();
+    let mut room = room();
+    let blocks = result.content.into_iter();
+    let mut content: Vec<ContentBlock> =
+        blocks.filter_map(|block| shown(block, &mut room)).collect();
+    content.extend(room.left_out());
     if content.is_empty() {
-        let text = match &result.structured_content {
-            Some(value) => value.to_string(),
-            None => "(no output)".to_owned(),
+        content = match &result.structured_content {
+            Some(value) => only(&value.to_string()),
+            None => only("(no output)"),
         };
-        content.push(room.text(&text));
     }
     ToolOutput {
         content,
@@ -37,11 +32,19 @@ pub(super) fn output(result: CallToolResult) -> ToolOutput {
     }
 }
 
-/// A piece of content.
-pub(super) fn shown(block: Block, room: &mut Room) -> ContentBlock {
+/// A text that is all there is to show.
+pub(super) fn only(text: &str) -> Vec<ContentBlock> {
+    let mut room = room();
+    let mut content = Vec::from_iter(room.text(text));
+    content.extend(room.left_out());
+    content
+}
+
+/// A piece of content, as far as there is room.
+pub(super) fn shown(block: Block, room: &mut Room) -> Option<ContentBlock> {
     match block {
         Block::Text(text) => room.text(&text.text),
-        Block::Image(image) => ContentBlock::image(image.data, image.mime_type),
+        Block::Image(image) => room.picture(&image.data),
         Block::Resource(resource) => resource_shown(resource.resource, room),
         Block::ResourceLink(link) => room.text(&format!("[{}]({})", link.name, link.uri)),
         Block::Audio(audio) => room.text(&format!("[{}, not shown]", audio.mime_type)),
@@ -49,8 +52,8 @@ pub(super) fn shown(block: Block, room: &mut Room) -> ContentBlock {
     }
 }
 
-/// The content of a resource.
-pub(super) fn resource_shown(resource: ResourceContents, room: &mut Room) -> ContentBlock {
+/// The content of a resource, as far as there is room.
+pub(super) fn resource_shown(resource: ResourceContents, room: &mut Room) -> Option<ContentBlock> {
     match resource {
         ResourceContents::TextResourceContents { uri, text, .. } => {
             room.text(&format!("{uri}:\n{text}"))
@@ -61,25 +64,13 @@ pub(super) fn resource_shown(resource: ResourceContents, room: &mut Room) -> Con
             blob,
             ..
         } => match mime_type {
-            Some(kind) if is_picture(&kind) => ContentBlock::image(blob, kind),
+            Some(kind) if is_picture(&kind) => room.picture(&blob),
             kind => {
                 let kind = kind.unwrap_or_else(|| "data".to_owned());
                 room.text(&format!("[{uri}: {kind}, not shown]"))
             }
         },
         _ => room.text("[a resource of an unknown form]"),
-    }
-}
-
-impl Room {
-    /// The text as far as there is room, with a note of what is missing.
-    pub fn text(&mut self, text: &str) -> ContentBlock {
-        let kept = text.get(..text.floor_char_boundary(self.0)).unwrap_or(text);
-        self.0 -= kept.len();
-        ContentBlock::text(match text.len() - kept.len() {
-            0 => text.to_owned(),
-            missing => format!("{kept}\n\n[{missing} more bytes were left out.]"),
-        })
     }
 }
 
@@ -90,7 +81,7 @@ fn is_picture(kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -99,12 +90,31 @@ mod tests {
         let text = "x".repeat(60 * 1024);
         let answer = json!({ "content": [{ "type": "text", "text": text }] });
         let output = output(serde_json::from_value(answer).unwrap());
-        let Value::String(shown) =
-            serde_json::to_value(&output).unwrap()["content"][0]["text"].take()
-        else {
-            panic!("text expected")
-        };
-        assert!(shown.ends_with("[10240 more bytes were left out.]"));
+        assert_eq!(
+            output.content,
+            [
+                ContentBlock::text("x".repeat(50 * 1024)),
+                ContentBlock::text("[10240 more bytes were left out.]"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_flood_of_pieces_is_one_line() {
+        let text = json!({ "type": "text", "text": "x".repeat(50 * 1024) });
+        let short = json!({ "type": "text", "text": "x" });
+        let picture = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" });
+        let mut pieces = vec![text];
+        pieces.extend(vec![short; 1_000]);
+        pieces.extend(vec![picture; 1_000]);
+        let output = output(serde_json::from_value(json!({ "content": pieces })).unwrap());
+        assert_eq!(
+            output.content.get(1..).unwrap(),
+            [ContentBlock::text(
+                "[1000 more bytes were left out. Pictures left out that are no PNG, JPEG, GIF or \
+                 WebP in base64: 1000.]"
+            )]
+        );
     }
 
     #[test]
@@ -112,7 +122,7 @@ mod tests {
         let answer = json!({ "content": [
             { "type": "audio", "data": "AA==", "mimeType": "audio/wav" },
             { "type": "resource", "resource": { "uri": "x:1", "blob": "AA==" } },
-            { "type": "resource", "resource": { "uri": "x:2", "blob": "AA==", "mimeType": "image/png" } },
+            { "type": "resource", "resource": { "uri": "x:2", "blob": "iVBORw0KGgo=", "mimeType": "image/png" } },
             { "type": "resource", "resource": { "uri": "x:3", "text": "t" } },
             { "type": "resource_link", "uri": "x:4", "name": "four" },
         ]});
@@ -122,7 +132,7 @@ mod tests {
             json!([
                 { "type": "text", "text": "[audio/wav, not shown]" },
                 { "type": "text", "text": "[x:1: data, not shown]" },
-                { "type": "image", "data": "AA==", "mimeType": "image/png" },
+                { "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" },
                 { "type": "text", "text": "x:3:\nt" },
                 { "type": "text", "text": "[four](x:4)" },
             ])

@@ -13,7 +13,7 @@ use stentor_agent::event::CommandInfo;
 use stentor_agent::message::ContentBlock;
 use tokio::time::timeout;
 
-use super::content::{Room, shown};
+use super::content::{room, shown};
 use super::name::PREFIX;
 use super::offer::{OfferedPrompt, PromptArgument, hint, told};
 use super::server::{Post, Server};
@@ -94,10 +94,12 @@ async fn filled_in(
     let answer = timeout(limit, live.peer.get_prompt(params)).await;
     let answer = answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
     let answer = answer.map_err(|error| told(&error))?;
-    let mut room = Room::default();
+    let mut room = room();
     let mut content = Vec::new();
     for message in answer.messages {
-        let block = shown(message.content, &mut room);
+        let Some(block) = shown(message.content, &mut room) else {
+            continue;
+        };
         content.push(match (message.role, block.as_text()) {
             // The model shall take it for what it would say itself.
             (Role::Assistant, Some(text)) => {
@@ -106,6 +108,7 @@ async fn filled_in(
             _ => block,
         });
     }
+    content.extend(room.left_out());
     match content.is_empty() {
         true => Err("the server filled in nothing".to_owned()),
         false => Ok(content),

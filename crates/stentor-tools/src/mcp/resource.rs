@@ -13,7 +13,7 @@ use stentor_agent::tool::{
 };
 use tokio::time::timeout;
 
-use super::content::{Room, resource_shown};
+use super::content::{only, resource_shown, room};
 use super::offer::{Listing, told};
 use super::server::Post;
 use super::tool::{ABORTED, failed};
@@ -112,14 +112,13 @@ impl Tool for List {
                 name.is_none_or(|name| name == server.name())
             });
             let listed = join_all(chosen.map(|server| listed(server))).await;
-            let mut room = Room::default();
             let text = listed.join("\n\n");
             let text = match text.is_empty() {
                 true => "There is no such server.".to_owned(),
                 false => text,
             };
             Ok(ToolOutput {
-                content: vec![room.text(&text)],
+                content: only(&text),
                 details: None,
                 is_error: false,
             })
@@ -225,14 +224,14 @@ async fn read(server: &Post, uri: String) -> Result<ToolOutput, String> {
     let read = timeout(limit, reading).await;
     let read = read.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
     let read = read.map_err(|error| told(&error))?;
-    let mut room = Room::default();
-    let mut content: Vec<_> = read
-        .contents
-        .into_iter()
-        .map(|part| resource_shown(part, &mut room))
+    let mut room = room();
+    let parts = read.contents.into_iter();
+    let mut content: Vec<_> = parts
+        .filter_map(|part| resource_shown(part, &mut room))
         .collect();
+    content.extend(room.left_out());
     if content.is_empty() {
-        content.push(room.text("(empty)"));
+        content = only("(empty)");
     }
     Ok(ToolOutput {
         content,

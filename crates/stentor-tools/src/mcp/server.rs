@@ -92,6 +92,10 @@ impl Post {
         self.state.subscribe()
     }
 
+    pub fn state_now(&self) -> State {
+        self.state.borrow().clone()
+    }
+
     /// Has it started now, if it is not.
     pub fn need(&self) {
         self.needed.notify_one();
@@ -137,7 +141,7 @@ impl Post {
         let now = match timeout(CALL_PATIENCE, usable).await {
             Ok(Ok(state)) => state.clone(),
             Ok(Err(_)) => return Err("it has been ended".to_owned()),
-            Err(_) => self.state.borrow().clone(),
+            Err(_) => self.state_now(),
         };
         match now {
             State::Ready(live) => Ok(live),

@@ -22,6 +22,7 @@ use super::tool::McpTool;
 /// The servers of one session. Those that no other session uses end with it.
 pub(super) struct ServerHooks {
     posts: Arc<[Arc<Post>]>,
+    watched: Arc<[Arc<Watched>]>,
     patience: Duration,
     has_waited: Arc<AtomicBool>,
     problems: Problems,
@@ -43,8 +44,9 @@ impl ServerHooks {
             .map(|server| Arc::clone(&server.post))
             .collect();
         let mut watching = JoinSet::new();
-        for post in posts.iter() {
-            watching.spawn(watch(Arc::clone(post), session.clone()));
+        let watched: Arc<[Arc<Watched>]> = posts.iter().map(Watched::new).collect();
+        for watched in watched.iter() {
+            watching.spawn(Arc::clone(watched).watch(session.clone()));
         }
         let problems = Problems(Arc::new(Mutex::new(problems)));
         let (untold, told) = (problems.clone(), session.clone());
@@ -55,6 +57,7 @@ impl ServerHooks {
         });
         Self {
             posts,
+            watched,
             patience,
             has_waited: Arc::default(),
             problems,
@@ -90,12 +93,17 @@ impl Hooks for ServerHooks {
 
     fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
         let (posts, session) = (Arc::clone(&self.posts), self.session.clone());
+        let watched = Arc::clone(&self.watched);
         let is_first = !self.has_waited.swap(true, Ordering::AcqRel);
         let patience = self.patience;
         self.problems.tell(&self.session);
         Box::pin(async move {
             if is_first {
                 wait_for_start(&posts, patience, &session).await;
+            }
+            // A short run is over before those who watch have had their turn.
+            for watched in watched.iter() {
+                watched.tell(&session);
             }
             PromptVerdict::Answer {
                 context: Vec::new(),
@@ -158,54 +166,79 @@ async fn wait_for_start(posts: &[Arc<Post>], patience: Duration, session: &WeakS
     warn(session, message);
 }
 
-/// Tells the session what is wrong with a server, once for each time it goes wrong, and that its
-/// commands changed.
-async fn watch(post: Arc<Post>, session: WeakSession) {
-    let mut state = post.state();
-    let mut told_broken = false;
-    let mut commands: Vec<CommandInfo> = Vec::new();
-    let mut problems: Vec<String> = Vec::new();
-    let name = post.name();
-    loop {
-        let now = state.borrow_and_update().clone();
-        match now {
+/// A server, and what the session was told of it.
+struct Watched {
+    post: Arc<Post>,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    is_broken: bool,
+    is_given_up: bool,
+    problems: Vec<String>,
+}
+
+impl Watched {
+    fn new(post: &Arc<Post>) -> Arc<Self> {
+        Arc::new(Self {
+            post: Arc::clone(post),
+            told: Mutex::default(),
+        })
+    }
+
+    /// Tells the session what is wrong with the server, once for each time it goes wrong.
+    fn tell(&self, session: &WeakSession) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = self.post.name();
+        match self.post.state_now() {
             State::Starting => {}
             State::Ready(live) => {
-                told_broken = false;
-                if live.offer.problems != problems {
-                    problems.clone_from(&live.offer.problems);
-                    for problem in &problems {
-                        warn(&session, format!("The MCP server {name:?}: {problem}."));
+                told.is_broken = false;
+                if live.offer.problems != told.problems {
+                    told.problems.clone_from(&live.offer.problems);
+                    for problem in &told.problems {
+                        warn(session, format!("The MCP server {name:?}: {problem}."));
                     }
                 }
             }
-            State::Broken { why, before } if !told_broken => {
-                told_broken = true;
-                let what = match before {
-                    Some(_) => "failed and is started again",
-                    None => "did not start and is tried again",
-                };
-                warn(&session, format!("The MCP server {name:?} {what}: {why}"));
+            State::Broken { why, before } => {
+                if !std::mem::replace(&mut told.is_broken, true) {
+                    let what = match before {
+                        Some(_) => "failed and is started again",
+                        None => "did not start and is tried again",
+                    };
+                    warn(session, format!("The MCP server {name:?} {what}: {why}"));
+                }
             }
-            State::Broken { .. } => {}
             State::GivenUp(why) => {
-                warn(
-                    &session,
-                    format!("The MCP server {name:?} is given up: {why}"),
-                );
+                if !std::mem::replace(&mut told.is_given_up, true) {
+                    let message = format!("The MCP server {name:?} is given up: {why}");
+                    warn(session, message);
+                }
             }
         }
-        let offer = post.offer();
-        let offered: Vec<CommandInfo> = offer
-            .iter()
-            .flat_map(|offer| offer.prompts.iter().map(|prompt| prompt.info.clone()))
-            .collect();
-        if offered != commands {
-            commands = offered;
-            session.commands_changed().await;
-        }
-        if state.changed().await.is_err() {
-            return;
+    }
+
+    /// Tells the session whenever something is wrong with the server, and that its commands changed.
+    async fn watch(self: Arc<Self>, session: WeakSession) {
+        let mut state = self.post.state();
+        let mut commands: Vec<CommandInfo> = Vec::new();
+        loop {
+            state.mark_unchanged();
+            self.tell(&session);
+            let offer = self.post.offer();
+            let offered: Vec<CommandInfo> = offer
+                .iter()
+                .flat_map(|offer| offer.prompts.iter().map(|prompt| prompt.info.clone()))
+                .collect();
+            if offered != commands {
+                commands = offered;
+                session.commands_changed().await;
+            }
+            if state.changed().await.is_err() {
+                return;
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use stentor_agent::message::ContentBlock;
 use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
 use tokio::time::{Instant, sleep_until};
 
-use super::content::{Room, output};
+use super::content::{only, output};
 use super::listener::HowFar;
 use super::offer::{OfferedTool, told};
 use super::server::Post;
@@ -71,7 +71,7 @@ impl McpTool {
                 }
                 Some(how_far) = reports.next() => {
                     deadline = Instant::now() + limit;
-                    context.progress.report(report(vec![shown(&how_far)]));
+                    context.progress.report(report(shown(&how_far)));
                 }
                 () = sleep_until(deadline) => {
                     handle.cancel(Some("it took too long".to_owned())).await.ok();
@@ -126,7 +126,7 @@ fn report(content: Vec<ContentBlock>) -> ToolOutput {
 }
 
 /// `3 of 10: fetching`, as far as it is known.
-fn shown(how_far: &HowFar) -> ContentBlock {
+fn shown(how_far: &HowFar) -> Vec<ContentBlock> {
     let HowFar {
         done,
         total,
@@ -140,5 +140,5 @@ fn shown(how_far: &HowFar) -> ContentBlock {
         Some(message) => format!("{count}: {message}"),
         None => count,
     };
-    Room::default().text(&text)
+    only(&text)
 }

@@ -45,6 +45,17 @@ async fn one_that_is_not_there_is_told_by_its_name_and_not_tried_again() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_that_does_not_start_is_told_once_and_before_the_first_answer() {
+    for _ in 0..100 {
+        let stage = Stage::new(Scenario::new().text("hello").text("again"));
+        let mut play = stage.play(vec![program("s", "/no/such/program", [])]);
+        let told = play.run("go").await.warnings().len();
+        let told_later = play.run("go on").await.warnings().len();
+        assert_eq!((told, told_later), (1, 0));
+    }
+}
+
 #[tokio::test]
 async fn one_that_dies_at_start_is_told_with_its_last_words() {
     let seen = with_fault(once("dies-at-start")).await;

@@ -63,7 +63,7 @@ def call(id, params):
     if name == "echo":
         text(id, "echo: " + json.dumps(arguments, sort_keys=True))
     elif name == "picture":
-        picture = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+        picture = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
         answer(id, {"content": [{"type": "text", "text": "look"}, picture], "structuredContent": {"n": 1}})
     elif name == "wrong":
         send({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "no luck"}})

@@ -28,7 +28,7 @@ async fn a_tool_runs_with_its_arguments_and_its_text_is_the_result() {
 #[tokio::test]
 async fn pictures_and_structured_content_reach_the_session() {
     let (_, seen) = asked(server("well"), "mcp__s__picture", json!({})).await;
-    expect![[r#"{"content":[{"type":"text","text":"look"},{"type":"image","data":"AA==","mimeType":"image/png"}],"details":{"n":1}}"#]]
+    expect![[r#"{"content":[{"type":"text","text":"look"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}],"details":{"n":1}}"#]]
         .assert_eq(&output(&seen));
 }
 
