@@ -11,7 +11,8 @@ import re
 import sys
 
 DANGEROUS = [
-    (r"\brm\s+(-\w*[rf]\w*\s+)+", "removes files for good"),
+    # An option may stand behind the files, and its long name may be cut short.
+    (r"\brm\s([^;&|\n]*\s)?(-\w*[rRf]\w*|--r\w*|--f\w*)(?![\w-])", "removes files for good"),
     (r"\bgit\s+push\b.*(--force|-f)\b", "overwrites what others may have"),
     (r"\bgit\s+(reset\s+--hard|clean\s+-\w*f)", "throws uncommitted work away"),
     (r"\bsudo\b", "acts as the system's administrator"),

@@ -16,11 +16,11 @@ use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, Permissi
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
-use crate::config::{Config, ConfigErrors, Layer, Scope, locate};
+use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
 use crate::extensions;
 use crate::log;
-use crate::mcp_servers;
+use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::notes::Notes;
 use crate::omp;
@@ -285,15 +285,22 @@ impl Job<'_> {
             }
             Some(McpAction::Remove { name, scope }) => {
                 let file = self.file_of(*scope)?;
-                let removed = mcp_servers::edit::remove(&file, name);
-                removed.map_err(|error| Failure::usage(error.to_string()))?;
+                let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
+                    let elsewhere = matches!(error, EditError::Missing { .. })
+                        .then(|| mcp_servers::find(&self.config, &setup::variable).ok())
+                        .flatten()
+                        .and_then(|found| found.how_to_remove(name, &file));
+                    let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
+                    Failure::usage(format!("{error}{hint}"))
+                });
+                removed?;
                 let removed = format!("Removed the MCP server {name} from {}.", file.display());
                 Failure::printing(writeln!(out, "{removed}"))
             }
             Some(McpAction::Test { names }) => {
                 let found = mcp_servers::find(&self.config, &setup::variable)?;
                 self.warn(&found);
-                let chosen = commands::mcp::choose(found.servers, names).map_err(Failure::usage)?;
+                let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let sandbox = setup::command_sandbox(&self.config, &self.cwd);
                 let sandbox = sandbox.map_err(Failure::other)?;
                 let tested = commands::mcp::test(chosen, sandbox.as_ref(), &self.cwd);
@@ -314,11 +321,10 @@ impl Job<'_> {
 
     /// The file that a change of the configuration goes to.
     fn file_of(&self, scope: McpScope) -> Result<std::path::PathBuf, Failure> {
-        let scope = match scope {
-            McpScope::User => Scope::User,
-            McpScope::Project => Scope::Project,
-        };
-        self.config.files.to_change(scope).map_err(Failure::other)
+        self.config
+            .files
+            .to_change(scope.into())
+            .map_err(Failure::other)
     }
 
     fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {

@@ -17,7 +17,10 @@ pub(super) enum Parts {
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
+    /// As it is written.
     pub text: String,
+    /// The same [`spelled_plainly`].
+    pub plain: String,
     /// It writes to a file by itself, whatever its program does.
     pub redirects_to_file: bool,
 }
@@ -33,6 +36,35 @@ pub(super) fn parts(command: &str) -> Parts {
         Some(()) if reader.at == reader.chars.len() => Parts::Clear(reader.found),
         _ => Parts::Unclear,
     }
+}
+
+/// The text with one blank for several, and without quotes and backslashes: `git  "push" \x` is
+/// `git push x`. This forgets what was one word, so it is a hint for denying and never a reason to
+/// allow.
+pub(super) fn spelled_plainly(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            c if quote == Some(c) => quote = None,
+            '\\' if quote.is_none() => plain.extend(chars.next().filter(|next| *next != '\n')),
+            // Between double quotes a backslash stands for itself before most characters.
+            '\\' if quote == Some('"') => match chars.peek() {
+                Some('"' | '\\' | '$' | '`') => plain.extend(chars.next()),
+                _ => plain.push(c),
+            },
+            c if c.is_whitespace() => {
+                if !plain.is_empty() && !plain.ends_with(' ') {
+                    plain.push(' ');
+                }
+            }
+            c => plain.push(c),
+        }
+    }
+    plain.truncate(plain.trim_end().len());
+    plain
 }
 
 /// Deeper nesting is not worth understanding.
@@ -117,6 +149,7 @@ impl Reader {
         if !text.is_empty() || redirects_to_file {
             self.found.push(Part {
                 text: text.to_owned(),
+                plain: spelled_plainly(text),
                 redirects_to_file,
             });
         }
@@ -329,6 +362,24 @@ mod tests {
             "echo trailing \\",
         ] {
             assert_eq!(parts(command), Parts::Unclear, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_spelled_plainly_has_its_words_and_no_more() {
+        for (text, expected) in [
+            ("git push", "git push"),
+            (" git \t push  x ", "git push x"),
+            ("git 'push' \"x\"", "git push x"),
+            ("g\"i\"t pu''sh \\x", "git push x"),
+            ("git \\\npush", "git push"),
+            ("echo \"it's \\\"a\\\" \\n\"", "echo it's \"a\" \\n"),
+            ("echo 'a\\b'", "echo a\\b"),
+            ("echo 'open", "echo open"),
+            ("\\", ""),
+            ("", ""),
+        ] {
+            assert_eq!(spelled_plainly(text), expected, "{text}");
         }
     }
 

@@ -188,8 +188,11 @@ impl Remembered {
         match &self.about {
             About::EveryCall => subject.paths.is_empty() && subject.command.is_none(),
             About::Command(command) => subject.command == Some(command),
-            About::Words(words) => part.is_some_and(|part| {
-                (is_denial || !part.redirects_to_file) && starts_with_words(&part.text, words)
+            About::Words(words) => part.is_some_and(|part| match is_denial {
+                true => [&part.text, &part.plain]
+                    .into_iter()
+                    .any(|text| starts_with_words(text, words)),
+                false => !part.redirects_to_file && starts_with_words(&part.text, words),
             }),
             About::Folder(folder) => covers(&|path| path.starts_with(folder)),
             About::Path(only) => covers(&|path| path == only),

@@ -237,12 +237,17 @@ fn matches_command(
     match part {
         Some(part) if allows => !part.redirects_to_file && wildcard.matches_command(&part.text),
         None if allows => false,
-        Some(part) => wildcard.matches_command(&part.text) || wildcard.matches_command(whole),
+        Some(part) => [part.text.as_str(), &part.plain, whole]
+            .into_iter()
+            .any(|text| wildcard.matches_command(text)),
         None => {
             wildcard.matches_command(whole)
                 || whole
                     .split([';', '&', '|', '\n', '(', ')', '`', '{', '}'])
-                    .any(|piece| wildcard.matches_command(piece.trim()))
+                    .any(|piece| {
+                        wildcard.matches_command(piece.trim())
+                            || wildcard.matches_command(&command::spelled_plainly(piece))
+                    })
         }
     }
 }

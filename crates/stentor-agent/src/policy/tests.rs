@@ -185,6 +185,37 @@ fn a_command_pattern_allows_only_what_is_understood() {
 }
 
 #[test]
+fn blanks_and_quotes_lead_past_no_denial_and_into_no_permission() {
+    let ground = ground();
+    let rules = rules(
+        r#"{tool = "bash", command = "git push*", decision = "deny"},
+           {tool = "bash", command = "git log *", decision = "allow"}"#,
+    );
+    let mut policy = Policy::new(PermissionMode::Ask, rules);
+    let asked = request("bash", ToolEffect::Executes, &command("npm publish"));
+    policy.remember(&asked, PermissionAnswer::RejectAlways, &ground.work);
+    for (text, expected) in [
+        ("git  push x", 'd'),
+        ("git\tpush", 'd'),
+        ("git \"push\" x", 'd'),
+        ("git 'push' x", 'd'),
+        ("g''it pu\\sh", 'd'),
+        ("git \\\n push", 'd'),
+        ("make && git  push", 'd'),
+        ("git  push # it", 'd'),
+        ("(cat <<< x; git \"push\")", 'd'),
+        ("npm 'publish' --tag x", 'd'),
+        ("git log -1", 'r'),
+        // One word, the name of another program.
+        ("'git log' x", 'a'),
+        ("git pull", 'a'),
+    ] {
+        let decision = policy.decide("bash", ToolEffect::Executes, &command(text), &ground.work);
+        assert_eq!(letter(&decision), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_path_rule_sees_through_links() {
     let ground = ground();
     let deny = format!(

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::NOT_RUN_ABORTED;
 use super::link::Link;
 use crate::arguments;
+use crate::event::{EventKind, NoticeLevel};
 use crate::hooks::{AddedContext, CallVerdict, HookFuture, PromptVerdict};
 use crate::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 use crate::tool::{ToolOutput, ToolSpec};
@@ -71,9 +72,19 @@ pub(super) async fn before_call(
                 .map_err(|problems| format!("An extension changed the arguments. {problems}"))?;
             let mut wanted = ToolCall::clone(call);
             wanted.arguments = changed;
+            tell_of_change(link, &wanted);
             Ok((Arc::new(wanted), arguments))
         }
     }
+}
+
+/// Whoever watches has seen the call as the model made it, and must see what runs instead.
+fn tell_of_change(link: &Link, wanted: &ToolCall) {
+    let arguments = Value::Object(wanted.arguments.clone());
+    link.hub.publish(EventKind::Notice {
+        level: NoticeLevel::Info,
+        message: format!("An extension changed a call: {} {arguments}", wanted.name),
+    });
 }
 
 /// Shows the hooks what a call did and returns what they make of it.

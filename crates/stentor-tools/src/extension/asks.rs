@@ -12,7 +12,7 @@ use stentor_wire::extension::{
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::oneshot;
 
-use super::connection::Connection;
+use super::connection::{Connection, OpenQuestion};
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, fit};
 use super::one::Extension;
 use super::turns::Turns;
@@ -28,6 +28,8 @@ pub(super) enum Ask {
 pub(super) enum Asked {
     Question {
         is_confirm: bool,
+        /// Made before the question is open, so that no withdrawal is missed.
+        guard: OpenQuestion,
         /// The question once it is open. Nothing comes when there was no room for it.
         open: oneshot::Receiver<Open>,
     },
@@ -57,10 +59,11 @@ impl Ask {
     }
 
     /// Has a question asked after what the extension sent before it.
-    pub fn asked(self, turns: &Turns) -> Asked {
+    pub fn asked(self, turns: &Turns, connection: &Arc<Connection>) -> Asked {
         match self {
             Ask::Question(dialog) => {
                 let is_confirm = matches!(dialog.kind, DialogKind::Confirm { .. });
+                let guard = connection.question();
                 let (opened, open) = oneshot::channel();
                 turns.ask(Box::new(|port| {
                     let port = Arc::clone(port);
@@ -71,7 +74,11 @@ impl Ask {
                         None => question,
                     });
                 }));
-                Asked::Question { is_confirm, open }
+                Asked::Question {
+                    is_confirm,
+                    guard,
+                    open,
+                }
             }
             Ask::Set(params) => Asked::Set(params),
             Ask::Get(params) => Asked::Get(params),
@@ -85,12 +92,16 @@ impl Asked {
         let (port, state) = (&*extension.port, &extension.state_store);
         let outbox = &connection.outbox;
         let sent = match self {
-            Asked::Question { is_confirm, open } => {
+            Asked::Question {
+                is_confirm,
+                guard,
+                open,
+            } => {
                 let answer = match extension.spec.unasked {
                     Some(policy) if is_confirm && !port.can_ask() => {
                         DialogAnswer::Confirmed(policy)
                     }
-                    _ => answered(open, connection).await,
+                    _ => answered(open, guard).await,
                 };
                 if is_confirm {
                     outbox.answer(id, &confirmed(&answer)).await
@@ -113,8 +124,7 @@ impl Asked {
     }
 }
 
-async fn answered(open: oneshot::Receiver<Open>, connection: &Connection) -> DialogAnswer {
-    let mut question = connection.question();
+async fn answered(open: oneshot::Receiver<Open>, mut guard: OpenQuestion) -> DialogAnswer {
     let answer = async {
         match open.await {
             Ok(open) => open.await,
@@ -123,7 +133,7 @@ async fn answered(open: oneshot::Receiver<Open>, connection: &Connection) -> Dia
     };
     tokio::select! {
         answer = answer => answer,
-        () = question.withdrawn() => DialogAnswer::Nothing,
+        () = guard.withdrawn() => DialogAnswer::Nothing,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -152,10 +152,10 @@ impl Connection {
     }
 
     /// Marks a question to a person as open until the guard is dropped.
-    pub fn question(&self) -> OpenQuestion<'_> {
+    pub fn question(self: &Arc<Self>) -> OpenQuestion {
         self.questions.send_modify(|open| *open += 1);
         OpenQuestion {
-            connection: self,
+            connection: Arc::clone(self),
             withdrawn: self.withdrawn.subscribe(),
         }
     }
@@ -255,12 +255,12 @@ impl Drop for RunningCall<'_> {
 }
 
 /// A question to a person that is open.
-pub(super) struct OpenQuestion<'a> {
-    connection: &'a Connection,
+pub(super) struct OpenQuestion {
+    connection: Arc<Connection>,
     withdrawn: watch::Receiver<u64>,
 }
 
-impl OpenQuestion<'_> {
+impl OpenQuestion {
     /// Resolves when nobody is interested in the answer any more.
     pub async fn withdrawn(&mut self) {
         tokio::select! {
@@ -270,7 +270,7 @@ impl OpenQuestion<'_> {
     }
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         self.connection
             .questions
@@ -290,11 +290,14 @@ mod tests {
     use super::*;
 
     /// The line to an extension that is played by the test.
-    fn connected() -> (Connection, Lines<BufReader<DuplexStream>>) {
+    fn connected() -> (Arc<Connection>, Lines<BufReader<DuplexStream>>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (outbox, writing) = Outbox::new(ours);
         tokio::spawn(writing);
-        (Connection::new(outbox), BufReader::new(theirs).lines())
+        (
+            Arc::new(Connection::new(outbox)),
+            BufReader::new(theirs).lines(),
+        )
     }
 
     async fn ask(connection: &Connection, limit_ms: u64) -> Result<Value, Fault> {

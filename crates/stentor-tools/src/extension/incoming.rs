@@ -146,7 +146,7 @@ impl Reader {
                 let Some(room) = self.room(&id) else {
                     return;
                 };
-                let asked = ask.asked(&self.turns);
+                let asked = ask.asked(&self.turns, &self.connection);
                 let connection = Arc::clone(&self.connection);
                 let extension = Arc::clone(&self.extension);
                 self.beside(room, async move {

@@ -30,6 +30,12 @@ impl Registered {
         result: InitializeResult,
         allowed: Option<&[String]>,
     ) -> Result<Self, String> {
+        if result == InitializeResult::default() {
+            return Err(format!(
+                "its answer to `initialize` says nothing; it must be at least \
+                 {{\"protocolVersion\":{PROTOCOL_VERSION}}}"
+            ));
+        }
         if result.protocol_version != PROTOCOL_VERSION {
             return Err(format!(
                 "it speaks version {} of the protocol, this program version {PROTOCOL_VERSION}",
@@ -39,6 +45,7 @@ impl Registered {
         let mut problems = Vec::new();
         let tools = tools(result.tools, &mut problems);
         let commands = commands(result.commands, &mut problems);
+        let hooks = hooks(result.hooks, &mut problems);
         let events = match allowed {
             None => result.events,
             // What both lists have in common; a list with `*` has everything.
@@ -51,7 +58,7 @@ impl Registered {
         Ok(Self {
             tools,
             commands,
-            hooks: result.hooks,
+            hooks,
             events,
             problems,
         })
@@ -84,6 +91,23 @@ fn hears(events: &[String], event: &str) -> bool {
 
 fn has(events: &[String], event: &str) -> bool {
     events.iter().any(|wanted| wanted == event)
+}
+
+fn hooks(wanted: Vec<String>, problems: &mut Vec<String>) -> Vec<HookName> {
+    let mut hooks = Vec::new();
+    for name in wanted {
+        match HookName::named(&name) {
+            Some(hook) if hooks.contains(&hook) => {}
+            Some(hook) => hooks.push(hook),
+            None if problems.len() < REGISTERED => {
+                let known = HookName::ALL.map(HookName::as_str).join(", ");
+                let name = fit(name, LABEL_BYTES);
+                problems.push(format!("there is no hook `{name}`; there are {known}"));
+            }
+            None => {}
+        }
+    }
+    hooks
 }
 
 fn tools(declared: Vec<ToolDeclaration>, problems: &mut Vec<String>) -> Vec<ToolSpec> {
@@ -214,6 +238,29 @@ mod tests {
         assert_eq!(
             why,
             "it speaks version 2 of the protocol, this program version 1"
+        );
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_is_told_as_such() {
+        let why = Registered::from_initialize(InitializeResult::default(), None).unwrap_err();
+        assert_eq!(
+            why,
+            "its answer to `initialize` says nothing; it must be at least {\"protocolVersion\":1}"
+        );
+    }
+
+    #[test]
+    fn a_hook_that_is_not_known_is_left_out_and_told() {
+        let found = registered(json!({
+            "protocolVersion": 1,
+            "hooks": ["tool/before", "tool/around", "tool/before", "prompt/before"],
+        }))
+        .unwrap();
+        assert_eq!(found.hooks, [HookName::ToolBefore, HookName::PromptBefore]);
+        assert_eq!(
+            found.problems,
+            ["there is no hook `tool/around`; there are tool/before, tool/after, prompt/before"]
         );
     }
 

@@ -177,7 +177,7 @@ impl Hooks for SessionExtensions {
                         }),
                         _,
                     ) => {
-                        return CallVerdict::Denied(fit(why, TEXT_BYTES));
+                        return CallVerdict::Denied(reason(extension, why));
                     }
                     (Said::Answer(BeforeToolResult { arguments, .. }), _) => {
                         if let Some(arguments) = arguments {
@@ -337,15 +337,26 @@ async fn ask_about_prompt(extensions: &[Arc<Extension>], text: &str) -> PromptVe
     for extension in extensions {
         let asked = extension.ask::<BeforePromptResult>(HookName::PromptBefore, &params);
         if let Said::Answer(answer) = asked.await {
-            if let Some(reason) = answer.deny {
+            if let Some(why) = answer.deny {
                 return PromptVerdict::Denied {
-                    reason: fit(reason, TEXT_BYTES),
+                    reason: reason(extension, why),
                 };
             }
             context.extend(answer.context.map(|text| added(extension, text)));
         }
     }
     PromptVerdict::Answer { context }
+}
+
+/// Why an extension denies something. Nobody is left with an empty answer.
+fn reason(extension: &Extension, why: String) -> String {
+    match why.trim().is_empty() {
+        true => format!(
+            "The extension `{}` does not allow this and gave no reason.",
+            extension.name()
+        ),
+        false => fit(why, TEXT_BYTES),
+    }
 }
 
 fn added(extension: &Extension, text: String) -> AddedContext {

@@ -38,6 +38,22 @@ async fn the_guard_asks_before_a_dangerous_command_and_only_then() {
             Some(false),
             "The user did not allow this command: it removes files for good.",
         ),
+        (
+            "rm --recursive --force build",
+            Some(false),
+            "The user did not allow this command: it removes files for good.",
+        ),
+        (
+            "rm build -rf",
+            Some(false),
+            "The user did not allow this command: it removes files for good.",
+        ),
+        (
+            "rm -v --rec build",
+            Some(false),
+            "The user did not allow this command: it removes files for good.",
+        ),
+        ("touch a-f && rm a-f; echo gone -rf", None, "gone -rf\n"),
     ] {
         let mut stage = Stage::new(runs(command), vec![guard()]);
         stage.session.set_can_ask(true).await.unwrap();

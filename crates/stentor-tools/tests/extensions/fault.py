@@ -97,6 +97,8 @@ def before(id, params):
     if MODE == "changes" and params["tool"] == "bash":
         return reply(id, {"arguments": {"command": "echo changed"}})
     command = params["arguments"].get("command", "")
+    if "nameless" in command:
+        return reply(id, {"deny": " "})
     reply(id, {"deny": "it is forbidden"} if "forbidden" in command else {})
 
 

@@ -15,6 +15,14 @@ async fn a_denied_call_does_not_run_and_the_model_is_told_why() {
     let seen = stage.run("go").await;
     assert_eq!(seen.answer(), "It said: it is forbidden");
     assert!(!stage.path("forbidden").exists());
+    // No reason is no empty result.
+    let mut stage = Stage::new(runs("touch nameless"), vec![fault("well")]);
+    let seen = stage.run("go").await;
+    assert_eq!(
+        seen.answer(),
+        "It said: The extension `well` does not allow this and gave no reason."
+    );
+    assert!(!stage.path("nameless").exists());
 }
 
 #[tokio::test]

@@ -48,8 +48,10 @@ pub struct InitializeResult {
     #[serde(default)]
     pub commands: Vec<CommandDeclaration>,
     /// What the extension wants to be asked about.
+    // Any text is read: a name that is not known is no reason to refuse the rest.
     #[serde(default)]
-    pub hooks: Vec<HookName>,
+    #[cfg_attr(test, schemars(with = "Vec<HookName>"))]
+    pub hooks: Vec<String>,
     /// The types of events the extension wants to hear of; `*` for all.
     #[serde(default)]
     pub events: Vec<String>,
@@ -128,6 +130,14 @@ pub enum HookName {
 }
 
 impl HookName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ToolBefore, Self::ToolAfter, Self::PromptBefore];
+
+    /// The hook of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hook| hook.as_str() == name)
+    }
+
     /// Its name, which is that of the method.
     pub fn as_str(self) -> &'static str {
         match self {

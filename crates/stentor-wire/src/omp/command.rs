@@ -127,10 +127,10 @@ impl Inbound {
                 name: known,
                 body,
             })),
-            Err(error) => Err(Refused::BadFields {
+            Err(why) => Err(Refused::BadFields {
                 id: envelope.id,
                 name: known,
-                why: format!("Invalid {known} command: {}", short(&error)),
+                why: format!("Invalid {known} command: {why}"),
             }),
         }
     }
@@ -204,7 +204,23 @@ impl<'de> Deserialize<'de> for Envelope {
     }
 }
 
-type Read = fn(&str) -> Result<CommandBody, serde_json::Error>;
+/// Reads the fields of a command; the error says which one is wrong.
+type Read = fn(&str) -> Result<CommandBody, String>;
+
+fn fields<T: DeserializeOwned>(line: &str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| {
+        // Only what is wrong is read again to learn where.
+        let again = &mut serde_json::Deserializer::from_str(line);
+        let place = match serde_path_to_error::deserialize::<_, T>(again) {
+            Err(error) => error.path().to_string(),
+            Ok(_) => String::new(),
+        };
+        match place.as_str() {
+            "" | "." => short(&error),
+            place => format!("{place}: {}", short(&error)),
+        }
+    })
+}
 
 /// The commands there are, and how their fields are read.
 fn table(name: &str) -> Option<(&'static str, Read)> {
@@ -219,7 +235,7 @@ fn table(name: &str) -> Option<(&'static str, Read)> {
             |_| Ok(CommandBody::$variant)
         };
         (@read $variant:ident ($fields:ty)) => {
-            |line| serde_json::from_str::<$fields>(line).map(CommandBody::$variant)
+            |line| fields::<$fields>(line).map(CommandBody::$variant)
         };
     }
     commands! {

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use crate::config::Scope;
+
 /// What to do with the MCP servers.
 #[derive(Debug, Subcommand)]
 pub enum McpAction {
@@ -33,10 +35,15 @@ pub struct McpAdd {
     #[arg(long, value_name = "URL", required_unless_present = "command")]
     pub url: Option<String>,
     /// How it is reached [default: http for a URL]
-    #[arg(long, value_enum, requires = "url")]
+    #[arg(long, value_enum, requires = "url", conflicts_with = "command")]
     pub transport: Option<McpTransport>,
     /// A header it is sent; `${VAR}` is filled in at each start; may be given twice
-    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    #[arg(
+        long,
+        value_name = "NAME: VALUE",
+        requires = "url",
+        conflicts_with = "command"
+    )]
     pub header: Vec<String>,
     /// A variable its program is given; `${VAR}` is filled in at each start; may be given twice
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
@@ -54,6 +61,15 @@ pub struct McpAdd {
 pub enum McpScope {
     User,
     Project,
+}
+
+impl From<McpScope> for Scope {
+    fn from(scope: McpScope) -> Self {
+        match scope {
+            McpScope::User => Self::User,
+            McpScope::Project => Self::Project,
+        }
+    }
 }
 
 /// How a server with a URL is reached.

@@ -12,7 +12,7 @@ use toml::Table;
 use crate::args::{McpAdd, McpScope, McpTransport};
 use crate::config::Scope;
 use crate::config::suggest::nearest;
-use crate::mcp_servers::{Found, check_name, edit};
+use crate::mcp_servers::{AllFound, Found, check, edit};
 
 /// A server that was tried out.
 pub struct Tested {
@@ -60,7 +60,6 @@ pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()>
 
 /// Adds a server to a file. The error is text for a person.
 pub fn add(file: &Path, wanted: &McpAdd) -> Result<(), String> {
-    check_name(&wanted.name)?;
     let mut server = Table::new();
     if let Some((program, args)) = wanted.command.split_first() {
         server.insert("command".to_owned(), program.as_str().into());
@@ -81,7 +80,8 @@ pub fn add(file: &Path, wanted: &McpAdd) -> Result<(), String> {
             server.insert("headers".to_owned(), headers.into());
         }
     }
-    edit::add(file, &wanted.name, &server).map_err(|error| error.to_string())
+    check(&wanted.name, &server)?;
+    edit::add(file, wanted.scope.into(), &wanted.name, &server).map_err(|error| error.to_string())
 }
 
 /// Says that a server was added, and what is left to do.
@@ -103,17 +103,30 @@ pub fn added(
 }
 
 /// The servers of these names, or all that are enabled. The error is text for a person.
-pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, String> {
+pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, String> {
+    let AllFound {
+        servers: found,
+        untrusted,
+        ..
+    } = found;
     if names.is_empty() {
         return Ok(found.into_iter().filter(|found| found.is_enabled).collect());
     }
     let known: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
     for name in names {
-        if !known.contains(&name.as_str()) {
-            let near = nearest(name, known.iter().copied());
-            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(format!("there is no MCP server `{name}`{hint}"));
+        if known.contains(&name.as_str()) {
+            continue;
         }
+        if let Some(left_out) = untrusted.iter().find(|server| server.name == *name) {
+            return Err(format!(
+                "the MCP server `{name}` in {} is left out, since the project is not trusted: list \
+                 its folder under `trusted_projects` in your own file",
+                left_out.file.display()
+            ));
+        }
+        let near = nearest(name, known.iter().copied());
+        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        return Err(format!("there is no MCP server `{name}`{hint}"));
     }
     let wanted = |found: &Found| names.contains(&found.name);
     Ok(found.into_iter().filter(wanted).collect())
@@ -240,6 +253,16 @@ fn pairs(given: &[String], between: char, usage: &str) -> Result<Table, String> 
             ':' => value.trim(),
             _ => value,
         };
+        // Headers are the same whatever the case of their names; of variables it matters.
+        let is_same = |have: &String| match between {
+            ':' => have.eq_ignore_ascii_case(name),
+            _ => have == name,
+        };
+        if pairs.keys().any(is_same) {
+            return Err(format!(
+                "{name} is given twice, and only one of them can count"
+            ));
+        }
         pairs.insert(name.to_owned(), value.into());
     }
     Ok(pairs)

@@ -127,15 +127,24 @@ impl Document {
     }
 
     /// Writes the file. A reader sees the old one or the new one; a link to a file elsewhere stays
-    /// a link.
+    /// a link. A new file may carry secrets, and only its owner may read it.
     pub fn save(&self) -> Result<(), EditError> {
-        let path = &self.path;
-        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+        self.save_with(0o600)
+    }
+
+    /// The same for a file that others are to read too: a new one is as open as other new files.
+    pub fn save_shared(&self) -> Result<(), EditError> {
+        self.save_with(0o666)
+    }
+
+    fn save_with(&self, mode_of_new: u32) -> Result<(), EditError> {
+        let target = behind_links(&self.path);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).map_err(cannot("create", folder))?;
         }
-        // A new file may carry secrets; an old one stays as open as its owner made it.
-        let mode = fs::metadata(&target).map_or(0o600, |known| known.permissions().mode() & 0o777);
+        // An old file stays as open as its owner made it.
+        let mode =
+            fs::metadata(&target).map_or(mode_of_new, |known| known.permissions().mode() & 0o777);
         let beside = target.with_extension(format!("toml.{}.new", std::process::id()));
         let written = (|| {
             let mut file = OpenOptions::new()
@@ -153,6 +162,24 @@ impl Document {
             cannot("write", &target)(error)
         })
     }
+}
+
+/// Links that lead to links; more are a circle, which the system refuses as well.
+const MOST_LINKS: usize = 40;
+
+/// The file a path leads to, which need not be there yet.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&target) else {
+            break;
+        };
+        target = match target.parent() {
+            Some(folder) => folder.join(next),
+            None => next,
+        };
+    }
+    target
 }
 
 /// Places in a text that is known to be right.

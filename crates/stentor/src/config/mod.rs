@@ -47,6 +47,8 @@ pub struct Config {
     pub extensions: Vec<RawTable>,
     /// Weakest first, as `providers`.
     pub mcp_servers: Vec<RawTable>,
+    /// Those of a project that is not trusted, which are left out.
+    pub untrusted_mcp_servers: Vec<RawTable>,
     pub warnings: Vec<Warning>,
     pub files: Files,
     pub places: Places,
@@ -121,7 +123,9 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let root_trusted = trusted(&root);
     let mut warnings = trust::restrict_always(&mut project, &user);
     let mut project_mode = None;
+    let mut untrusted_mcp_servers = Vec::new();
     if !project_trusted {
+        untrusted_mcp_servers.clone_from(&project.mcp_servers);
         warnings.extend(trust::restrict(&mut project, &user));
         project_mode = project.layer.permission_mode.take();
     }
@@ -142,6 +146,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         models: [user.models, project.models].concat(),
         extensions: [user.extensions, project.extensions].concat(),
         mcp_servers: [user.mcp_servers, project.mcp_servers].concat(),
+        untrusted_mcp_servers,
         warnings,
         files: Files {
             user: user_file.map(found),

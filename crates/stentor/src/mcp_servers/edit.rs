@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::table::SECTION;
+use crate::config::Scope;
 use crate::config::edit::{self, Document};
 
 /// Why a file was not changed.
@@ -18,8 +19,8 @@ pub enum EditError {
     Missing { path: PathBuf, name: String },
 }
 
-/// Adds a server at the end of a file, which need not be there.
-pub fn add(path: &Path, name: &str, server: &Table) -> Result<(), EditError> {
+/// Adds a server at the end of a file, which need not be there. The project's is for others too.
+pub fn add(path: &Path, scope: Scope, name: &str, server: &Table) -> Result<(), EditError> {
     let mut document = Document::open(path)?;
     let mut expected = document.table().clone();
     if section(&expected).is_some_and(|servers| servers.contains_key(name)) {
@@ -42,7 +43,12 @@ pub fn add(path: &Path, name: &str, server: &Table) -> Result<(), EditError> {
     if let Value::Table(servers) = servers {
         servers.insert(name.to_owned(), Value::Table(server.clone()));
     }
-    save(&mut document, name, changed, &expected)
+    change(&mut document, name, changed, &expected)?;
+    match scope {
+        Scope::User => document.save()?,
+        Scope::Project => document.save_shared()?,
+    }
+    Ok(())
 }
 
 /// Removes a server from a file.
@@ -61,7 +67,8 @@ pub fn remove(path: &Path, name: &str) -> Result<(), EditError> {
         expected.remove(SECTION);
     }
     let changed = without(document.text(), name);
-    save(&mut document, name, changed, &expected)
+    change(&mut document, name, changed, &expected)?;
+    Ok(document.save()?)
 }
 
 /// The table of a server as it is written, values that are tables themselves below it.
@@ -117,7 +124,7 @@ fn section(document: &Table) -> Option<&Table> {
     document.get(SECTION)?.as_table()
 }
 
-fn save(
+fn change(
     document: &mut Document,
     name: &str,
     text: String,
@@ -131,7 +138,7 @@ fn save(
         }
         now == *expected
     })?;
-    Ok(document.save()?)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -160,21 +167,21 @@ mod tests {
     #[test]
     fn a_server_is_added_at_the_end_and_the_rest_stays_as_it_was() {
         let (_folder, path) = file(FILE);
-        add(&path, "three", &server()).unwrap();
+        add(&path, Scope::User, "three", &server()).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let added = text.strip_prefix(FILE).unwrap();
         assert_eq!(
             added,
             "\n[mcp_servers.three]\nargs = [\"-y\", \"a b\"]\ncommand = \"npx\"\nenv = { K = 'v\"w' }\n"
         );
-        let twice = add(&path, "three", &server()).unwrap_err();
+        let twice = add(&path, Scope::User, "three", &server()).unwrap_err();
         assert!(matches!(twice, EditError::Exists { .. }), "{twice}");
     }
 
     #[test]
     fn what_was_added_to_a_new_file_is_removed_again() {
         let (_folder, path) = file("");
-        add(&path, "one", &server()).unwrap();
+        add(&path, Scope::User, "one", &server()).unwrap();
         remove(&path, "one").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }

@@ -17,8 +17,22 @@ pub(super) const FILE: &str = ".mcp.json";
 /// A larger file is a mistake, or an attempt on our memory.
 const LARGEST_BYTES: u64 = 1024 * 1024;
 
+/// What the file of a project says.
+#[derive(Default)]
+pub(super) struct Content {
+    pub servers: Vec<Found>,
+    pub problems: Vec<Problem>,
+}
+
+/// A server that makes no sense. The others of its file are not to blame.
+pub(super) struct Problem {
+    pub name: String,
+    /// For a person.
+    pub why: String,
+}
+
 #[derive(Deserialize)]
-struct Content {
+struct Written {
     #[serde(rename = "mcpServers", default)]
     servers: BTreeMap<String, Value>,
 }
@@ -41,17 +55,14 @@ struct Server {
     disabled: bool,
 }
 
-/// The servers in the file of a project. No file has none; the error is text for a person.
-pub(super) fn read(
-    root: &Path,
-    home: Option<&Path>,
-    env: Lookup<'_>,
-) -> Result<Vec<Found>, String> {
+/// The servers in the file of a project. No file has none; the error, about the
+/// whole file, is text for a person.
+pub(super) fn read(root: &Path, home: Option<&Path>, env: Lookup<'_>) -> Result<Content, String> {
     let path = root.join(FILE);
     let wrong = |why: String| format!("{}: left out: {why}", path.display());
     let file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::default()),
         Err(error) => return Err(wrong(error.to_string())),
     };
     let mut text = Vec::new();
@@ -60,20 +71,25 @@ pub(super) fn read(
     if text.len() as u64 > LARGEST_BYTES {
         return Err(wrong(format!("it is larger than {LARGEST_BYTES} bytes")));
     }
-    let content: Content =
+    let written: Written =
         serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-    let servers = content.servers.into_iter().map(|(name, value)| {
+    let mut content = Content::default();
+    for (name, value) in written.servers {
         let around = Around {
             name: &name,
             source: path.display().to_string(),
+            file: &path,
             scope: Scope::Project,
             base: root,
             home,
             env,
         };
-        one(value, around).map_err(|why| wrong(format!("the server {name:?}: {why}")))
-    });
-    servers.collect()
+        match one(value, around) {
+            Ok(found) => content.servers.push(found),
+            Err(why) => content.problems.push(Problem { name, why }),
+        }
+    }
+    Ok(content)
 }
 
 fn one(value: Value, around: Around<'_>) -> Result<Found, String> {

@@ -2,8 +2,9 @@
 //! project's file. Of several with one name the last counts, at the place of the first.
 //!
 //! `table` is what a file of ours says of one, `foreign` what other agents' files say, `expand`
-//! fills in variables, and `edit` changes a file of ours.
+//! fills in variables, `check` looks at one that is to be added, and `edit` changes a file of ours.
 
+mod check;
 pub mod edit;
 mod expand;
 mod foreign;
@@ -12,6 +13,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stentor_agent::tool_servers::{SessionServers, ToolServer};
@@ -20,7 +22,7 @@ use stentor_tools::sandbox::CommandSandbox;
 
 use crate::config::{Config, ConfigErrors, Lookup, Scope};
 
-pub use table::check_name;
+pub use check::check;
 
 /// A server that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +39,7 @@ pub struct Found {
     pub given: Vec<String>,
     /// Where it is configured, for people.
     pub source: String,
+    pub file: PathBuf,
     pub scope: Scope,
 }
 
@@ -44,14 +47,30 @@ pub struct Found {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllFound {
     pub servers: Vec<Found>,
+    /// Servers of a project that is not trusted.
+    pub untrusted: Vec<Untrusted>,
     /// For a person.
     pub warnings: Vec<String>,
+}
+
+/// A server that is left out, since its project is not trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untrusted {
+    pub name: String,
+    pub file: PathBuf,
 }
 
 /// Finds the servers. Mistakes in our own files are errors with their place; mistakes in files of
 /// other agents are warnings.
 pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> {
-    let mut all = AllFound::default();
+    let untrusted = config.untrusted_mcp_servers.iter().map(|raw| Untrusted {
+        name: raw.name.clone(),
+        file: raw.at.file.to_path_buf(),
+    });
+    let mut all = AllFound {
+        untrusted: untrusted.collect(),
+        ..AllFound::default()
+    };
     let mut errors = Vec::new();
     let mut tables = |all: &mut AllFound, scope: Scope| {
         for raw in config
@@ -68,19 +87,9 @@ pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> 
     tables(&mut all, Scope::User);
     if let Some(root) = &config.files.root {
         let read = foreign::read(root, config.places.home.as_deref(), env);
-        match (read, config.files.root_trusted) {
-            (Err(why), _) => all.warnings.push(why),
-            (Ok(found), true) => found.into_iter().for_each(|found| all.add(found)),
-            (Ok(found), false) if found.is_empty() => {}
-            (Ok(found), false) => {
-                let names: Vec<String> = found.into_iter().map(|found| found.name).collect();
-                all.warnings.push(format!(
-                    "{}: left out: the MCP servers in it ({}) would run programs; list the folder \
-                     under `trusted_projects` in your own file to trust it",
-                    root.join(foreign::FILE).display(),
-                    names.join(", ")
-                ));
-            }
+        match read {
+            Err(why) => all.warnings.push(why),
+            Ok(content) => all.add_foreign(content, root, config.files.root_trusted),
         }
     }
     tables(&mut all, Scope::Project);
@@ -121,6 +130,56 @@ pub fn of_sessions(
 }
 
 impl AllFound {
+    /// How a server that is not in `file` is removed from where it is. `None` if it is nowhere.
+    pub fn how_to_remove(&self, name: &str, file: &Path) -> Option<String> {
+        let known = self.servers.iter().find(|found| found.name == name);
+        let untrusted = self.untrusted.iter().find(|server| server.name == name);
+        let place = match (known, untrusted) {
+            (Some(found), _) => &found.file,
+            (None, Some(server)) => &server.file,
+            (None, None) => return None,
+        };
+        let is_foreign = place.file_name().is_some_and(|name| name == foreign::FILE);
+        let place_shown = place.display();
+        match known.map(|found| found.scope) {
+            _ if place == file => None,
+            _ if is_foreign => Some(format!("it is in {place_shown}: edit that file")),
+            Some(Scope::User) => Some(format!("it is in {place_shown}: --scope user removes it")),
+            Some(Scope::Project) | None => Some(format!(
+                "it is in {place_shown}: --scope project removes it"
+            )),
+        }
+    }
+
+    /// Takes what is in a project's file of other agents, as far as it is to be trusted.
+    fn add_foreign(&mut self, content: foreign::Content, root: &Path, is_trusted: bool) {
+        let foreign::Content { servers, problems } = content;
+        let file = root.join(foreign::FILE);
+        let shown = file.display();
+        let names = servers.iter().map(|found| &found.name);
+        let names = names.chain(problems.iter().map(|problem| &problem.name));
+        let mut names: Vec<String> = names.cloned().collect();
+        names.sort();
+        for foreign::Problem { name, why } in problems {
+            let warning = format!("{shown}: left out: the server {name:?}: {why}");
+            self.warnings.push(warning);
+        }
+        if is_trusted {
+            servers.into_iter().for_each(|found| self.add(found));
+        } else if !names.is_empty() {
+            self.warnings.push(format!(
+                "{shown}: left out: the MCP servers in it ({}) would run programs; list the folder \
+                 under `trusted_projects` in your own file to trust it",
+                names.join(", ")
+            ));
+            let left_out = names.into_iter().map(|name| Untrusted {
+                name,
+                file: file.clone(),
+            });
+            self.untrusted.extend(left_out);
+        }
+    }
+
     fn add(&mut self, new: Found) {
         let mut servers = self.servers.iter_mut();
         match servers.find(|have| have.name == new.name) {

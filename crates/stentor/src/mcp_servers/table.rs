@@ -73,6 +73,7 @@ impl Kind {
 pub(super) struct Around<'a> {
     pub name: &'a str,
     pub source: String,
+    pub file: &'a Path,
     pub scope: Scope,
     /// What its relative paths are relative to.
     pub base: &'a Path,
@@ -104,6 +105,7 @@ pub(super) fn read(
     let around = Around {
         name: &raw.name,
         source: format!("{}:{}", raw.at.file.display(), raw.at.line),
+        file: &raw.at.file,
         scope: raw.at.scope,
         base: base(raw),
         home,
@@ -143,12 +145,13 @@ pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, String> {
         transport: kind.as_str(),
         given,
         source: around.source,
+        file: around.file.to_owned(),
         scope: around.scope,
     })
 }
 
 /// How the server is reached, and what people are shown of that.
-fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
+pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
     match (&table.command, &table.url, table.transport) {
         (Some(_), Some(_), _) => Err("it has both a `command` and a `url`".to_owned()),
         (None, None, _) => {
@@ -165,7 +168,10 @@ fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
                 return Err("`headers` are for a server with a `url`".to_owned());
             }
             let words = command.words();
-            if words.first().is_none_or(|program| program.is_empty()) {
+            if words
+                .first()
+                .is_none_or(|program| program.trim().is_empty())
+            {
                 return Err("its `command` is empty".to_owned());
             }
             let words = words

@@ -60,7 +60,9 @@ impl World {
 
     /// The servers a line each, the folder's name left out.
     fn check(&self, expected: &Expect) {
-        let AllFound { servers, warnings } = self.found();
+        let AllFound {
+            servers, warnings, ..
+        } = self.found();
         let mut text = String::new();
         for found in servers {
             let target = match found.server {
@@ -150,6 +152,35 @@ fn a_file_of_others_that_cannot_be_read_is_a_warning() {
         world.trust("").file("repo/.mcp.json", text);
         world.check(&expected);
     }
+}
+
+#[test]
+fn one_wrong_server_of_a_file_of_others_takes_no_other_with_it() {
+    let world = World::new();
+    world.file(
+        "repo/.mcp.json",
+        r#"{ "mcpServers": {
+            "a b": { "command": "sh" },
+            "bad": { "command": 7 },
+            "empty": { "command": " " },
+            "good": { "command": "sh" },
+            "web": { "url": "http://h/" }
+        } }"#,
+    );
+    world.check(&expect![[r#"
+        warning: ~~/repo/.mcp.json: left out: the server "a b": a server's name has 1 to 40 letters, digits, `-` and `_`, since it is part of the names of its tools
+        warning: ~~/repo/.mcp.json: left out: the server "bad": invalid type: integer `7`, expected a string
+        warning: ~~/repo/.mcp.json: left out: the server "empty": its `command` is empty
+        warning: ~~/repo/.mcp.json: left out: the MCP servers in it (a b, bad, empty, good, web) would run programs; list the folder under `trusted_projects` in your own file to trust it
+    "#]]);
+    world.trust("");
+    world.check(&expect![[r#"
+        good stdio true sh [] [] None
+        web http true http://h/ []
+        warning: ~~/repo/.mcp.json: left out: the server "a b": a server's name has 1 to 40 letters, digits, `-` and `_`, since it is part of the names of its tools
+        warning: ~~/repo/.mcp.json: left out: the server "bad": invalid type: integer `7`, expected a string
+        warning: ~~/repo/.mcp.json: left out: the server "empty": its `command` is empty
+    "#]]);
 }
 
 #[test]

@@ -38,17 +38,19 @@ fn a_permission_is_asked_and_given_once() {
         {"type":"extension_ui_request","id":"2000000100000001","method":"select","title":"Allow bash: echo GUARDED? (bash `echo GUARDED` runs programs)","options":["Allow","Always allow","Deny","Always deny"]}
     "#]].assert_eq(&shown(std::slice::from_ref(&request), &folder));
     child.send(json!({"type": "extension_ui_response", "id": request["id"], "value": "Allow"}));
-    assert_eq!(
-        outcome(&mut child)["result"]["content"][0]["text"],
-        "GUARDED\n"
-    );
+    let mut told = vec![outcome(&mut child)];
     child.until_type("agent_settled");
     let again = asked(&mut child);
-    assert_ne!(again["id"], request["id"]);
+    told.push(again.clone());
     // The answer to the first question is no answer to the second.
     child.send(json!({"type": "extension_ui_response", "id": request["id"], "value": "Allow"}));
     child.send(json!({"type": "extension_ui_response", "id": again["id"], "cancelled": true, "value": "Allow"}));
-    assert_eq!(outcome(&mut child)["isError"], true);
+    told.push(outcome(&mut child));
+    expect![[r#"
+        {"type":"tool_execution_end","toolCallId":"call_1_1","toolName":"bash","result":{"content":[{"type":"text","text":"GUARDED\n"}]},"isError":false,"durationMs":"MS"}
+        {"type":"extension_ui_request","id":"2000000100000002","method":"select","title":"Allow bash: echo AGAIN? (bash `echo AGAIN` runs programs)","options":["Allow","Always allow","Deny","Always deny"]}
+        {"type":"tool_execution_end","toolCallId":"call_3_1","toolName":"bash","result":{"content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}],"details":{}},"isError":true,"durationMs":"MS"}
+    "#]].assert_eq(&shown(&told, &folder));
 }
 
 #[test]

@@ -68,10 +68,10 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"e6","type":"response","command":"set_session_name","success":false,"error":"Invalid set_session_name command: missing field `name`"}
         {"id":"e5","type":"response","command":"set_session_name","success":false,"error":"Session name cannot be empty"}
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: missing field `message`"}
-        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: invalid type: integer `7`, expected a string"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: message: invalid type: integer `7`, expected a string"}
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"the message is empty"}
-        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: unknown variant `later`, expected `steer` or `followUp`"}
-        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: missing field `data`"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: streamingBehavior: unknown variant `later`, expected `steer` or `followUp`"}
+        {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: images[0]: missing field `data`"}
         {"id":"e1","type":"response","command":"set_model","success":false,"error":"Model not found: nope/missing"}
         {"id":"e1","type":"response","command":"set_model","success":false,"error":"Invalid set_model command: missing field `provider`"}
         {"id":"e9","type":"response","command":"branch","success":false,"error":"Invalid entry ID for branching"}
@@ -82,7 +82,7 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"ea","type":"response","command":"set_thinking_level","success":false,"error":"unknown thinking level `bogus`: use off, minimal, low, medium, high or xhigh"}
         {"id":"eb","type":"response","command":"set_steering_mode","success":false,"error":"unknown mode `bogus`: use all or one-at-a-time"}
         {"id":"eb","type":"response","command":"set_interrupt_mode","success":false,"error":"unknown mode `bogus`: use immediate or wait"}
-        {"id":"ec","type":"response","command":"set_auto_retry","success":false,"error":"Invalid set_auto_retry command: invalid type: string \"yes\", expected a boolean"}
+        {"id":"ec","type":"response","command":"set_auto_retry","success":false,"error":"Invalid set_auto_retry command: enabled: invalid type: string \"yes\", expected a boolean"}
         {"id":"ed","type":"response","command":"get_entries","success":false,"error":"Entry not found: deadbeef","code":"unknown_since"}
         {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"limit is 0: use 1 to 256"}
         {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"RPC message cursor is stale: the conversation has changed, start without one","code":"stale_cursor"}
@@ -93,7 +93,7 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"ej","type":"response","command":"get_subagent_messages","success":false,"error":"get_subagent_messages requires subagentId or sessionFile"}
         {"id":"ej","type":"response","command":"cancel_subagent","success":true,"data":{"cancelled":false}}
         {"id":"ej","type":"response","command":"steer_subagent","success":false,"error":"Subagent not running: x"}
-        {"id":"ek","type":"response","command":"remove_queued_message","success":false,"error":"Invalid remove_queued_message command: unknown variant `other`, expected `steering` or `followUp`"}
+        {"id":"ek","type":"response","command":"remove_queued_message","success":false,"error":"Invalid remove_queued_message command: queue: unknown variant `other`, expected `steering` or `followUp`"}
         {"id":"el","type":"response","command":"export_html","success":false,"error":"cannot write /nowhere/at/all.html: No such file or directory (os error 2)"}
     "#]].assert_eq(&shown(&answers, &folder));
 }

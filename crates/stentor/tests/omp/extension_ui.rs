@@ -222,7 +222,7 @@ fn what_an_extension_shows_and_asks_comes_in_the_order_it_was_sent() {
         {"type":"extension_ui_request","id":"1000000100000008","method":"input","title":"question 7"}
         {"type":"extension_ui_request","id":"3000000100000018","method":"setTitle","title":"after 7"}
         {"type":"extension_ui_request","id":"3000000100000019","method":"notify","message":"last","notifyType":"info"}
-        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"{\"m0\": \"question 0\", \"m1\": \"question 1\", \"m2\": \"question 2\", \"m3\": \"question 3\", \"m4\": \"question 4\", \"m5\": \"question 5\", \"m6\": \"question 6\", \"m7\": \"question 7\"}"}]},"isError":false,"durationMs":"MS"}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"[\"question 0\", \"question 1\", \"question 2\", \"question 3\", \"question 4\", \"question 5\", \"question 6\", \"question 7\"]"}]},"isError":false,"durationMs":"MS"}
     "#]].assert_eq(&shown(&told, &folder));
 }
 

@@ -9,8 +9,7 @@
 //! left out, before the next line was written to it.
 //!
 //! Most recordings bring their model along, behind `|`: what was said in the recording is said
-//! again. `open FILE` lets a model go on that waits for that file. In these the data of answers is
-//! compared, too. `ENTRY1` stands for the id of the first entry that was listed before, and
+//! again. `open FILE` lets a model go on that waits for that file. `ENTRY1` stands for the id of the first entry that was listed before, and
 //! `SESSIONFILE` for the file that was told first, `QUESTION1` for the id of the first question. The originals begin with another thinking level
 //! and pi 0.87 tells of a message of the system, which is left out.
 //!
@@ -19,7 +18,7 @@
 use serde_json::Value;
 
 use crate::child::{Child, Folder};
-use crate::short_form::{Original, answer, answer_with_data, delta, event};
+use crate::short_form::{Original, answer, delta, event};
 
 /// What the model says, by the tag in the prompt.
 const MOCK: &str = r#"
@@ -101,17 +100,17 @@ when = { last_role = "tool_result" }
 text = "Tool done."
 "#;
 
-/// A turn that says nothing for a while, then sixty words.
+/// A turn that says nothing until it may, then sixty words.
 fn sixty_words() -> String {
     let words: Vec<String> = (0..60).map(|n| format!("\"w{n} \"")).collect();
     format!(
-        "[[turn]]\nwhen = {{ last_user_contains = \"[[slow]]\" }}\nsteps = [{{ text = \"\" }}, {{ wait_ms = 700 }}, {{ text = [{}] }}]\n",
+        "[[turn]]\nwhen = {{ last_user_contains = \"[[slow]]\" }}\nsteps = [{{ text = \"\" }}, {{ wait_for = \"../gate\" }}, {{ text = [{}] }}]\n",
         words.join(", ")
     )
 }
 
 fn play(name: &str, recorded: &str, more_turns: &str) {
-    replay(name, recorded, &format!("{MOCK}{more_turns}"), false);
+    replay(name, recorded, &format!("{MOCK}{more_turns}"));
 }
 
 /// Plays a recording that brings its model along.
@@ -120,7 +119,7 @@ fn play_whole(name: &str, recorded: &str) {
         .lines()
         .filter_map(|l| l.strip_prefix("| "))
         .collect();
-    replay(name, recorded, &model.join("\n"), true);
+    replay(name, recorded, &model.join("\n"));
 }
 
 /// A model that does not think.
@@ -135,7 +134,7 @@ prices = { input = 1, output = 2 }
 text = "Two."
 "#;
 
-fn replay(name: &str, recorded: &str, model: &str, with_data: bool) {
+fn replay(name: &str, recorded: &str, model: &str) {
     let folder = Folder::with(model);
     folder.file("notes.txt", "alpha\nbeta\ngamma\n");
     folder.file("new.txt", "hello\nworld\n");
@@ -152,14 +151,9 @@ fn replay(name: &str, recorded: &str, model: &str, with_data: bool) {
     }
     let mut child = folder.child(&words);
     let here = folder.work("").to_string_lossy().into_owned();
-    // The first recordings that were made have only the events that all originals have.
-    let original = if with_data {
-        Original::of(name)
-    } else {
-        Original::Omp13
-    };
-    let mut seen = Seen::of(original, with_data, &here);
-    let mut expected = Seen::of(original, with_data, &here);
+    let original = Original::of(name);
+    let mut seen = Seen::of(original, &here);
+    let mut expected = Seen::of(original, &here);
     for line in recorded.lines() {
         let Some((mark, text)) = line.split_once(' ') else {
             continue;
@@ -199,7 +193,6 @@ fn same(seen: &[String], expected: &[String]) {
 /// Frames in the short form, answers apart.
 struct Seen {
     original: Original,
-    with_data: bool,
     /// The folder of the test, which has another name in the recordings.
     here: String,
     events: Vec<String>,
@@ -216,10 +209,9 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(original: Original, with_data: bool, here: &str) -> Self {
+    fn of(original: Original, here: &str) -> Self {
         Self {
             original,
-            with_data,
             here: here.trim_end_matches('/').to_owned(),
             events: Vec::new(),
             answers: Vec::new(),
@@ -336,11 +328,7 @@ impl Seen {
             }
         } else if frame["type"] == "response" {
             self.note(frame);
-            let line = if self.with_data {
-                answer_with_data(frame, self.original)
-            } else {
-                answer(frame)
-            };
+            let line = answer(frame, self.original);
             self.answers.push(self.as_recorded(line));
         } else if let Some(line) = event(frame, self.original) {
             self.end_delta();
@@ -436,6 +424,7 @@ plays_whole! {
     omp18_compact: "omp-18.3.4_09-compact";
     omp18_errors: "omp-18.3.4_10-errors";
     omp18_session: "omp-18.3.4_11-session";
+    omp18_extension_ui: "omp-18.3.4_12-extension-ui";
     omp18_auto_retry: "omp-18.3.4_13-auto-retry";
     omp18_provider_error: "omp-18.3.4_14-provider-error";
     omp18_bad_tool_calls: "omp-18.3.4_15-bad-tool-calls";

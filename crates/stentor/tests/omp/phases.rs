@@ -256,7 +256,7 @@ fn a_key_that_is_there_twice_and_lists_in_lists_break_nothing() {
     }
     expect![[r#"
         {"id":2,"type":"response","command":"get_state","success":true,"data":"…"}
-        {"id":3,"type":"response","command":"steer","success":false,"error":"Invalid steer command: invalid type: sequence, expected a string"}
+        {"id":3,"type":"response","command":"steer","success":false,"error":"Invalid steer command: message: invalid type: sequence, expected a string"}
         {"id":4,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
     "#]].assert_eq(&shown(&answers, &folder));
 }

@@ -1,8 +1,9 @@
 //! Conversations: new ones, stored ones, copies (sections 6.4 and 16).
 
+use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::child::{Child, Folder};
+use crate::child::{Child, Folder, shown};
 
 const TALK: &str = r#"
 on_exhausted = "repeat-last"
@@ -43,16 +44,17 @@ fn branch_and_fork_stop_before_the_message_and_name_where_they_come_from() {
         let folder = Folder::with(TALK);
         let mut child = two_prompts(&folder);
         let first = file(&mut child);
-        let points = child.data(json!({"type": list}))["messages"].take();
-        let said: Vec<&str> = points
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|point| point["text"].as_str().unwrap())
-            .collect();
-        assert_eq!(said, ["first", "second"]);
-        let copied = child.data(json!({"type": copy, "entryId": points[1]["entryId"]}));
-        assert_eq!(copied, json!({"text": "second", "cancelled": false}));
+        let points = child.ask(json!({"type": list}));
+        let second = &points["data"]["messages"][1]["entryId"];
+        let copied = child.ask(json!({"type": copy, "entryId": second}));
+        let told = shown(&[points, copied], &folder);
+        // They differ in nothing but their names.
+        let told = told.replace(list, "LIST").replace(copy, "COPY");
+        expect![[r#"
+            {"id":"asked","type":"response","command":"LIST","success":true,"data":{"messages":[{"entryId":"ID","text":"first"},{"entryId":"ID","text":"second"}]}}
+            {"id":"asked","type":"response","command":"COPY","success":true,"data":{"text":"second","cancelled":false}}
+        "#]]
+        .assert_eq(&told);
         assert_eq!(texts(&mut child), ["first", "One."]);
         child.prompt("third");
         let header = std::fs::read_to_string(file(&mut child)).unwrap();
@@ -66,19 +68,16 @@ fn a_clone_has_everything_and_is_another_file() {
     let folder = Folder::with(TALK);
     let mut child = two_prompts(&folder);
     let first = file(&mut child);
-    assert_eq!(
-        child.data(json!({"type": "clone"})),
-        json!({"cancelled": false})
-    );
+    let cloned = child.ask(json!({"type": "clone"}));
     assert_ne!(file(&mut child), first);
     assert_eq!(texts(&mut child), ["first", "One.", "second", "Two."]);
     let fresh = folder
         .child(&["--session-dir", "../sessions"])
         .ask(json!({"type": "clone"}));
-    assert_eq!(
-        fresh["error"],
-        "Cannot clone session: no current entry selected"
-    );
+    expect![[r#"
+        {"id":"asked","type":"response","command":"clone","success":true,"data":{"cancelled":false}}
+        {"id":"asked","type":"response","command":"clone","success":false,"error":"Cannot clone session: no current entry selected"}
+    "#]].assert_eq(&shown(&[cloned, fresh], &folder));
 }
 
 #[test]
@@ -90,30 +89,23 @@ fn a_new_session_keeps_the_settings_and_nothing_of_the_conversation() {
     child.data(json!({"type": "set_thinking_level", "level": "low"}));
     child.send(json!({"id": "s", "type": "steer", "message": "waits"}));
     child.until(|frame| frame["id"] == "s");
-    assert_eq!(
-        child.data(json!({"type": "new_session", "parentSession": first})),
-        json!({"cancelled": false})
-    );
-    let state = child.data(json!({"type": "get_state"}));
-    assert_eq!(
-        (
-            &state["steeringMode"],
-            &state["thinkingLevel"],
-            &state["messageCount"],
-            &state["queuedMessageCount"]
-        ),
-        (&json!("all"), &json!("low"), &json!(0), &json!(0))
-    );
-    assert!(!std::path::Path::new(state["sessionFile"].as_str().unwrap()).exists());
-    assert_eq!(
-        child.data(json!({"type": "switch_session", "sessionPath": first})),
-        json!({"cancelled": false})
-    );
+    let mut told = vec![child.ask(json!({"type": "new_session", "parentSession": first}))];
+    let mut state = child.ask(json!({"type": "get_state"}));
+    assert!(!std::path::Path::new(state["data"]["sessionFile"].as_str().unwrap()).exists());
+    // Long, and none of this dialect's business.
+    for key in ["systemPrompt", "dumpTools"] {
+        state["data"][key] = json!("…");
+    }
+    told.push(state);
+    told.push(child.ask(json!({"type": "switch_session", "sessionPath": first})));
     assert_eq!(texts(&mut child), ["first", "One.", "second", "Two."]);
-    assert_eq!(
-        child.data(json!({"type": "switch_session", "sessionPath": first})),
-        json!({"cancelled": false})
-    );
+    told.push(child.ask(json!({"type": "switch_session", "sessionPath": first})));
+    expect![[r#"
+        {"id":"asked","type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
+        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"all","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":"…"}}
+        {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+        {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+    "#]].assert_eq(&shown(&told, &folder));
 }
 
 #[test]
@@ -164,10 +156,9 @@ fn pages_tell_the_whole_conversation_and_a_cursor_of_another_one_is_stale() {
     let page = child.data(json!({"type": "get_messages_page", "limit": 1}));
     child.data(json!({"type": "new_session"}));
     let stale = child.ask(json!({"type": "get_messages_page", "cursor": page["nextCursor"]}));
-    assert_eq!(
-        (&stale["success"], &stale["code"]),
-        (&json!(false), &json!("stale_cursor"))
-    );
+    expect![[r#"
+        {"id":"asked","type":"response","command":"get_messages_page","success":false,"error":"RPC message cursor is stale: the conversation has changed, start without one","code":"stale_cursor"}
+    "#]].assert_eq(&shown(&[stale], &folder));
 }
 
 #[test]
@@ -186,7 +177,13 @@ fn entries_and_tree_are_those_of_the_file() {
     assert_eq!(*entries, kept);
     let since = child.data(json!({"type": "get_entries", "since": entries[1]["id"]}));
     assert_eq!(since["entries"].as_array().unwrap()[..], entries[2..]);
-    let tree = child.data(json!({"type": "get_tree"}));
+    let whole = child.ask(json!({"type": "get_tree"}));
+    let listed = child.ask(json!({"type": "get_entries", "since": entries[1]["id"]}));
+    expect![[r#"
+        {"id":"asked","type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"leafId":"ID"}}
+        {"id":"asked","type":"response","command":"get_tree","success":true,"data":{"tree":[{"entry":{"type":"model_change","id":"ID","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"},"children":[{"entry":{"type":"thinking_level_change","id":"ID","parentId":"ID","timestamp":"TIME","thinkingLevel":"medium"},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},"children":[]}]}]}]}]}]}],"leafId":"ID"}}
+    "#]].assert_eq(&shown(&[listed, whole.clone()], &folder));
+    let tree = &whole["data"];
     let mut node = &tree["tree"][0];
     for entry in entries {
         assert_eq!(node["entry"], *entry);
@@ -200,11 +197,12 @@ fn a_name_is_trimmed_kept_and_told() {
     let mut child = two_prompts(&folder);
     child.send(json!({"id": "n", "type": "set_session_name", "name": "  my work  "}));
     let frames = child.until(|frame| frame["id"] == "n");
-    assert_eq!(
-        frames[0],
-        json!({"type": "session_info_changed", "name": "my work"})
-    );
-    assert_eq!(frames[1]["title"], "my work");
+    expect![[r#"
+        {"type":"session_info_changed","name":"my work"}
+        {"type":"session_info_update","title":"my work","sessionId":"ID"}
+        {"id":"n","type":"response","command":"set_session_name","success":true}
+    "#]]
+    .assert_eq(&shown(&frames, &folder));
     assert_eq!(
         child.data(json!({"type": "get_state"}))["sessionName"],
         "my work"

@@ -49,18 +49,13 @@ pub fn delta(frame: &Value) -> Option<(String, &str)> {
     Some((format!("update {kind} {}", event["contentIndex"]), text))
 }
 
-/// The short form of an answer, without its data.
-pub fn answer(frame: &Value) -> String {
-    let command = frame["command"].as_str().unwrap_or("(none)");
-    match frame["error"].as_str() {
-        None => format!("response {command} ok"),
-        Some(error) => format!("response {command} failed: {error}"),
-    }
-}
-
 /// The short form of an answer with the part of its data that does not depend on the machine.
-pub fn answer_with_data(frame: &Value, original: Original) -> String {
-    let line = answer(frame);
+pub fn answer(frame: &Value, original: Original) -> String {
+    let command = frame["command"].as_str().unwrap_or("(none)");
+    if let Some(error) = frame["error"].as_str() {
+        return format!("response {command} failed: {error}");
+    }
+    let line = format!("response {command} ok");
     if frame["success"] != true {
         return line;
     }
@@ -242,15 +237,6 @@ pub fn event(frame: &Value, original: Original) -> Option<String> {
             text("event"),
             text("error")
         ),
-        // What is only shown may come a little before or after what is asked meanwhile.
-        "extension_ui_request"
-            if matches!(
-                text("method").as_str(),
-                "notify" | "setStatus" | "setWidget" | "setTitle" | "set_editor_text"
-            ) =>
-        {
-            return None;
-        }
         "extension_ui_request" => {
             let mut fields = frame.as_object().unwrap().clone();
             fields.retain(|key, _| !matches!(key.as_str(), "type" | "id" | "method"));

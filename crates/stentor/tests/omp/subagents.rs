@@ -254,7 +254,7 @@ fn what_a_subagent_says_is_read_from_its_file_while_it_works_and_after() {
         {"id":"asked","type":"response","command":"get_subagent_messages","success":true,"data":{"sessionFile":"ROOT/work/../sessions/TIME_ID/subagents/TIME_ID.jsonl","fromByte":"BYTE","nextByte":"BYTE","reset":false,"entries":[],"messages":[]}}
         {"id":"asked","type":"response","command":"get_subagent_messages","success":false,"error":"Unknown subagent or session file unavailable: nobody"}
         {"id":"asked","type":"response","command":"get_subagent_messages","success":false,"error":"Unknown subagent session file"}
-        {"id":"asked","type":"response","command":"get_subagent_messages","success":false,"error":"Invalid get_subagent_messages command: invalid value: integer `-1`, expected u64"}
+        {"id":"asked","type":"response","command":"get_subagent_messages","success":false,"error":"Invalid get_subagent_messages command: fromByte: invalid value: integer `-1`, expected u64"}
     "#]].assert_eq(&shown(
         &[now, since, nothing, unknown, foreign, wrong],
         &folder,

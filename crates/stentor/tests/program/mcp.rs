@@ -1,6 +1,7 @@
 //! MCP servers from the outside: configured, listed, added, tried out, and at work in every way in.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use expect_test::expect;
@@ -252,6 +253,90 @@ fn servers_are_added_listed_tried_out_and_removed() {
 }
 
 #[test]
+fn a_server_that_cannot_work_is_not_added() {
+    let world = world();
+    for (words, why) in [
+        (&["--", ""][..], "its `command` is empty"),
+        (&["--", " "], "its `command` is empty"),
+        (
+            &["--url", "notaurl"],
+            "the URL has no http:// or https:// in front",
+        ),
+        (&["--url", ""], "the URL is empty"),
+        (
+            &["--url", "ftp://x/"],
+            "the URL has neither http:// nor https://",
+        ),
+        (
+            &["--url", "http://h/", "--header", "Foo bar: x"],
+            "\"Foo bar\" is no name of a header",
+        ),
+        (
+            &["--url", "http://h/", "--header", "A: x\nB: y"],
+            "the value of the header A has a line break",
+        ),
+        (
+            &["--url", "http://h/", "--header", "A: x", "--header", "a: y"],
+            "a is given twice",
+        ),
+        (&["--transport", "sse", "--", "sh"], "cannot be used with"),
+        (&["--header", "A: x", "--", "sh"], "cannot be used with"),
+        (
+            &["--env", "A=1", "--env", "A=2", "--", "sh"],
+            "A is given twice",
+        ),
+        (
+            &["--env", "A B=", "--", "sh"],
+            "\"A B\" is no name of a variable",
+        ),
+    ] {
+        let ran = world.run(&[&["mcp", "add", "x"], words].concat());
+        assert_eq!(ran.status, Some(2), "{words:?}: {ran:?}");
+        assert!(ran.err.contains(why), "{words:?}: {}", ran.err);
+    }
+    assert!(
+        !world
+            .root()
+            .join("home/.config/stentor/config.toml")
+            .exists()
+    );
+    assert!(
+        world
+            .run(&["mcp"])
+            .ok()
+            .starts_with("There are no MCP servers.")
+    );
+}
+
+#[test]
+fn a_server_that_is_left_out_is_told_from_one_that_is_not_there() {
+    for (file, text, removal) in [
+        (
+            "work/.stentor/config.toml",
+            TABLE,
+            "it is in ~~/work/.stentor/config.toml: --scope project removes it",
+        ),
+        (
+            "work/.mcp.json",
+            r#"{"mcpServers":{"talk":{"command":"sh"}}}"#,
+            "it is in ~~/work/.mcp.json: edit that file",
+        ),
+    ] {
+        let world = world();
+        world.file(file, text);
+        let tested = world.run(&["mcp", "test", "talk"]);
+        assert_eq!(tested.status, Some(2), "{tested:?}");
+        let left_out = format!(
+            "the MCP server `talk` in ~~/{file} is left out, since the project is not trusted"
+        );
+        assert!(tested.err.contains(&left_out), "{}", tested.err);
+        let removed = world.run(&["mcp", "remove", "talk"]);
+        assert_eq!(removed.status, Some(2), "{removed:?}");
+        assert!(removed.err.contains(removal), "{}", removed.err);
+    }
+}
+
+#[test]
 fn a_server_added_to_the_project_says_that_the_project_is_not_trusted() {
     let world = world();
     let ran = world.run(&["mcp", "add", "talk", "--scope", "project", "--", "sh", "x"]);
@@ -261,6 +346,25 @@ fn a_server_added_to_the_project_says_that_the_project_is_not_trusted() {
         Try it out: stentor mcp test talk
     "#]]
     .assert_eq(&ran.ok());
+    // Others are to read it, as far as new files can be read here at all.
+    let mode = |path: &str| {
+        let found = std::fs::metadata(world.root().join(path)).unwrap();
+        found.permissions().mode() & 0o777
+    };
+    world.file("work/new", "");
+    assert_eq!(mode("work/.stentor/config.toml"), mode("work/new"));
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+    let world = world();
+    world.file("home/.config/stentor/README", "");
+    let link = world.root().join("home/.config/stentor/config.toml");
+    std::os::unix::fs::symlink("../../dotfiles/stentor.toml", &link).unwrap();
+    world.run(&["mcp", "add", "talk", "--", "sh"]).ok();
+    assert!(link.is_symlink());
+    let written = std::fs::read_to_string(world.root().join("home/dotfiles/stentor.toml"));
+    assert_eq!(written.unwrap(), "[mcp_servers.talk]\ncommand = \"sh\"\n");
 }
 
 /// The way in, what is sent, and what the first line that answers it contains.

@@ -40,7 +40,7 @@ pub fn command(command: &str, text: &str) -> String {
         Some((output, _)) => output.trim_end(),
         None => text,
     };
-    let output = if output.is_empty() || output == "(no output)" {
+    let shown = if output.is_empty() || output == "(no output)" {
         String::new()
     } else {
         format!("\n\n{}", fenced(output, "text", MAX_OUTPUT_LINES))
@@ -49,19 +49,22 @@ pub fn command(command: &str, text: &str) -> String {
         Some(127) => Some("The program was not found: is it installed and spelt right?"),
         Some(126) => Some("The file is there but may not be executed: `chmod +x` would allow it."),
         Some(137 | 143) => Some("It was killed, perhaps because it took too much time or memory."),
-        _ if is_denied(text) => Some(DENIED),
+        Some(_) if is_held_back(output) => Some(HELD_BACK),
         _ if text.to_lowercase().contains("timed out") => {
             Some("It took too long. A shorter command, or one in the background, may do.")
         }
+        None if is_denied(text) => Some(DENIED),
         _ => None,
     };
     match hint {
-        Some(hint) => format!("{failed}{output}\n\n{hint}"),
-        None => format!("{failed}{output}"),
+        Some(hint) => format!("{failed}{shown}\n\n{hint}"),
+        None => format!("{failed}{shown}"),
     }
 }
 
 const DENIED: &str = "The permission mode of this session does not allow it. `--permission-mode` or the configuration changes that, or the client can be asked to allow it.";
+
+const HELD_BACK: &str = "The system did not let the command do that: the file's own permissions are in the way, or the sandbox of this session. `stentor permissions` shows what holds.";
 
 fn suggestion(intent: &Intent, text: &str) -> Option<String> {
     let lower = text.to_lowercase();
@@ -72,8 +75,11 @@ fn suggestion(intent: &Intent, text: &str) -> Option<String> {
     if lower.contains("os error 13") || lower.contains("eacces") {
         return Some("The system does not let this user do that.".to_owned());
     }
-    if is_denied(text) {
-        return Some(DENIED.to_owned());
+    // A command with an exit code was allowed to run.
+    match exit_code(text) {
+        Some(_) if is_held_back(text) => return Some(HELD_BACK.to_owned()),
+        None if is_denied(text) => return Some(DENIED.to_owned()),
+        _ => {}
     }
     match intent {
         Intent::Replace { path, .. }
@@ -101,6 +107,15 @@ fn suggestion(intent: &Intent, text: &str) -> Option<String> {
     }
 }
 
+/// Whether a command that ran says that the system stopped it.
+fn is_held_back(output: &str) -> bool {
+    let lower = output.to_lowercase();
+    ["permission denied", "operation not permitted"]
+        .iter()
+        .any(|words| lower.contains(words))
+}
+
+/// Whether a call was not allowed to begin.
 fn is_denied(text: &str) -> bool {
     let lower = text.to_lowercase();
     ["not allowed", "denied", "rejected", "refused by"]
@@ -132,5 +147,32 @@ mod tests {
             "`false` failed with exit code 1."
         );
         assert!(command("ls", "The user denied the call").contains("permission mode"));
+    }
+
+    #[test]
+    fn a_command_that_the_system_held_back_is_no_matter_of_the_permission_mode() {
+        assert_eq!(
+            command(
+                "echo hello > ~/x",
+                "bash: line 1: /home/x: Permission denied\n\nCommand exited with code 1"
+            ),
+            format!(
+                "`echo hello > ~/x` failed with exit code 1.\n\n```text\nbash: line 1: /home/x: Permission denied\n```\n\n{HELD_BACK}"
+            )
+        );
+        for text in [
+            "ssh: access denied for you\n\nCommand exited with code 255",
+            "rejected\n\nCommand exited with code 1",
+            "find: /root: Permission denied\n\nCommand timed out after 10 seconds",
+        ] {
+            let said = command("x", text);
+            assert!(!said.contains("permission mode"), "{said}");
+        }
+        let intent = Intent::List { path: None };
+        let said = suggestion(
+            &intent,
+            "ls: Permission denied\n\nCommand exited with code 2",
+        );
+        assert_eq!(said.as_deref(), Some(HELD_BACK));
     }
 }

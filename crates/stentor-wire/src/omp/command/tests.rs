@@ -43,15 +43,15 @@ fn every_kind_of_bad_line_is_told_apart() {
         ),
         (
             r#"{"id":7,"type":"bash","command":3}"#,
-            "7 bash: Invalid bash command: invalid type: integer `3`, expected a string",
+            "7 bash: Invalid bash command: command: invalid type: integer `3`, expected a string",
         ),
         (
             r#"{"type":"set_auto_retry","enabled":"yes"}"#,
-            r#" set_auto_retry: Invalid set_auto_retry command: invalid type: string "yes", expected a boolean"#,
+            r#" set_auto_retry: Invalid set_auto_retry command: enabled: invalid type: string "yes", expected a boolean"#,
         ),
         (
             r#"{"id":"x","type":"prompt","message":"m","streamingBehavior":"later"}"#,
-            r#""x" prompt: Invalid prompt command: unknown variant `later`, expected `steer` or `followUp`"#,
+            r#""x" prompt: Invalid prompt command: streamingBehavior: unknown variant `later`, expected `steer` or `followUp`"#,
         ),
     ] {
         assert_eq!(refused(line), expected, "{line}");

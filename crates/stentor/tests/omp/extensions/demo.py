@@ -59,7 +59,8 @@ def mix():
         if str(message.get("id")).startswith("m"):
             answers[message["id"]] = message["result"]["value"]
     tell("notify", message="last")
-    return answers
+    # The answers come in any order.
+    return [answers[f"m{number}"] for number in range(8)]
 
 
 def run(what):
