@@ -49,6 +49,11 @@ fn every_command_is_answered_with_its_id_and_its_data() {
         json!({"type": "clear_queue"}),
         json!({"type": "bash", "command": "echo out; echo err 1>&2; exit 3"}),
         json!({"type": "bash", "command": "echo secret", "excludeFromContext": true}),
+        json!({"type": "get_messages_page"}),
+        json!({"type": "set_todos", "phases": [{"name": "x", "tasks": [{"content": "y", "status": "pending"}]}]}),
+        json!({"type": "set_host_tools", "tools": [{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}]}),
+        json!({"type": "set_host_uri_schemes", "schemes": [{"scheme": "issue"}]}),
+        json!({"type": "get_login_providers"}),
         json!({"type": "get_commands"}),
         json!({"type": "get_available_commands"}),
         json!({"type": "set_subagent_subscription", "level": "events"}),
@@ -101,6 +106,11 @@ fn every_command_is_answered_with_its_id_and_its_data() {
         {"id":"asked","type":"response","command":"clear_queue","success":true,"data":{"steering":["c"],"followUp":["b"]}}
         {"id":"asked","type":"response","command":"bash","success":true,"data":{"output":"out\nerr\n","exitCode":3,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":8,"outputLines":2,"outputBytes":8}}
         {"id":"asked","type":"response","command":"bash","success":true,"data":{"output":"secret\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":1,"totalBytes":7,"outputLines":1,"outputBytes":7}}
+        {"id":"asked","type":"response","command":"get_messages_page","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"bashExecution","command":"echo out; echo err 1>&2; exit 3","output":"out\nerr\n","exitCode":3,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"bashExecution","command":"echo secret","output":"secret\n","exitCode":0,"cancelled":false,"truncated":false,"excludeFromContext":true,"timestamp":"TIME"}],"totalMessages":4}}
+        {"id":"asked","type":"response","command":"set_todos","success":true,"data":{"todoPhases":[{"name":"x","tasks":[{"content":"y","status":"pending"}]}]}}
+        {"id":"asked","type":"response","command":"set_host_tools","success":true,"data":{"toolNames":["look"]}}
+        {"id":"asked","type":"response","command":"set_host_uri_schemes","success":true,"data":{"schemes":["issue"]}}
+        {"id":"asked","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false}]}}
         {"id":"asked","type":"response","command":"get_commands","success":true,"data":{"commands":[]}}
         {"id":"asked","type":"response","command":"get_available_commands","success":true,"data":{"commands":[]}}
         {"id":"asked","type":"response","command":"set_subagent_subscription","success":true,"data":{"level":"events"}}
