@@ -65,6 +65,8 @@ pub enum EventKind {
         live: LiveMessage,
         block: Arc<LiveBlock>,
         call: Option<Arc<ToolCall>>,
+        /// True when the answer was stopped or failed in the middle of it.
+        cut: bool,
     },
     /// A message is complete and on disk.
     MessageEnded {

@@ -253,7 +253,7 @@ impl Message {
     pub fn user(blocks: Vec<ContentBlock>, timestamp: u64) -> Self {
         Self::Known(KnownMessage::User(UserMessage {
             content: UserContent::Blocks(blocks),
-            attribution: None,
+            attribution: Some("user".to_owned()),
             synthetic: None,
             steering: None,
             timestamp,

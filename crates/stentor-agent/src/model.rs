@@ -276,6 +276,10 @@ impl FromStr for ThinkingLevel {
     type Err = UnknownThinkingLevel;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "max" {
+            // A level of other programs, above the highest here.
+            return Ok(Self::Xhigh);
+        }
         Self::ALL
             .into_iter()
             .find(|level| level.as_str() == text)

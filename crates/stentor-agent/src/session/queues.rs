@@ -1,11 +1,12 @@
 //! The messages that wait for the running turn: steering and follow-ups.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::{QueueMode, Queues};
-use crate::message::{ContentBlock, text_of};
+use crate::message::{ContentBlock, Message, text_of};
 
 /// Messages one queue may hold. A client that queues more is refused.
 pub const MAX_QUEUED: usize = 1000;
@@ -40,6 +41,8 @@ pub(super) struct Queued {
 pub(super) struct WaitingMessages {
     steering: VecDeque<Queued>,
     follow_up: VecDeque<Queued>,
+    /// In the conversation already, but its turn has not begun: for clients they still wait.
+    untold: VecDeque<(Queued, Arc<Message>)>,
 }
 
 impl WaitingMessages {
@@ -96,12 +99,40 @@ impl WaitingMessages {
         self.steering.iter().chain(&self.follow_up)
     }
 
+    /// A message was delivered; its turn will tell of it.
+    pub fn delivered(&mut self, queued: Queued, message: Arc<Message>) {
+        self.untold.push_back((queued, message));
+    }
+
+    /// A turn tells of a message now. True when it is one that was delivered.
+    pub fn told(&mut self, message: &Arc<Message>) -> bool {
+        let mut untold = self.untold.iter();
+        let found = untold.position(|(_, delivered)| Arc::ptr_eq(delivered, message));
+        found.is_some_and(|index| self.untold.remove(index).is_some())
+    }
+
+    /// Nobody will tell of what was delivered. True when there was something.
+    pub fn forget_untold(&mut self) -> bool {
+        !std::mem::take(&mut self.untold).is_empty()
+    }
+
+    pub fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
+    }
+
     /// What clients are told.
     pub fn texts(&self) -> Queues {
-        let texts = |queue: &VecDeque<Queued>| queue.iter().map(Queued::text).collect();
+        let texts = |queue: QueueKind| {
+            let untold = self.untold.iter().map(|(queued, _)| queued);
+            let untold = untold.filter(|queued| queued.queue == queue);
+            untold
+                .chain(self.peek(queue))
+                .map(Queued::text)
+                .collect()
+        };
         Queues {
-            steering: texts(&self.steering),
-            follow_up: texts(&self.follow_up),
+            steering: texts(QueueKind::Steering),
+            follow_up: texts(QueueKind::FollowUp),
         }
     }
 

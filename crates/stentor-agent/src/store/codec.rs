@@ -66,7 +66,8 @@ fn write_fields<M: SerializeMap>(kind: &EntryKind, map: &mut M) -> Result<(), M:
         EntryKind::Message { message } => map.serialize_entry("message", message),
         EntryKind::ModelChange { provider, model_id } => {
             map.serialize_entry("provider", provider)?;
-            map.serialize_entry("modelId", model_id)
+            map.serialize_entry("modelId", model_id)?;
+            map.serialize_entry("model", &format_args!("{provider}/{model_id}"))
         }
         EntryKind::ThinkingLevelChange { thinking_level } => {
             map.serialize_entry("thinkingLevel", thinking_level)

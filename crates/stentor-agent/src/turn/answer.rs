@@ -162,6 +162,7 @@ pub(super) fn without_model(
         live: live_now,
         block: block_now,
         call: None,
+        cut: false,
     });
     let message = AssistantMessage {
         content: vec![ContentBlock::text(text)],
@@ -254,7 +255,7 @@ impl<'a> Writing<'a> {
             ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(&self.prices)),
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
-                self.close(None);
+                self.close(None, false);
                 self.link.room().await;
                 let block = self.live.open_block(kind);
                 self.open = Some(Arc::clone(&block));
@@ -282,7 +283,7 @@ impl<'a> Writing<'a> {
                 if self.open.is_none() {
                     return Err(out_of_order("the end of a block that is not open"));
                 }
-                self.close(signature);
+                self.close(signature, false);
             }
             ModelEvent::Finished(_) => {}
         }
@@ -296,7 +297,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn close(&mut self, signature: Option<String>) {
+    fn close(&mut self, signature: Option<String>, cut: bool) {
         let Some(block) = self.open.take() else {
             return;
         };
@@ -320,6 +321,7 @@ impl<'a> Writing<'a> {
             live: self.live.clone(),
             block: Arc::clone(&block),
             call: call.clone(),
+            cut,
         });
         self.done.push(Done {
             block,
@@ -330,7 +332,7 @@ impl<'a> Writing<'a> {
 
     fn finish(mut self, end: End) -> Answer {
         self.begin();
-        self.close(None);
+        self.close(None, !matches!(end, End::Finished(_)));
         let content: Vec<ContentBlock> = self.done.iter().map(Done::to_content).collect();
         let calls: Vec<Arc<ToolCall>> = self
             .done

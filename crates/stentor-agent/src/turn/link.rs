@@ -57,6 +57,8 @@ pub(crate) struct Watch {
 pub(crate) struct Signals {
     /// True when a steering message waits that must not wait for the end of the turn.
     pub steering_now: AtomicBool,
+    /// True when messages were taken out of a queue that no turn has told of.
+    pub untold: AtomicBool,
     /// The retry that is being waited for or made; zero when there is none.
     pub retry_attempt: AtomicU32,
     pub compacting: AtomicBool,
@@ -109,6 +111,11 @@ pub(crate) enum Request {
     /// Takes waiting follow-ups, as many as the mode says, appended and on disk.
     TakeFollowUp {
         reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
+    },
+    /// A turn tells of a message now: if it came out of a queue, it waits no more.
+    Telling {
+        message: Arc<Message>,
+        reply: Reply<()>,
     },
     /// May this call run?
     Permit {

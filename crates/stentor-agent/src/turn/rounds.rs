@@ -62,6 +62,10 @@ pub(super) async fn run(
         link.room().await;
         link.hub.publish(EventKind::TurnStarted);
         for message in injected.drain(..) {
+            if link.signals.untold.load(Ordering::Acquire) {
+                let message = Arc::clone(&message);
+                link.ask(|reply| Request::Telling { message, reply }).await?;
+            }
             tell(link, &message);
             ran.messages.push(message);
         }

@@ -87,6 +87,27 @@ struct TheirModel {
     max_tokens: Option<u64>,
     #[serde(default)]
     cost: TheirCost,
+    /// pi's: what the provider calls a level, null where it has none.
+    #[serde(default)]
+    thinking_level_map: BTreeMap<String, Value>,
+    /// omp's.
+    #[serde(default)]
+    thinking: TheirThinking,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TheirThinking {
+    efforts: Vec<String>,
+    min_level: Option<String>,
+    max_level: Option<String>,
+}
+
+/// Whose file it is: their models have other levels where the file says nothing of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Pi,
+    Omp,
 }
 
 #[derive(Default, Deserialize)]
@@ -122,6 +143,11 @@ impl Foreign {
             Ok(models) => models,
             Err(error) => return self.warn(file, &error),
         };
+        let family = if is_json(file) {
+            Family::Pi
+        } else {
+            Family::Omp
+        };
         for (id, value) in models.providers {
             if self.providers.iter().any(|known| known.id == id) {
                 continue;
@@ -129,7 +155,7 @@ impl Foreign {
             match serde_json::from_value::<TheirProvider>(value) {
                 Ok(theirs) => self.providers.push(ForeignProvider {
                     id,
-                    configuration: theirs.configuration(environment),
+                    configuration: theirs.configuration(environment, family),
                     file: file.to_owned(),
                 }),
                 Err(error) => self.warn(file, &format!("provider `{id}`: {error}")),
@@ -165,10 +191,7 @@ impl Foreign {
                 return None;
             }
         };
-        let is_json = file
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        let read = if is_json {
+        let read = if is_json(file) {
             serde_json::from_str(&text).map_err(|error| error.to_string())
         } else {
             read_yaml(&text)
@@ -188,8 +211,13 @@ impl Foreign {
     }
 }
 
+fn is_json(file: &Path) -> bool {
+    let extension = file.extension();
+    extension.is_some_and(|extension| extension == "json")
+}
+
 impl TheirProvider {
-    fn configuration(self, environment: &Environment) -> ProviderConfiguration {
+    fn configuration(self, environment: &Environment, family: Family) -> ProviderConfiguration {
         let mut configuration = ProviderConfiguration {
             name: self.name,
             base_url: self.base_url,
@@ -202,7 +230,7 @@ impl TheirProvider {
             models: self
                 .models
                 .into_iter()
-                .map(TheirModel::configuration)
+                .map(|model| model.configuration(family))
                 .collect(),
             ..ProviderConfiguration::default()
         };
@@ -220,7 +248,44 @@ impl TheirProvider {
 }
 
 impl TheirModel {
-    fn configuration(self) -> ModelConfiguration {
+    /// The levels of a model that reasons; none where it has all.
+    fn levels(&self, family: Family) -> Vec<ThinkingLevel> {
+        let all = ThinkingLevel::ALL.into_iter();
+        match family {
+            Family::Pi => all
+                .filter(|level| match self.thinking_level_map.get(level.as_str()) {
+                    Some(value) => !value.is_null(),
+                    // Beyond what every model has, it must be named.
+                    None => *level != ThinkingLevel::Xhigh,
+                })
+                .collect(),
+            Family::Omp => {
+                let level = |name: &String| name.parse().ok();
+                let named: Vec<ThinkingLevel> =
+                    self.thinking.efforts.iter().filter_map(level).collect();
+                let lowest = self.thinking.min_level.as_ref().and_then(level);
+                let highest = self.thinking.max_level.as_ref().and_then(level);
+                if named.is_empty() && lowest.is_none() && highest.is_none() {
+                    return Vec::new();
+                }
+                all.filter(|level| {
+                    *level == ThinkingLevel::Off
+                        || named.contains(level)
+                        || named.is_empty()
+                            && lowest.is_none_or(|lowest| *level >= lowest)
+                            && highest.is_none_or(|highest| *level <= highest)
+                })
+                .collect()
+            }
+        }
+    }
+
+    fn configuration(self, family: Family) -> ModelConfiguration {
+        let thinking_levels = if self.reasoning {
+            self.levels(family)
+        } else {
+            Vec::new()
+        };
         let known = |word: &String| match word.as_str() {
             "text" => Some(InputKind::Text),
             "image" => Some(InputKind::Image),
@@ -242,7 +307,7 @@ impl TheirModel {
                 cache_read: self.cost.cache_read,
                 cache_write: self.cost.cache_write,
             },
-            thinking_levels: Vec::new(),
+            thinking_levels,
         }
     }
 }

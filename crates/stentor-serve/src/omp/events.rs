@@ -215,7 +215,11 @@ impl EventEncoder for Encoder {
                         .grown(&self.connection, live, block, range.clone(), frames);
                 self.rest = limits::rest_after(bytes);
             }
-            EventKind::BlockEnded { live, block, call } => {
+            // The originals do not tell the end of a block that was cut.
+            EventKind::BlockEnded { cut: true, .. } => {}
+            EventKind::BlockEnded {
+                live, block, call, ..
+            } => {
                 let call = call.as_deref();
                 self.updates
                     .closed(&self.connection, live, block, call, frames);

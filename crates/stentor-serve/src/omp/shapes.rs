@@ -22,10 +22,14 @@ pub(super) struct WireModel<'a> {
     thinking: Option<Thinking>,
 }
 
+/// Newer clients read `efforts`, older ones the ends of the range.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Thinking {
     mode: &'static str,
     efforts: Vec<&'static str>,
+    min_level: &'static str,
+    max_level: &'static str,
 }
 
 impl<'a> WireModel<'a> {
@@ -36,9 +40,15 @@ impl<'a> WireModel<'a> {
             .filter(|level| *level != ThinkingLevel::Off)
             .map(ThinkingLevel::as_str)
             .collect();
-        let thinking = (!efforts.is_empty()).then_some(Thinking {
-            mode: "effort",
+        let ends = efforts.first().copied().zip(efforts.last().copied());
+        let thinking = ends.map(|(min_level, max_level)| Thinking {
+            mode: match info.api.as_str() {
+                "anthropic-messages" => "budget",
+                _ => "effort",
+            },
             efforts,
+            min_level,
+            max_level,
         });
         Self { info, thinking }
     }
@@ -241,14 +251,16 @@ pub(super) struct WireBash<'a> {
 impl<'a> WireBash<'a> {
     pub fn of(bash: &'a BashResult) -> Self {
         let result = &bash.result;
+        // omp counts the empty line behind the last line end too.
+        let empty_line = u64::from(result.output.ends_with('\n'));
         Self {
             output: &result.output,
             exit_code: result.exit_code,
             cancelled: result.cancelled,
             truncated: result.truncated,
-            total_lines: result.total_lines,
+            total_lines: result.total_lines + empty_line,
             total_bytes: result.total_bytes,
-            output_lines: result.output_lines,
+            output_lines: result.output_lines + empty_line,
             output_bytes: result.output_bytes,
             full_output_path: result
                 .full_output_path
@@ -273,9 +285,11 @@ pub(super) fn compaction_result(result: &event::CompactionResult) -> CompactionR
     }
 }
 
+/// The first line that is no heading.
 fn first_line(text: &str) -> &str {
     let mut lines = text.lines().map(str::trim);
-    lines.find(|line| !line.is_empty()).unwrap_or_default()
+    let says_something = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    lines.find(says_something).unwrap_or_default()
 }
 
 /// `{messages}`.

@@ -10,6 +10,8 @@ pub(super) struct Diff {
     pub text: String,
     /// In the new text, counted from 1.
     pub first_changed_line: u64,
+    /// The same as a unified patch.
+    pub patch: String,
 }
 
 /// How many unchanged lines are shown on each side of a change.
@@ -17,8 +19,8 @@ const CONTEXT: usize = 4;
 /// A diff that takes longer becomes a coarser one.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
 
-/// The change from `before` to `after`, which differ.
-pub(super) fn between(before: &str, after: &str) -> Diff {
+/// The change of the file called `name` from `before` to `after`, which differ.
+pub(super) fn between(name: &str, before: &str, after: &str) -> Diff {
     let diff = TextDiff::configure()
         .algorithm(Algorithm::Myers)
         .timeout(TIME_LIMIT)
@@ -60,6 +62,11 @@ pub(super) fn between(before: &str, after: &str) -> Diff {
     Diff {
         text: shown.join("\n"),
         first_changed_line: first_changed_line.unwrap_or(1),
+        patch: diff
+            .unified_diff()
+            .context_radius(CONTEXT)
+            .header(name, name)
+            .to_string(),
     }
 }
 
@@ -97,17 +104,18 @@ mod tests {
     #[test]
     fn a_small_change_is_shown_as_clients_know_it() {
         assert_eq!(
-            between("hello\nworld\n", "hello\nmars\n"),
+            between("a.txt", "hello\nworld\n", "hello\nmars\n"),
             Diff {
                 text: " 1 hello\n-2 world\n+2 mars".into(),
-                first_changed_line: 2
+                first_changed_line: 2,
+                patch: "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n hello\n-world\n+mars\n".into(),
             }
         );
     }
 
     #[test]
     fn four_lines_of_context_and_dots_for_what_is_left_out() {
-        let diff = between(&numbered(30, &[]), &numbered(30, &[8, 25]));
+        let diff = between("a.txt", &numbered(30, &[]), &numbered(30, &[8, 25]));
         expect_test::expect![[r#"
                 ...
               4 line 4
@@ -138,14 +146,14 @@ mod tests {
 
     #[test]
     fn changes_that_are_near_share_their_context() {
-        let diff = between(&numbered(9, &[]), &numbered(9, &[1, 9]));
+        let diff = between("a.txt", &numbered(9, &[]), &numbered(9, &[1, 9]));
         assert_eq!(diff.text.matches("...").count(), 0);
         assert_eq!(diff.text.lines().count(), 11);
     }
 
     #[test]
     fn lines_that_come_and_go_keep_their_own_numbers() {
-        let diff = between("a\nb\nc\n", "x\na\nc\n");
+        let diff = between("a.txt", "a\nb\nc\n", "x\na\nc\n");
         assert_eq!(diff.text, "+1 x\n 1 a\n-2 b\n 3 c");
         assert_eq!(diff.first_changed_line, 1);
     }

@@ -130,7 +130,7 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
                 before,
                 after,
             } = replace::apply(&original, &replacements, &shown)?;
-            Ok((text, diff::between(&before, &after)))
+            Ok((text, diff::between(&shown, &before, &after)))
         })
         .await?
     };
@@ -147,6 +147,7 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
     ))
     .with_details(json!({
         "diff": diff.text,
+        "patch": diff.patch,
         "firstChangedLine": diff.first_changed_line,
     })))
 }

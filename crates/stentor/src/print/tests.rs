@@ -199,8 +199,8 @@ fn json_has_one_object_a_line_for_every_kind_of_event() {
     expect![[r#"
         {"type":"run_started","session":"s1","seq":1,"time":1001}
         {"type":"turn_started","session":"s1","seq":2,"time":1002}
-        {"type":"message_started","number":1,"message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":5},"session":"s1","seq":3,"time":1003}
-        {"type":"message_ended","number":1,"message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":5},"session":"s1","seq":4,"time":1004}
+        {"type":"message_started","number":1,"message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":5},"session":"s1","seq":3,"time":1003}
+        {"type":"message_ended","number":1,"message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":5},"session":"s1","seq":4,"time":1004}
         {"type":"answer_started","number":7,"api":"api","provider":"p","model":"m","session":"s1","seq":5,"time":1005}
         {"type":"block_started","number":7,"block":0,"kind":"text","session":"s1","seq":6,"time":1006}
         {"type":"block_delta","number":7,"block":0,"kind":"text","delta":"a ","session":"s1","seq":7,"time":1007}
@@ -217,7 +217,7 @@ fn json_has_one_object_a_line_for_every_kind_of_event() {
         {"type":"tool_started","call":{"id":"c1","name":"bash","arguments":{"command":"ls"}},"session":"s1","seq":18,"time":1018}
         {"type":"tool_progress","callId":"c1","name":"bash","output":{"content":[{"type":"text","text":""}]},"session":"s1","seq":19,"time":1019}
         {"type":"tool_ended","callId":"c1","name":"bash","output":{"content":[{"type":"text","text":"x"}],"details":{"exit":0}},"isError":false,"durationMs":230,"session":"s1","seq":20,"time":1020}
-        {"type":"turn_ended","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":5},"toolResults":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":5}],"session":"s1","seq":21,"time":1021}
+        {"type":"turn_ended","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":5},"toolResults":[{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":5}],"session":"s1","seq":21,"time":1021}
         {"type":"queue_changed","steering":["stop"],"followUp":[],"session":"s1","seq":22,"time":1022}
         {"type":"entry_appended","id":"e1","session":"s1","seq":23,"time":1023}
         {"type":"compaction_started","reason":"manual","session":"s1","seq":24,"time":1024}

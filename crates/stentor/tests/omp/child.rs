@@ -134,6 +134,12 @@ impl Child {
         }
     }
 
+    /// The next frame; `None` when there is no further one, or none in that time.
+    pub fn next_within(&mut self, time: Duration) -> Option<Value> {
+        let line = self.frames.recv_timeout(time).ok()?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}")))
+    }
+
     /// All frames up to and with the first that fits.
     pub fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut frames = Vec::new();
@@ -188,9 +194,14 @@ impl Child {
         (self.stdin.take().unwrap(), &self.frames)
     }
 
+    /// Closes stdin.
+    pub fn close_stdin(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Closes stdin. Returns the frames that still came and the exit code.
     pub fn close(mut self) -> (Vec<Value>, Option<i32>) {
-        drop(self.stdin.take());
+        self.close_stdin();
         let mut frames = Vec::new();
         while let Some(frame) = self.try_next() {
             frames.push(frame);

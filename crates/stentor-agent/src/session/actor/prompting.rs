@@ -195,6 +195,7 @@ impl Actor {
         self.signals.interrupted.store(false, Ordering::Release);
         self.signals.retry_attempt.store(0, Ordering::Release);
         self.set_for_run(RunOptions::default());
+        self.forget_untold();
         // A run that died leaves its questions behind.
         self.cancel_questions();
         if let Err(error) = self.tell_unheard_bash() {

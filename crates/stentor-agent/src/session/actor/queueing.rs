@@ -1,6 +1,7 @@
 //! Messages that wait, on disk from the moment they are accepted.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
@@ -76,9 +77,9 @@ impl Actor {
             let message: Arc<Message> = Arc::new(
                 KnownMessage::User(UserMessage {
                     content: UserContent::Blocks(queued.content.clone()),
-                    attribution: None,
+                    attribution: Some("user".to_owned()),
                     synthetic: None,
-                    steering: None,
+                    steering: (queue == QueueKind::Steering).then_some(true),
                     timestamp: queued.timestamp,
                 })
                 .into(),
@@ -88,10 +89,11 @@ impl Actor {
                 failure = Some((queued, error));
                 break;
             }
+            self.waiting.delivered(queued, Arc::clone(&message));
             delivered.push(message);
         }
+        self.signal_queues();
         let Some((refused, error)) = failure else {
-            self.queues_changed();
             return Ok(delivered);
         };
         let left: Vec<Queued> = std::iter::once(refused).chain(taken).collect();
@@ -182,8 +184,28 @@ impl Actor {
         }
     }
 
-    fn queues_changed(&self) {
+    /// A turn tells of a message, which waits no more then.
+    pub(super) fn told(&mut self, message: &Arc<Message>) {
+        if self.waiting.told(message) {
+            self.queues_changed();
+        }
+    }
+
+    /// The run is over: what it did not tell of is not told any more.
+    pub(super) fn forget_untold(&mut self) {
+        if self.waiting.forget_untold() {
+            self.queues_changed();
+        }
+    }
+
+    fn signal_queues(&self) {
         self.signal_steering();
+        let untold = self.waiting.has_untold();
+        self.signals.untold.store(untold, Ordering::Release);
+    }
+
+    fn queues_changed(&self) {
+        self.signal_queues();
         self.hub
             .publish(EventKind::QueueChanged(Arc::new(self.waiting.texts())));
     }

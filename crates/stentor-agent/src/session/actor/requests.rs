@@ -72,6 +72,10 @@ impl Actor {
                 let taken = self.deliver_to_run(QueueKind::FollowUp);
                 self.answer_when_lasting(reply, taken);
             }
+            Request::Telling { message, reply } => {
+                self.told(&message);
+                answer(reply, ());
+            }
             Request::Permit {
                 call,
                 spec,

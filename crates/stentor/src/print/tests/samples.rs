@@ -48,6 +48,7 @@ pub(super) fn block(live: &LiveMessage, kind: LiveBlockKind, deltas: &[&str]) ->
         live: live.clone(),
         block,
         call: None,
+        cut: false,
     });
     events
 }
