@@ -110,8 +110,8 @@ impl Encoder {
                 };
                 self.event(frames, "session_info_update", &frame);
             }
-            StateChange::Model(_)
-            | StateChange::SteeringMode(_)
+            StateChange::Model(_) => self.event(frames, "model_changed", &Frame::ModelChanged),
+            StateChange::SteeringMode(_)
             | StateChange::FollowUpMode(_)
             | StateChange::InterruptMode(_)
             | StateChange::AutoCompaction(_)

@@ -59,7 +59,11 @@ struct Open {
 #[derive(Debug)]
 enum OpenKind {
     Text(TextKind),
-    Call(PartialObject),
+    Call {
+        arguments: PartialObject,
+        /// What the update that opens it says of it: newer clients of pi get no snapshot that does.
+        named: Vec<u8>,
+    },
 }
 
 impl Snapshot {
@@ -130,7 +134,12 @@ impl Snapshot {
         self.grown.extend_from_slice(b",\"name\":");
         json(&mut self.grown, &name);
         self.grown.extend_from_slice(b",\"arguments\":");
-        self.opened(index, block_start, OpenKind::Call(PartialObject::default()));
+        let mut named = b",\"id\":".to_vec();
+        json(&mut named, &id);
+        named.extend_from_slice(b",\"toolName\":");
+        json(&mut named, &name);
+        let arguments = PartialObject::default();
+        self.opened(index, block_start, OpenKind::Call { arguments, named });
     }
 
     /// A block that is complete at once and of which no update tells.
@@ -142,7 +151,11 @@ impl Snapshot {
     /// `message_update` of the block that has just been opened.
     pub fn write_opened(&self, updates: MessageUpdates, frame: &mut Vec<u8>) {
         if let Some(open) = &self.open {
-            self.update(updates, frame, open, "start", |_| {});
+            self.update(updates, frame, open, "start", |frame| {
+                if let OpenKind::Call { named, .. } = &open.kind {
+                    frame.extend_from_slice(named);
+                }
+            });
         }
     }
 
@@ -155,7 +168,7 @@ impl Snapshot {
                 ..
             }) => escape_into(delta, &mut self.grown),
             Some(Open {
-                kind: OpenKind::Call(arguments),
+                kind: OpenKind::Call { arguments, .. },
                 ..
             }) => arguments.append(delta),
             None => return,
@@ -166,7 +179,7 @@ impl Snapshot {
             frame.extend_from_slice(b",\"delta\":\"");
             match &open.kind {
                 OpenKind::Text(_) => frame.extend_from_slice(escaped),
-                OpenKind::Call(_) => escape_into(delta, frame),
+                OpenKind::Call { .. } => escape_into(delta, frame),
             }
             frame.push(b'"');
         });
@@ -242,7 +255,7 @@ impl Snapshot {
         let kind = match open.kind {
             OpenKind::Text(TextKind::Text) => "text",
             OpenKind::Text(TextKind::Thinking) => "thinking",
-            OpenKind::Call(_) => "toolcall",
+            OpenKind::Call { .. } => "toolcall",
         };
         write(
             frame,
@@ -271,7 +284,7 @@ impl Snapshot {
                 ..
             }) => frame.extend_from_slice(b"\"}"),
             Some(Open {
-                kind: OpenKind::Call(arguments),
+                kind: OpenKind::Call { arguments, .. },
                 ..
             }) => {
                 arguments.write(frame);

@@ -7,23 +7,33 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod aborts;
 mod bad_fields;
 mod child;
+mod choosing;
 mod chunks;
 mod commands;
+mod compacting;
+mod configured;
 mod deltas;
 mod dialogs;
 mod endings;
 mod errors;
 mod extension_ui;
+mod framing;
 mod hosting;
 mod login;
 mod originals;
 mod phases;
 mod process;
+mod queues;
+mod reading;
 mod runs;
 mod sessions;
+mod shell;
 mod short_form;
+mod slash;
 mod stored;
 mod subagents;
+mod transcript;
 mod watching;

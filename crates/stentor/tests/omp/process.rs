@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::child::{Child, Folder};
+use crate::transcript::{lines_of, told};
 
 const HANGS: &str = r#"
 [[turn]]
@@ -46,8 +47,13 @@ fn stdin_closing_ends_a_run_at_once_with_the_session_on_disk() {
     let file = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
     let (_, code) = child.close();
     assert_eq!(code, Some(0));
-    let kept = std::fs::read_to_string(file.as_str().unwrap()).unwrap();
-    assert!(kept.contains(r#""text":"Well""#), "{kept}");
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"ROOT/work/../scenario.toml"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+    "#]].assert_eq(&lines_of(file.as_str().unwrap(), &folder));
 }
 
 #[test]
@@ -131,29 +137,10 @@ fn flags_choose_the_model_the_thinking_the_tools_and_the_name() {
         "-n",
         "my name",
     ]);
-    let state = child.data(json!({"type": "get_state"}));
-    let tools: Vec<&str> = state["dumpTools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(tools, ["read"]);
-    assert_eq!(
-        (&state["thinkingLevel"], &state["sessionName"]),
-        (&json!("low"), &json!("my name"))
-    );
-    assert!(
-        state["sessionFile"]
-            .as_str()
-            .unwrap()
-            .contains("/elsewhere/")
-    );
-    let cycled = child.data(json!({"type": "cycle_model"}));
-    assert_eq!(
-        (&cycled["model"]["id"], &cycled["isScoped"]),
-        (&json!("guide"), &json!(true))
-    );
+    let frames = child.done(json!({"id": 1, "type": "get_state"}));
+    expect![[r#"
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../elsewhere/TIME_ID.jsonl","sessionId":"ID1","sessionName":"my name","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read"]}}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
@@ -166,11 +153,13 @@ fn a_conversation_goes_on_where_it_was_left() {
     assert_eq!(child.close().1, Some(0));
     for words in [&["--continue"][..], &["--session", file.as_str().unwrap()]] {
         let mut child = folder.child(&[&sessions[..], words].concat());
-        let state = child.data(json!({"type": "get_state"}));
-        assert_eq!(
-            (&state["messageCount"], &state["sessionFile"]),
-            (&json!(2), &file)
-        );
+        let mut frames = child.done(json!({"id": 1, "type": "get_state"}));
+        assert_eq!(frames[0]["data"]["sessionFile"], file);
+        frames.extend(child.done(json!({"id": 2, "type": "get_messages"})));
+        expect![[r#"
+            {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+            {"id":2,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"First."}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        "#]].assert_eq(&told(&frames, &folder));
         child.close();
     }
 }
