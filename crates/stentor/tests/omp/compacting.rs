@@ -290,6 +290,51 @@ fn no_compaction_begins_by_itself_if_that_is_not_wanted() {
 }
 
 #[test]
+fn a_conversation_that_is_too_long_already_is_compacted_before_the_next_prompt() {
+    let folder = Folder::with(&format!(
+        r#"
+        on_exhausted = {{ text = "Short." }}
+        [model]
+        id = "mock"
+        [[turn]]
+        text = "Long."
+        usage = {{ input = 10, output = 1 }}
+        [[turn]]
+        text = "Longer."
+        usage = {{ input = 190000, output = 25 }}
+        {SUMMARY}
+        "#
+    ));
+    let mut child = folder.child(&["--no-session"]);
+    child.data(json!({"type": "set_auto_compaction", "enabled": false}));
+    child.prompt(&"many words ".repeat(9_000));
+    child.prompt(&"more words ".repeat(9_000));
+    child.data(json!({"type": "set_auto_compaction", "enabled": true}));
+    let frames = child.prompt("few words");
+    expect![[r#"
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
+        {"type":"compaction_start","reason":"threshold"}
+        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190028,"estimatedTokensAfter":24763,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+        {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190028,"estimatedTokensAfter":24763,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-5","message":"as it began"}
+        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-6","toolResults":[]}
+        {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
 fn a_compaction_by_itself_is_cancelled_by_an_abort() {
     let folder = Folder::with(
         r#"

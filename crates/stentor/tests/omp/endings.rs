@@ -405,3 +405,25 @@ fn calls_that_cannot_be_made_are_answered_and_the_run_goes_on() {
         "#]],
     );
 }
+
+#[test]
+fn a_run_ends_where_the_budget_does() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"One.\"\ntimes = 2");
+    folder.config("[budget]\nturns = 1\n");
+    let mut child = folder.child(&["--no-session"]);
+    child.prompt("first");
+    expect![[r#"
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-3","message":"as it began"}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Budget reached: 1 of 1 model calls are used.","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-4","message":"as it began"}
+        {"type":"turn_end","message":"msg-4","toolResults":[]}
+        {"type":"agent_end","messages":["msg-3","msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"error","error":{"message":"Budget reached: 1 of 1 model calls are used.","provider":"script","model":"mock","retryable":false},"sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&child.prompt("second"), &folder));
+}

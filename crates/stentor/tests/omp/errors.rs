@@ -144,6 +144,27 @@ fn a_prompt_to_a_model_without_a_key_fails_with_its_id_and_says_what_to_do() {
 }
 
 #[test]
+fn a_prompt_without_a_model_fails_with_its_id_and_says_what_to_do() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    // Its model is one that is not there.
+    folder.file("theirs.jsonl", include_str!("stored/version2.jsonl"));
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.data(json!({"type": "switch_session", "sessionPath": "theirs.jsonl"}));
+    let mut frames = child.done(json!({"id": 1, "type": "prompt", "message": "hi"}));
+    frames.extend(child.done(json!({"id": 2, "type": "compact"})));
+    frames.extend(child.done(json!({"id": 3, "type": "cycle_thinking_level"})));
+    frames.extend(child.done(json!({"id": 4, "type": "get_available_thinking_levels"})));
+    expect![[r#"
+        {"id":1,"type":"response","command":"prompt","success":false,"error":"No model selected. Set one, or configure a key: see `stentor models`."}
+        {"type":"compaction_start","reason":"manual"}
+        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: No model selected."}
+        {"id":2,"type":"response","command":"compact","success":false,"error":"No model selected."}
+        {"id":3,"type":"response","command":"cycle_thinking_level","success":true,"data":null}
+        {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off"]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
 fn lines_that_are_no_text_are_answered_and_the_child_lives() {
     let folder = Folder::with("[[turn]]\ntext = \"x\"");
     let mut child = folder.child(&["--no-session"]);
@@ -160,5 +181,33 @@ fn lines_that_are_no_text_are_answered_and_the_child_lives() {
     expect![[r#"
         {"type":"response","command":"parse","success":false,"error":"Failed to parse command: the line is not UTF-8"}
         {"id":2,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+    "#]].assert_eq(&told(&answers, &folder));
+}
+
+#[test]
+fn commands_of_newer_originals_that_are_not_there_are_unknown() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&["--no-session"]);
+    let mut answers = Vec::new();
+    for name in [
+        "handoff",
+        "open_session",
+        "set_fast_mode",
+        "set_ask_dialog",
+        "set_cache_warming",
+        "predict_word",
+        "predict_word_feedback",
+    ] {
+        child.send(json!({"id": 1, "type": name}));
+        answers.push(child.next());
+    }
+    expect![[r#"
+        {"type":"response","command":"handoff","success":false,"error":"Unknown command: handoff"}
+        {"type":"response","command":"open_session","success":false,"error":"Unknown command: open_session"}
+        {"type":"response","command":"set_fast_mode","success":false,"error":"Unknown command: set_fast_mode"}
+        {"type":"response","command":"set_ask_dialog","success":false,"error":"Unknown command: set_ask_dialog"}
+        {"type":"response","command":"set_cache_warming","success":false,"error":"Unknown command: set_cache_warming"}
+        {"type":"response","command":"predict_word","success":false,"error":"Unknown command: predict_word"}
+        {"type":"response","command":"predict_word_feedback","success":false,"error":"Unknown command: predict_word_feedback"}
     "#]].assert_eq(&told(&answers, &folder));
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::child::{Child, Folder};
-use crate::transcript::told;
+use crate::transcript::{lines_of, told};
 
 const CALLS: &str = r#"
 [model]
@@ -401,4 +401,27 @@ fn an_abort_takes_the_request_back() {
         {"type":"agent_settled","aborted":true}
         {"id":"a","type":"response","command":"abort","success":true}
     "#]].assert_eq(&told(&request_behind_its_start(frames), &folder));
+}
+
+#[test]
+fn the_client_may_leave_while_it_is_asked_for_something() {
+    let folder = Folder::with(CALLS);
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    offer(&mut child);
+    called(&mut child, "host_tool_call");
+    let file = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
+    assert_eq!(child.close().1, Some(0));
+    // What follows the failed call depends on when the run hears of the end.
+    let kept = lines_of(file.as_str().unwrap(), &folder);
+    let kept: Vec<&str> = kept.lines().take(6).collect();
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"echo_host","arguments":{"message":"hello"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"toolResult","toolCallId":"call-1","toolName":"echo_host","content":[{"type":"text","text":"The client that runs this tool is gone."}],"details":{},"isError":true,"timestamp":"TIME"}}"#]].assert_eq(&kept.join(
+        "
+",
+    ));
 }

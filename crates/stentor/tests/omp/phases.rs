@@ -368,6 +368,27 @@ fn a_copy_takes_the_place_of_a_conversation_that_runs() {
 }
 
 #[test]
+fn a_branch_takes_the_place_of_a_conversation_that_runs() {
+    let folder = Folder::with(TALK);
+    let mut child = streaming(&folder);
+    let points = child.data(json!({"type": "get_branch_messages"}))["messages"].take();
+    let entry = &points[1]["entryId"];
+    let mut frames = child.done(json!({"id": "w", "type": "branch", "entryId": entry}));
+    frames.extend(child.done(json!({"id": "m", "type": "get_messages"})));
+    expect![[r#"
+        {"type":"message_update","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-4","toolResults":[]}
+        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":true}
+        {"id":"w","type":"response","command":"branch","success":true,"data":{"text":"second","cancelled":false}}
+        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
 fn a_key_that_is_there_twice_and_lists_in_lists_break_nothing() {
     let folder = Folder::with(TALK);
     let mut child = folder.child(&["--no-session"]);

@@ -86,3 +86,43 @@ fn a_session_of_the_first_version_is_lifted() {
         "#]],
     );
 }
+
+#[test]
+fn a_session_of_the_second_version_is_lifted() {
+    check(
+        include_str!("stored/version2.jsonl"),
+        false,
+        expect![[r#"
+        {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+        {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"from a while ago"}],"timestamp":"TIME"},{"role":"custom","customType":"note","content":"an old note","display":true,"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Still here."}],"api":"anthropic-messages","provider":"mock","model":"mock-1","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}]}}
+        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/theirs.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":3,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":2,"contextWindow":0,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":"asked","type":"response","command":"get_session_stats","success":true,"data":{"sessionFile":"ROOT/work/theirs.jsonl","sessionId":"ID1","userMessages":1,"assistantMessages":1,"toolCalls":0,"toolResults":0,"totalMessages":3,"tokens":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"total":2},"cost":0,"contextUsage":{"tokens":2,"contextWindow":0,"percent":null},"premiumRequests":0}}
+        {"id":"asked","type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"message","id":"ID2","parentId":null,"timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"from a while ago"}],"timestamp":"TIME"}},{"type":"message","id":"ID3","parentId":"ID2","timestamp":"TIME","message":{"role":"custom","customType":"note","content":"an old note","display":true,"timestamp":"TIME"}},{"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Still here."}],"api":"anthropic-messages","provider":"mock","model":"mock-1","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}},{"type":"thinking_level_change","id":"ID5","parentId":"ID4","timestamp":"TIME","thinkingLevel":"medium"}],"leafId":"ID5"}}
+        {"id":"asked","type":"response","command":"get_branch_messages","success":true,"data":{"messages":[{"entryId":"ID2","text":"from a while ago"}]}}
+    "#]],
+    );
+}
+
+#[test]
+fn a_conversation_is_kept_in_a_folder_for_its_own_folder_under_its_time_and_id() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&[]);
+    child.prompt("hi");
+    let path = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
+    let path = path.as_str().unwrap();
+    let kept = std::fs::read_to_string(path).unwrap();
+    let header: Value = serde_json::from_str(kept.lines().next().unwrap()).unwrap();
+    let time = header["timestamp"]
+        .as_str()
+        .unwrap()
+        .replace([':', '.'], "-");
+    let here = folder.work("").to_string_lossy().into_owned();
+    let encoded = here.trim_matches('/').replace('/', "-");
+    let sessions = folder.home(".local/share/stentor/sessions");
+    let expected = format!(
+        "{}/--{encoded}--/{time}_{}.jsonl",
+        sessions.display(),
+        header["id"].as_str().unwrap()
+    );
+    assert_eq!(path, expected);
+}

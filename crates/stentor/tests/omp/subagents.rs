@@ -339,8 +339,15 @@ fn a_subagent_is_told_something_in_the_middle_of_its_work() {
     frames.extend(child.until_type("agent_settled"));
     frames.extend(child.done(steer("late", "m")));
     frames.extend(child.done(steer("empty", " ")));
+    // What a subagent does is told beside the answers.
+    let (answers, events) = answers_and_events(without_reports(frames));
     expect![[r#"
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"id":"s","type":"response","command":"steer_subagent","success":true}
+        {"id":"late","type":"response","command":"steer_subagent","success":false,"error":"Subagent not running: general-1"}
+        {"id":"empty","type":"response","command":"steer_subagent","success":false,"error":"the message is empty"}
+    "#]].assert_eq(&told(&answers, &folder));
+    expect![[r#"
         {"type":"agent_start"}
         {"type":"turn_start"}
         {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
@@ -365,7 +372,6 @@ fn a_subagent_is_told_something_in_the_middle_of_its_work() {
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"in-1","name":"bash","arguments":{"command":"until [ -e go ]; do sleep 0.01; done"}}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"tool_execution_start","toolCallId":"in-1","toolName":"bash","args":{"command":"until [ -e go ]; do sleep 0.01; done"}}}}
         {"type":"subagent_progress","payload":{"index":0,"agent":"general","agentSource":"bundled","task":"wait for it","parentToolCallId":"out-1","progress":{"index":0,"id":"general-1","agent":"general","agentSource":"bundled","status":"running","task":"wait for it","lastIntent":"$ until [ -e go ]; do sleep 0.01; done","currentTool":"bash","currentToolArgs":"until [ -e go ]; do sleep 0.01; done","currentToolStartMs":"TIME","recentTools":[],"recentOutput":[],"toolCount":1,"requests":1,"tokens":125,"cost":0.000675,"durationMs":"MS"},"sessionFile":"ROOT/work/../sessions/TIME_ID/subagents/TIME_ID.jsonl"}}
-        {"id":"s","type":"response","command":"steer_subagent","success":true}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"queue_update","steering":["Do something ELSE"],"followUp":[]}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"tool_execution_end","toolCallId":"in-1","toolName":"bash","result":{"content":[{"type":"text","text":"(no output)"}]},"isError":false,"durationMs":"MS"}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"in-1","toolName":"bash","content":[{"type":"text","text":"(no output)"}],"isError":false,"timestamp":"TIME"}}}}
@@ -399,9 +405,7 @@ fn a_subagent_is_told_something_in_the_middle_of_its_work() {
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-        {"id":"late","type":"response","command":"steer_subagent","success":false,"error":"Subagent not running: general-1"}
-        {"id":"empty","type":"response","command":"steer_subagent","success":false,"error":"the message is empty"}
-    "#]].assert_eq(&told(&without_reports(frames), &folder));
+    "#]].assert_eq(&told(&events, &folder));
 }
 
 #[test]
