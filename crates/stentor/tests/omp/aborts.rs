@@ -34,7 +34,7 @@ fn check(turns: &str, reached: impl Fn(&Value) -> bool, expected: Expect) {
 fn before_the_model_says_anything() {
     check(
         "[[turn]]\nsteps = [{ hang = true }]",
-        |frame| frame["type"] == "message_end" && frame["message"]["role"] == "user",
+        |frame| frame["type"] == "message_start" && frame["message"]["role"] == "assistant",
         expect![[r#"
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}

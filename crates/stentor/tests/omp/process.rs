@@ -125,9 +125,9 @@ fn a_model_there_is_not_ends_it_before_the_first_frame() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "");
     let said = String::from_utf8(output.stderr).unwrap();
     // The time comes first.
-    let said = said.split_once("ERROR").unwrap().1;
+    let said = said.split_once("ERROR ").unwrap().1;
     expect![[r#"
-         --model: there is no model `nope/missing`; `stentor models` lists them all
+        --model: there is no model `nope/missing`; `stentor models` lists them all
     "#]]
     .assert_eq(said);
 }

@@ -309,7 +309,8 @@ fn the_last_text_of_the_model_is_absent_until_there_is_one() {
     child.prompt("first");
     frames.extend(child.done(json!({"id": 2, "type": "get_last_assistant_text"})));
     child.send(json!({"type": "prompt", "message": "second"}));
-    child.until(|frame| frame["type"] == "message_end" && frame["message"]["role"] == "user");
+    child
+        .until(|frame| frame["type"] == "message_start" && frame["message"]["role"] == "assistant");
     child.done(json!({"id": "a", "type": "abort"}));
     // An answer that was aborted before it said anything is passed over.
     frames.extend(child.done(json!({"id": 3, "type": "get_last_assistant_text"})));

@@ -15,27 +15,9 @@ when = { last_user_contains = "go" }
 steps = [{ text = "Well" }, { wait_for = "../gate" }, { text = "." }]
 "#;
 
-/// What is told of a command, its output in one piece: how it is cut depends on time.
+/// What is told of a command.
 fn ran(child: &mut Child, command: &str) -> Vec<Value> {
-    let frames = child.done(json!({"id": "b", "type": "bash", "command": command}));
-    in_one_piece(frames)
-}
-
-fn in_one_piece(frames: Vec<Value>) -> Vec<Value> {
-    let mut whole: Vec<Value> = Vec::new();
-    for frame in frames {
-        match whole.last_mut() {
-            Some(last)
-                if last["type"] == "bash_execution_update" && frame["type"] == last["type"] =>
-            {
-                assert_eq!(last["id"], frame["id"]);
-                let delta = |frame: &Value| frame["delta"].as_str().unwrap().to_owned();
-                last["delta"] = json!(delta(last) + &delta(&frame));
-            }
-            _ => whole.push(frame),
-        }
-    }
-    whole
+    child.done(json!({"id": "b", "type": "bash", "command": command}))
 }
 
 fn check(commands: &[&str], expected: Expect) {

@@ -20,7 +20,8 @@ use crate::child::{Folder, Ids, normalised};
 /// - `"ID1"`: the id, or a reference to the id, of the first entry or session that is told of.
 /// - `"usage":"nothing"`: every number in it is 0.
 ///
-/// Deltas that follow each other are one: which of them go out together depends on time.
+/// Deltas that follow each other are one, those of a command too: which of them go out together
+/// depends on time.
 pub fn told(frames: &[Value], folder: &Folder) -> String {
     let mut said = Said::default();
     let frames: Vec<Value> = merged(frames)
@@ -76,7 +77,12 @@ fn merged(frames: &[Value]) -> Vec<Value> {
                 let both = before + delta(frame).unwrap_or_default();
                 *last = frame.clone();
                 let event = event_mut(last);
-                event["assistantMessageEvent"]["delta"] = json!(both);
+                let place = if event["type"] == OUTPUT {
+                    event
+                } else {
+                    &mut event["assistantMessageEvent"]
+                };
+                place["delta"] = json!(both);
             }
             _ => merged.push(frame.clone()),
         }
@@ -101,16 +107,28 @@ fn event(frame: &Value) -> &Value {
     }
 }
 
+/// What a command of the user writes.
+const OUTPUT: &str = "bash_execution_update";
+
 fn delta(frame: &Value) -> Option<&str> {
-    event(frame)["assistantMessageEvent"]["delta"].as_str()
+    let event = event(frame);
+    let place = if event["type"] == OUTPUT {
+        event
+    } else {
+        &event["assistantMessageEvent"]
+    };
+    place["delta"].as_str()
 }
 
 fn continues(last: &Value, frame: &Value) -> bool {
     let of = |frame: &Value| {
         let update = &event(frame)["assistantMessageEvent"];
         (
-            frame["payload"]["id"].clone(),
-            event(frame)["messageId"].clone(),
+            (frame["payload"]["id"].clone(), frame["id"].clone()),
+            (
+                event(frame)["type"].clone(),
+                event(frame)["messageId"].clone(),
+            ),
             update["type"].clone(),
             update["contentIndex"].clone(),
         )
