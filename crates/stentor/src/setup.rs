@@ -30,7 +30,8 @@ use crate::config::error::ConfigError;
 use crate::config::locate;
 use crate::config::suggest::nearest;
 use crate::config::{
-    self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Surroundings,
+    self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Sourced,
+    Surroundings,
 };
 use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
@@ -101,11 +102,13 @@ impl Defaults {
         options.policy = policy(config, cwd, self.permission_mode).with_wall(sandbox.wall);
         options.sandbox = Arc::new(sandbox.state);
         self.remember_answers(&mut options, config, cwd);
-        options.steering_mode = settings.steering_mode.value;
-        options.follow_up_mode = settings.follow_up_mode.value;
-        options.interrupt_mode = settings.interrupt_mode.value;
-        options.auto_compaction = settings.auto_compaction.value;
-        options.auto_retry = settings.auto_retry.value;
+        let registry = self.models.registry();
+        let theirs = registry.foreign_settings();
+        options.steering_mode = said_or(&settings.steering_mode, theirs.steering_mode);
+        options.follow_up_mode = said_or(&settings.follow_up_mode, theirs.follow_up_mode);
+        options.interrupt_mode = said_or(&settings.interrupt_mode, theirs.interrupt_mode);
+        options.auto_compaction = said_or(&settings.auto_compaction, theirs.auto_compaction);
+        options.auto_retry = said_or(&settings.auto_retry, theirs.auto_retry);
         options.compaction = CompactionSettings {
             reserve_tokens: settings.compaction_reserve_tokens.value,
             keep_recent_tokens: settings.compaction_keep_recent_tokens.value,
@@ -196,6 +199,14 @@ impl Defaults {
             cwd,
             date: today.get(..10).unwrap_or(&today),
         })
+    }
+}
+
+/// What was set, else what another program's settings say, else the default.
+fn said_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
+    match theirs {
+        Some(theirs) if set.source == Source::Default => theirs,
+        _ => set.value,
     }
 }
 
@@ -290,6 +301,9 @@ fn registry(
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
+    if !config.settings.use_local_servers.value {
+        sources.local_servers.clear();
+    }
     adjust(&mut sources);
     Ok(Registry::new(sources))
 }

@@ -40,6 +40,12 @@ struct TokenResponse {
     interval: Option<u64>,
 }
 
+/// Why a token is refused, in words.
+#[derive(Deserialize)]
+struct Described {
+    error_description: String,
+}
+
 /// The code a person types on another device.
 #[derive(Deserialize)]
 pub(super) struct DeviceCode {
@@ -256,8 +262,11 @@ impl TokenEndpoint {
         }
         if !status.is_success() {
             let fault = read_fault(&body);
-            let reason = format!("{status} {} {}", fault.code, fault.message);
-            return Err(self.refused(&redact(reason.trim(), secrets)));
+            let described = serde_json::from_slice::<Described>(&body).ok();
+            let described = described.map_or_else(String::new, |said| said.error_description);
+            let said = [status.to_string(), fault.code, fault.message, described];
+            let said: Vec<String> = said.into_iter().filter(|one| !one.is_empty()).collect();
+            return Err(self.refused(&redact(&said.join(" "), secrets)));
         }
         Ok(body.to_vec())
     }

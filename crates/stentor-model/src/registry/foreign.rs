@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::{InputKind, ThinkingLevel};
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -34,6 +35,16 @@ impl ForeignFolder {
     }
 }
 
+/// What other programs' settings say about sessions; absent where they say nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForeignSettings {
+    pub steering_mode: Option<QueueMode>,
+    pub follow_up_mode: Option<QueueMode>,
+    pub interrupt_mode: Option<InterruptMode>,
+    pub auto_compaction: Option<bool>,
+    pub auto_retry: Option<bool>,
+}
+
 /// What was found in such folders.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
@@ -41,6 +52,7 @@ pub(super) struct Foreign {
     /// Provider, model and the file that names them.
     pub default_model: Option<(String, String, PathBuf)>,
     pub default_thinking_level: Option<ThinkingLevel>,
+    pub settings: ForeignSettings,
     /// What could not be read, for people.
     pub warnings: Vec<String>,
 }
@@ -180,6 +192,16 @@ impl Foreign {
         }
         let level = word("defaultThinkingLevel").and_then(|word| word.parse().ok());
         self.default_thinking_level = self.default_thinking_level.or(level);
+        let queue_mode = |name: &str| word(name).and_then(QueueMode::parse);
+        let switch = |path: &str| value.pointer(path).and_then(Value::as_bool);
+        let settings = &mut self.settings;
+        settings.steering_mode = settings.steering_mode.or(queue_mode("steeringMode"));
+        settings.follow_up_mode = settings.follow_up_mode.or(queue_mode("followUpMode"));
+        let interrupt_mode = word("interruptMode").and_then(InterruptMode::parse);
+        settings.interrupt_mode = settings.interrupt_mode.or(interrupt_mode);
+        let auto_compaction = switch("/compaction/enabled");
+        settings.auto_compaction = settings.auto_compaction.or(auto_compaction);
+        settings.auto_retry = settings.auto_retry.or(switch("/retry/enabled"));
     }
 
     fn value_of(&mut self, file: &Path) -> Option<Value> {

@@ -17,7 +17,7 @@ use stentor_agent::model::{
 };
 
 use self::foreign::Foreign;
-pub use self::foreign::ForeignFolder;
+pub use self::foreign::{ForeignFolder, ForeignSettings};
 pub use self::local::LocalServer;
 use self::local::LocalServers;
 pub use self::names::{NameError, Named};
@@ -238,6 +238,11 @@ impl Registry {
     /// The thinking level another program's settings name.
     pub fn default_thinking_level(&self) -> Option<ThinkingLevel> {
         self.foreign().default_thinking_level
+    }
+
+    /// What another program's settings say about sessions.
+    pub fn foreign_settings(&self) -> &ForeignSettings {
+        &self.foreign().settings
     }
 
     /// True once a request has been made; start-up must not have made one.

@@ -1,6 +1,7 @@
 use std::io::{Read as _, Write as _};
 
 use stentor_agent::clock::CountingClock;
+use stentor_agent::event::QueueMode;
 use stentor_agent::model::ModelStream;
 
 use super::*;
@@ -191,7 +192,7 @@ fn models_and_settings_of_other_programs_are_known_without_copying() {
     );
     setup.write(
         ".pi/agent/settings.json",
-        r#"{"defaultProvider":"yours","defaultModel":"b","defaultThinkingLevel":"high"}"#,
+        r#"{"defaultProvider":"yours","defaultModel":"b","defaultThinkingLevel":"high","steeringMode":"all","followUpMode":"some","compaction":{"enabled":false}}"#,
     );
     let registry = setup.registry();
     let a = registry.find("mine", "a").unwrap();
@@ -206,6 +207,12 @@ fn models_and_settings_of_other_programs_are_known_without_copying() {
         "{reason}"
     );
     assert_eq!(registry.default_thinking_level(), Some(ThinkingLevel::High));
+    let expected = ForeignSettings {
+        steering_mode: Some(QueueMode::All),
+        auto_compaction: Some(false),
+        ..ForeignSettings::default()
+    };
+    assert_eq!(*registry.foreign_settings(), expected);
     assert!(registry.find("yours", "c").is_some());
     assert_eq!(registry.warnings(), Vec::<String>::new());
     assert!(registry.open(&a).is_ok());

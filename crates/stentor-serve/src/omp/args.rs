@@ -61,8 +61,7 @@ pub enum OmpArgsError {
 }
 
 /// Flags of the originals that have a value and mean nothing here. Their value goes with them.
-const IGNORED_WITH_VALUE: [&str; 16] = [
-    "--provider-session-id",
+const IGNORED_WITH_VALUE: [&str; 15] = [
     "--hook",
     "--skill",
     "--skills",
@@ -163,6 +162,10 @@ impl OmpArgs {
                 "--no-rules" => args.no_rules = true,
                 "--no-context-files" | "-nc" => args.no_context_files = true,
                 "--verbose" => args.verbose = true,
+                // Clients give it as a matter of course; requests carry no such id here.
+                "--provider-session-id" => {
+                    value(&mut args)?;
+                }
                 // Nothing of the kind is done here.
                 "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline"
                 | "--no-themes" => {}

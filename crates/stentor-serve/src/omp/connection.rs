@@ -66,26 +66,40 @@ pub(super) struct BashCommands {
 
 #[derive(Debug, Default)]
 struct BashIds {
+    /// Which session of the process the numbers are of.
+    session: u64,
     sent: u64,
     ids: HashMap<u64, Arc<RawValue>>,
 }
 
+/// A `bash` command that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SentBash {
+    session: u64,
+    number: u64,
+}
+
 impl BashCommands {
     /// The next one is sent.
-    pub fn sent(&self, id: Option<&RawValue>) -> u64 {
+    pub fn sent(&self, id: Option<&RawValue>) -> SentBash {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.sent += 1;
         let number = state.sent;
         if let Some(id) = id {
             state.ids.insert(number, Arc::from(id.to_owned()));
         }
-        number
+        SentBash {
+            session: state.session,
+            number,
+        }
     }
 
-    /// It has ended.
-    pub fn ended(&self, number: u64) {
+    /// All that it wrote has been told.
+    pub fn ended(&self, command: SentBash) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.ids.remove(&number);
+        if state.session == command.session {
+            state.ids.remove(&command.number);
+        }
     }
 
     /// The id of a command.
@@ -96,6 +110,10 @@ impl BashCommands {
 
     /// Another session counts from one again.
     pub fn new_session(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = BashIds::default();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = BashIds {
+            session: state.session + 1,
+            ..BashIds::default()
+        };
     }
 }

@@ -129,6 +129,23 @@ impl Dialect {
         self.say(Answer::of(id, command, outcome)).await;
     }
 
+    /// Answers a command, and does something once all that happened before it has been told.
+    pub async fn answer_and(
+        &self,
+        id: Option<&RawValue>,
+        command: &str,
+        outcome: &Outcome,
+        then: impl FnOnce(&Connection) + Send + 'static,
+    ) {
+        let answer = Answer::of(id, command, outcome);
+        let connection = Arc::clone(&self.connection);
+        self.send(move |framing, frames| {
+            answer.write(framing, frames);
+            then(&connection);
+        })
+        .await;
+    }
+
     /// Writes an answer.
     pub async fn say(&self, answer: Answer) {
         self.send(move |framing, frames| answer.write(framing, frames))

@@ -79,15 +79,29 @@ impl Encoder {
     }
 
     fn run_ended(&mut self, frames: &mut Vec<u8>, end: &RunEnd) {
+        const NAME: &str = "agent_end";
         self.outcome = Some(Outcome::of(end));
-        let frame = Frame::AgentEnd {
-            messages: &end.messages,
-            will_retry: end.will_retry,
-            is_terminal: !end.will_retry,
-            yielded: !end.will_retry,
-            message_count: end.messages.len(),
-        };
-        self.event(frames, "agent_end", &frame);
+        if !self.connection.wants.now().event(NAME) {
+            return;
+        }
+        // Clients wait for it, so it comes however long the run was: the first messages, which
+        // have been told as they ended, are left out until it is short enough (section 20).
+        let mut messages = end.messages.as_slice();
+        loop {
+            let frame: AgentFrame<'_> = Frame::AgentEnd {
+                messages,
+                will_retry: end.will_retry,
+                is_terminal: !end.will_retry,
+                yielded: !end.will_retry,
+                message_count: end.messages.len(),
+            };
+            let written = self.connection.framing.try_write(frames, NAME, &frame);
+            let fewer = messages.get(messages.len().div_ceil(2)..);
+            match fewer {
+                Some(fewer) if written.is_err() && !messages.is_empty() => messages = fewer,
+                _ => return,
+            }
+        }
     }
 
     fn changed(&self, frames: &mut Vec<u8>, session: &str, change: &StateChange) {
@@ -110,8 +124,8 @@ impl Encoder {
                 };
                 self.event(frames, "session_info_update", &frame);
             }
-            StateChange::Model(_)
-            | StateChange::SteeringMode(_)
+            StateChange::Model(_) => self.event(frames, "model_changed", &Frame::ModelChanged),
+            StateChange::SteeringMode(_)
             | StateChange::FollowUpMode(_)
             | StateChange::InterruptMode(_)
             | StateChange::AutoCompaction(_)

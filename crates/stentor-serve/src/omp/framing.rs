@@ -54,24 +54,40 @@ impl Framing {
 
     /// Writes an object of `name`; one that is too long is reported in its place.
     pub fn write(&self, frames: &mut Vec<u8>, name: &str, object: &impl Serialize) {
+        if self.try_write(frames, name, object).is_err() {
+            self.report_too_long(frames, name);
+        }
+    }
+
+    /// Writes an object of `name` if it is short enough.
+    pub fn try_write(
+        &self,
+        frames: &mut Vec<u8>,
+        name: &str,
+        object: &impl Serialize,
+    ) -> Result<(), TooLong> {
         let start = frames.len();
         if let Err(error) = serde_json::to_writer(&mut *frames, object) {
             tracing::error!(%error, name, "a frame could not be written");
             frames.truncate(start);
-            return;
+            return Ok(());
         }
-        self.finish_event(frames, start, name);
+        self.finish(frames, start)
     }
 
     /// Ends the event that begins at `start`.
     pub fn finish_event(&self, frames: &mut Vec<u8>, start: usize, name: &str) {
         if self.finish(frames, start).is_err() {
-            let error: AgentFrame<'_> = Frame::RpcFrameError {
-                original_type: Some(name),
-                error: "RPC frame exceeded the transport limit",
-            };
-            self.write(frames, "rpc_frame_error", &error);
+            self.report_too_long(frames, name);
         }
+    }
+
+    fn report_too_long(&self, frames: &mut Vec<u8>, name: &str) {
+        let error: AgentFrame<'_> = Frame::RpcFrameError {
+            original_type: Some(name),
+            error: "RPC frame exceeded the transport limit",
+        };
+        self.write(frames, "rpc_frame_error", &error);
     }
 }
 

@@ -49,21 +49,24 @@ fn matching(available: &[Arc<ModelInfo>], fits: impl Fn(&str) -> bool) -> Vec<Ar
 
 /// Whether `name` is `pattern` with something in the place of each `*`.
 fn fits(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
+    let Some((first, rest_of_pattern)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let (middle, last) = rest_of_pattern
+        .rsplit_once('*')
+        .unwrap_or(("", rest_of_pattern));
+    let rest = name.strip_prefix(first);
+    let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last)) else {
         return false;
     };
-    let mut ended_open = !pattern.contains('*');
-    for part in parts {
-        ended_open = part.is_empty();
-        match rest.rfind(part) {
-            Some(at) if !part.is_empty() => rest = rest.get(at + part.len()..).unwrap_or_default(),
-            Some(_) => {}
-            None => return false,
-        }
+    // Each part where it comes first leaves the most for those behind it.
+    for part in middle.split('*') {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = rest.get(at + part.len()..).unwrap_or_default();
     }
-    rest.is_empty() || ended_open
+    true
 }
 
 #[cfg(test)]
@@ -79,6 +82,9 @@ mod tests {
             ("*-4", "claude-sonnet-4-5", false),
             ("a*c", "abc", true),
             ("a*c", "abd", false),
+            ("a*a", "a", false),
+            ("*a*ab*", "aab", true),
+            ("*b*a*", "ab", false),
             ("*", "", true),
         ] {
             assert_eq!(fits(pattern, name), expected, "{pattern} {name}");

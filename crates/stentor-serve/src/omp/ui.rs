@@ -137,9 +137,6 @@ pub(super) fn permission_answer(response: &UiResponse) -> PermissionAnswer {
     if response.cancelled {
         return PermissionAnswer::RejectOnce;
     }
-    if response.confirmed == Some(true) && response.value.is_none() {
-        return PermissionAnswer::AllowOnce;
-    }
     let said = response.value.as_deref();
     PERMISSION_OPTIONS
         .iter()
@@ -223,6 +220,10 @@ mod tests {
             ),
             (
                 response(Some("Allow"), None, true),
+                PermissionAnswer::RejectOnce,
+            ),
+            (
+                response(None, Some(true), false),
                 PermissionAnswer::RejectOnce,
             ),
             (response(None, None, false), PermissionAnswer::RejectOnce),

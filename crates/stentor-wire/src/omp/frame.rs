@@ -73,6 +73,8 @@ pub enum Frame<'a, M, O> {
         steering: &'a [String],
         follow_up: &'a [String],
     },
+    /// omp's newer word for another model; which one, a client asks for.
+    ModelChanged,
     /// pi reads `level`, omp `thinkingLevel`.
     ThinkingLevelChanged {
         level: &'a str,

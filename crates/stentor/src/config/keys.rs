@@ -139,6 +139,7 @@ settings! {
         "use_extensions" use_extensions: bool = true, "Whether extensions are started.";
         "use_mcp_servers" use_mcp_servers: bool = true, "Whether the MCP servers of the configuration are started.";
         "mcp_wait_ms" mcp_wait_ms: u64 = 10_000, "How long a first prompt waits for MCP servers that are still starting.";
+        "use_local_servers" use_local_servers: bool = true, "Whether model servers on this machine are looked for.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }
 }

@@ -45,6 +45,16 @@ impl Folder {
         self
     }
 
+    /// Writes the user's configuration.
+    pub fn config(&self, text: &str) -> &Self {
+        self.file("../home/.config/stentor/config.toml", text)
+    }
+
+    /// Lets a model or a command go on that waits for `../gate`.
+    pub fn open_gate(&self) {
+        self.file("../gate", "");
+    }
+
     fn root(&self) -> PathBuf {
         self.dir.path().canonicalize().unwrap()
     }
@@ -59,6 +69,8 @@ impl Folder {
             .env_clear()
             .env("HOME", self.home(""))
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            // What else runs on the machine is none of a test's business.
+            .env("STENTOR_USE_LOCAL_SERVERS", "false")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -176,6 +188,13 @@ impl Child {
         frames.into_iter().next_back().unwrap()
     }
 
+    /// All frames up to and with the answer to a command that has an id.
+    pub fn done(&mut self, command: Value) -> Vec<Value> {
+        let id = command["id"].clone();
+        self.send(command);
+        self.until(|frame| frame["type"] == "response" && frame["id"] == id)
+    }
+
     /// The data of a successful answer.
     pub fn data(&mut self, command: Value) -> Value {
         let mut answer = self.ask(command);
@@ -221,6 +240,32 @@ impl Drop for Child {
 /// Frames as text, one a line, without what differs from run to run: times, ids that are made up,
 /// durations and paths of the test's own folder.
 pub fn shown(frames: &[Value], folder: &Folder) -> String {
+    normalised(frames, folder, &mut Ids::Alike)
+}
+
+/// How ids that are made up are written.
+pub enum Ids {
+    /// Each as `ID`.
+    Alike,
+    /// As `ID1`, `ID2`, in the order in which they appear, so that what refers to what is seen.
+    Numbered(Vec<String>),
+}
+
+impl Ids {
+    fn name(&mut self, id: &str) -> Value {
+        let Self::Numbered(seen) = self else {
+            return json!("ID");
+        };
+        let place = seen.iter().position(|one| one == id).unwrap_or_else(|| {
+            seen.push(id.to_owned());
+            seen.len() - 1
+        });
+        json!(format!("ID{}", place + 1))
+    }
+}
+
+/// The same with ids as `ids` says.
+pub fn normalised(frames: &[Value], folder: &Folder, ids: &mut Ids) -> String {
     let mut lines = String::new();
     let root = folder
         .work("")
@@ -230,14 +275,14 @@ pub fn shown(frames: &[Value], folder: &Folder) -> String {
         .into_owned();
     for frame in frames {
         let mut frame = frame.clone();
-        normalise(&mut frame, None, &root);
+        normalise(&mut frame, None, &root, ids);
         lines.push_str(&frame.to_string());
         lines.push('\n');
     }
     lines
 }
 
-fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
+fn normalise(value: &mut Value, key: Option<&str>, root: &str, ids: &mut Ids) {
     match value {
         Value::Object(fields) => {
             let entry = fields.contains_key("parentId") || fields.contains_key("version");
@@ -251,23 +296,23 @@ fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
                     "entryId" | "leafId" | "parentId" | "firstKeptEntryId" | "sessionId"
                         if value.is_string() =>
                     {
-                        *value = json!("ID");
+                        *value = ids.name(value.as_str().unwrap());
                     }
-                    "id" if entry => *value = json!("ID"),
-                    _ => normalise(value, Some(key), root),
+                    "id" if entry => *value = ids.name(value.as_str().unwrap()),
+                    _ => normalise(value, Some(key), root, ids),
                 }
             }
         }
         Value::Array(items) => {
             for item in items {
-                normalise(item, key, root);
+                normalise(item, key, root, ids);
             }
         }
         Value::String(text) => {
             if text.contains(root) {
                 *text = text.replace(root, "ROOT");
             }
-            if key == Some("sessionFile") || key == Some("parentSession") {
+            if matches!(key, Some("sessionFile" | "parentSession")) {
                 *text = session_file(text);
             }
         }

@@ -6,6 +6,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::child::{Child, Folder, shown};
+use crate::transcript::told;
 
 const CHUNK_BYTES: usize = 262_144;
 
@@ -69,6 +70,92 @@ fn a_long_object_is_one_line_until_chunks_are_agreed_on_and_then_comes_in_chunks
     }
     folder.file("enough", "");
     child.until(|frame| frame["id"] == "b" && frame["type"] == "response");
+}
+
+/// The objects of a run, those that came in chunks put together again.
+fn objects(child: &mut Child) -> Vec<Value> {
+    let mut objects = Vec::new();
+    let mut open = Vec::new();
+    loop {
+        let frame = child.next();
+        let object = if frame["type"] == "rpc_chunk" {
+            assert_eq!(frame["index"], open.len());
+            open.push(STANDARD.decode(frame["data"].as_str().unwrap()).unwrap());
+            if frame["count"] != open.len() {
+                continue;
+            }
+            let whole = std::mem::take(&mut open).concat();
+            assert_eq!(frame["byteLength"], whole.len());
+            serde_json::from_slice(&whole).unwrap()
+        } else {
+            assert!(
+                open.is_empty(),
+                "a frame in the middle of an object: {frame}"
+            );
+            frame
+        };
+        let is_last = object["type"] == "agent_settled";
+        objects.push(object);
+        if is_last {
+            return objects;
+        }
+    }
+}
+
+#[test]
+fn events_come_in_chunks_too_and_are_the_same() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"Much.\"");
+    let mut child = folder.child(&["--no-session"]);
+    agree(&mut child);
+    let picture = "QUJD".repeat(400_000);
+    child.send(json!({"id": "p", "type": "prompt", "message": "look", "images": [{"type": "image", "data": picture, "mimeType": "image/png"}]}));
+    let frames = objects(&mut child);
+    expect![[r#"
+        {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","data":"PICTURE","mimeType":"image/png"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Much."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Much.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Much."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Much.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Much."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-2","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder).replace(&picture, "PICTURE"));
+}
+
+#[test]
+fn an_event_that_is_too_long_for_chunks_is_told_of() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"Too much.\"");
+    let mut child = folder.child(&["--no-session"]);
+    agree(&mut child);
+    let picture = "QUJD".repeat(17_000_000);
+    child.line(&format!(
+        r#"{{"id":"p","type":"prompt","message":"look","images":[{{"data":"{picture}","mimeType":"image/png"}}]}}"#
+    ));
+    let frames = objects(&mut child);
+    expect![[r#"
+        {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"rpc_frame_error","originalType":"message_start","error":"RPC frame exceeded the transport limit"}
+        {"type":"rpc_frame_error","originalType":"message_end","error":"RPC frame exceeded the transport limit"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Too much."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Too much.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Too much."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Too much.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Too much."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-2","toolResults":[]}
+        {"type":"agent_end","messages":["msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::child::{Folder, shown};
+use crate::transcript::told;
 
 #[test]
 fn every_command_is_answered_with_its_id_and_its_data() {
@@ -69,22 +70,13 @@ fn every_command_is_answered_with_its_id_and_its_data() {
     ];
     let mut answers: Vec<Value> = Vec::new();
     for command in commands {
-        let mut answer = child.ask(command);
-        // Both are long and none of this dialect's business.
-        if let Some(data) = answer.get_mut("data").and_then(Value::as_object_mut) {
-            for key in ["systemPrompt", "dumpTools"] {
-                if data.contains_key(key) {
-                    data.insert(key.to_owned(), json!("…"));
-                }
-            }
-        }
-        answers.push(answer);
+        answers.push(child.ask(command));
     }
     expect![[r#"
-        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":3,"output":15,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"systemPrompt":"…","dumpTools":"…"}}
+        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":3,"output":15,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"systemPrompt":"…","dumpTools":["read"]}}
         {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
         {"id":"asked","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
-        {"id":"asked","type":"response","command":"get_session_stats","success":true,"data":{"sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID","userMessages":1,"assistantMessages":1,"toolCalls":0,"toolResults":0,"totalMessages":2,"tokens":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"total":125},"cost":0.000675,"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"premiumRequests":0}}
+        {"id":"asked","type":"response","command":"get_session_stats","success":true,"data":{"sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","userMessages":1,"assistantMessages":1,"toolCalls":0,"toolResults":0,"totalMessages":2,"tokens":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"total":125},"cost":0.000675,"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"premiumRequests":0}}
         {"id":"asked","type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
         {"id":"asked","type":"response","command":"set_thinking_level","success":true}
         {"id":"asked","type":"response","command":"cycle_thinking_level","success":true,"data":{"level":"off"}}
@@ -120,10 +112,10 @@ fn every_command_is_answered_with_its_id_and_its_data() {
         {"id":"asked","type":"response","command":"set_session_name","success":true}
         {"id":"asked","type":"response","command":"export_html","success":true,"data":{"path":"out.html"}}
         {"id":"asked","type":"response","command":"set_model","success":true,"data":{"id":"guide","name":"Offline guide","api":"offline","provider":"offline","baseUrl":"","reasoning":true,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}}}
-        {"id":"asked","type":"response","command":"compact","success":true,"data":{"summary":"Summary of 1 earlier messages.\n\n## What the user asked for\n- <conversation>","shortSummary":"Summary of 1 earlier messages.","firstKeptEntryId":"ID","tokensBefore":140,"estimatedTokensAfter":24,"details":{"readFiles":[],"modifiedFiles":[]}}}
-        {"id":"asked","type":"response","command":"get_branch_messages","success":true,"data":{"messages":[{"entryId":"ID","text":"first"}]}}
+        {"id":"asked","type":"response","command":"compact","success":true,"data":{"summary":"Summary of 1 earlier messages.\n\n## What the user asked for\n- <conversation>","shortSummary":"Summary of 1 earlier messages.","firstKeptEntryId":"ID2","tokensBefore":140,"estimatedTokensAfter":24,"details":{"readFiles":[],"modifiedFiles":[]}}}
+        {"id":"asked","type":"response","command":"get_branch_messages","success":true,"data":{"messages":[{"entryId":"ID3","text":"first"}]}}
         {"id":"asked","type":"response","command":"negotiate_protocol","success":true,"data":{"protocolVersion":2}}
-    "#]].assert_eq(&shown(&answers, &folder));
+    "#]].assert_eq(&told(&answers, &folder));
     assert!(folder.work("out.html").exists());
 }
 
@@ -155,54 +147,69 @@ fn commands_sent_at_once_are_done_in_their_order() {
         let id = usize::try_from(frame["id"].as_u64().unwrap()).unwrap();
         answers[id] = frame;
     }
-    // Whether the run has ended when the last one is answered depends on time; what else the state
-    // says is compared where it is the subject.
-    for state in [1, 6] {
-        let data = answers[state]["data"].as_object_mut().unwrap();
-        data.retain(|key, _| key == "thinkingLevel");
+    // The abort is answered when the run has ended, beside the commands behind it: whether the
+    // state is that of before or after depends on time.
+    let state = answers[6]["data"].as_object_mut().unwrap();
+    for key in ["isStreaming", "isSettled", "messageCount", "contextUsage"] {
+        state.insert(key.to_owned(), json!("…"));
     }
     expect![[r#"
         {"id":0,"type":"response","command":"set_thinking_level","success":true}
-        {"id":1,"type":"response","command":"get_state","success":true,"data":{"thinkingLevel":"low"}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":2,"type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
         {"id":3,"type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"id":4,"type":"response","command":"abort_bash","success":true}
         {"id":5,"type":"response","command":"abort","success":true}
-        {"id":6,"type":"response","command":"get_state","success":true,"data":{"thinkingLevel":"low"}}
-    "#]].assert_eq(&shown(&answers, &folder));
+        {"id":6,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":"…","isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":"…","queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":"…","fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":"…","systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+    "#]].assert_eq(&told(&answers, &folder));
 }
 
 #[test]
-fn the_answer_to_a_prompt_precedes_its_run_and_abort_and_prompt_follows_the_abort() {
-    let folder = Folder::with(
-        "[model]\nid = \"mock\"\n[[turn]]\nsteps = [{ text = \"Well\" }, { hang = true }]\n[[turn]]\ntext = \"New.\"",
-    );
-    let mut child = folder.child(&["--no-session"]);
-    child.send(json!({"id": "1", "type": "prompt", "message": "a"}));
-    let frames = child.until(|frame| frame["assistantMessageEvent"]["type"] == "text_delta");
-    assert_eq!(
-        (&frames[0]["id"], &frames[1]["type"]),
-        (&json!("1"), &json!("agent_start"))
-    );
-    child.send(json!({"id": "2", "type": "abort_and_prompt", "message": "b"}));
-    let kinds: Vec<String> = child
-        .until_type("agent_start")
-        .iter()
-        .map(|frame| frame["type"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            "message_update",
-            "message_end",
-            "turn_end",
-            "agent_end",
-            "prompt_result",
-            "session_settled",
-            "agent_settled",
-            "response",
-            "agent_start"
-        ]
-    );
-    child.until_type("agent_settled");
+fn the_state_says_what_the_model_is_told_and_has() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
+    folder.file("AGENTS.md", "Be kind.\n");
+    let mut child = folder.child(&[
+        "--no-session",
+        "--tools",
+        "ls",
+        "--system-prompt",
+        "You are terse.",
+        "--append-system-prompt",
+        "Very terse.",
+    ]);
+    let state = child.ask(json!({"type": "get_state"}));
+    let mut prompt = state["data"]["systemPrompt"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let today = prompt
+        .find("202")
+        .and_then(|at| prompt.get(at..at + 10))
+        .unwrap()
+        .to_owned();
+    prompt = prompt.replace(&today, "DATE");
+    let here = folder
+        .work("")
+        .to_string_lossy()
+        .trim_end_matches('/')
+        .to_owned();
+    expect![[r#"
+        You are terse.
+
+        Very terse.
+
+        <project_context>
+        Instructions of the user and the project. Where two differ, the later one counts.
+
+        <file path="HERE/AGENTS.md">
+        Be kind.
+        </file>
+        </project_context>
+
+        Today is DATE.
+        The working folder is HERE"#]]
+    .assert_eq(&prompt.replace(&here, "HERE"));
+    expect![[r#"
+        [{"name":"ls","description":"List directory contents. Returns entries sorted alphabetically, with '/' suffix for directories. Includes dotfiles. Output is truncated to 500 entries or 50KB (whichever is hit first).","parameters":{"type":"object","properties":{"path":{"type":"string","description":"Directory to list (default: current directory)"},"limit":{"type":"number","description":"Maximum number of entries to return (default: 500)"}},"required":[]}}]
+    "#]].assert_eq(&shown(&[state["data"]["dumpTools"].clone()], &folder));
 }

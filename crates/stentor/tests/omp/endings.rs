@@ -1,129 +1,14 @@
-//! How runs end that do not go well: retries, overflows, failures (sections 12 and 13), whole
-//! frames.
+//! How runs end that do not go as they should, but are not repeated (section 9), whole frames.
 
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
 
-use crate::child::{Child, Folder, shown};
-
-/// A folder in which a retry waits hardly, or for ever.
-fn folder(delay_ms: u64, turns: &str) -> Folder {
-    let folder = Folder::with(&format!("[model]\nid = \"mock\"\n{turns}"));
-    std::fs::create_dir_all(folder.home(".config/stentor")).unwrap();
-    std::fs::write(
-        folder.home(".config/stentor/config.toml"),
-        format!("[retry]\nbase_delay_ms = {delay_ms}\n"),
-    )
-    .unwrap();
-    folder
-}
-
-/// All but the messages while they are written, and what says the same again.
-fn brief(frames: Vec<Value>, folder: &Folder) -> String {
-    let told: Vec<Value> = frames
-        .into_iter()
-        .filter(|frame| {
-            !matches!(
-                frame["type"].as_str().unwrap(),
-                "message_start" | "message_update" | "turn_end"
-            )
-        })
-        .collect();
-    shown(&told, folder)
-}
+use crate::child::Folder;
+use crate::transcript::told;
 
 fn check(turns: &str, expected: Expect) {
-    let folder = folder(1, turns);
+    let folder = Folder::with(&format!("[model]\nid = \"mock\"\n{turns}"));
     let mut child = folder.child(&["--no-session"]);
-    expected.assert_eq(&brief(child.prompt("hi"), &folder));
-}
-
-#[test]
-fn a_model_that_recovers_is_asked_again_in_a_run_of_its_own() {
-    check(
-        r#"
-        [[turn]]
-        error = { kind = "overloaded", message = "Overloaded" }
-        [[turn]]
-        text = "Here I am."
-        "#,
-        expect![[r#"
-            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
-            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
-            {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"Overloaded"}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-3","message":{"role":"assistant","content":[{"type":"text","text":"Here I am."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"auto_retry_end","success":true,"attempt":1}
-            {"type":"agent_end","messages":[{"role":"assistant","content":[{"type":"text","text":"Here I am."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":1}
-            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-            {"type":"session_settled"}
-            {"type":"agent_settled","aborted":false}
-        "#]],
-    );
-}
-
-#[test]
-fn a_model_that_does_not_recover_is_given_up_after_three_times() {
-    check(
-        r#"
-        [[turn]]
-        times = 4
-        error = { kind = "rate_limited", message = "slow down" }
-        "#,
-        expect![[r#"
-            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
-            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
-            {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"slow down"}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-3","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
-            {"type":"agent_end","messages":[{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":1}
-            {"type":"auto_retry_start","attempt":2,"maxAttempts":3,"delayMs":2,"errorMessage":"slow down"}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
-            {"type":"agent_end","messages":[{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":1}
-            {"type":"auto_retry_start","attempt":3,"maxAttempts":3,"delayMs":4,"errorMessage":"slow down"}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
-            {"type":"agent_end","messages":[{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":1}
-            {"type":"auto_retry_end","success":false,"attempt":3,"finalError":"slow down"}
-            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"error","error":{"message":"slow down","provider":"script","model":"mock","httpStatus":429,"retryable":true},"sessionSettled":true}
-            {"type":"session_settled"}
-            {"type":"agent_settled","aborted":false}
-        "#]],
-    );
-}
-
-#[test]
-fn a_request_the_provider_refuses_is_not_repeated() {
-    check(
-        r#"
-        [[turn]]
-        error = { kind = "invalid_request", message = "no such thing" }
-        "#,
-        expect![[r#"
-            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"no such thing","timestamp":"TIME","duration":"MS"}}
-            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"no such thing","timestamp":"TIME","duration":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"error","error":{"message":"no such thing","provider":"script","model":"mock","httpStatus":400,"retryable":false},"sessionSettled":true}
-            {"type":"session_settled"}
-            {"type":"agent_settled","aborted":false}
-        "#]],
-    );
+    expected.assert_eq(&told(&child.prompt("hi"), &folder));
 }
 
 #[test]
@@ -138,9 +23,15 @@ fn a_model_that_declines_and_one_that_stops_at_its_limit_have_completed() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"No."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"No."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"No."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"No.","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"No."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"No.","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"No."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-2","toolResults":[]}
+            {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
             {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
             {"type":"session_settled"}
             {"type":"agent_settled","aborted":false}
@@ -156,9 +47,15 @@ fn a_model_that_declines_and_one_that_stops_at_its_limit_have_completed() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Too lo"}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"length","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Too lo"}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"length","timestamp":"TIME","duration":"MS","ttft":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Too lo"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Too lo","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Too lo"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Too lo","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Too lo"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"length","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-2","toolResults":[]}
+            {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
             {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
             {"type":"session_settled"}
             {"type":"agent_settled","aborted":false}
@@ -166,125 +63,38 @@ fn a_model_that_declines_and_one_that_stops_at_its_limit_have_completed() {
     );
 }
 
-fn waits(folder: &Folder) -> Child {
-    let mut child = folder.child(&["--no-session"]);
-    child.send(json!({"id": "p", "type": "prompt", "message": "hi"}));
-    child.until_type("auto_retry_start");
-    child
-}
-
-const FAILS: &str = "[[turn]]\nerror = { kind = \"overloaded\", message = \"Overloaded\" }\n[[turn]]\ntext = \"Again.\"";
-
-/// What is told when a retry that waits is cancelled by a command.
-fn cancelled_by(command: &str, expected: Expect) {
-    let folder = folder(3_600_000, FAILS);
-    let mut child = waits(&folder);
-    child.send(json!({"id": "a", "type": command}));
-    let answered = |frame: &Value| frame["id"] == "a";
-    let settled = |frame: &Value| frame["type"] == "agent_settled";
-    let mut frames = child.until_all(&[&answered, &settled]);
-    frames.retain(|frame| !answered(frame));
-    expected.assert_eq(&brief(frames, &folder));
-}
-
 #[test]
-fn a_retry_that_waits_is_cancelled() {
-    cancelled_by(
-        "abort_retry",
-        expect![[r#"
-        {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-    "#]],
-    );
-    cancelled_by(
-        "abort",
-        expect![[r#"
-        {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-    "#]],
-    );
-}
-
-#[test]
-fn a_context_that_is_too_long_is_compacted_and_the_run_goes_on() {
-    let folder = folder(
-        1,
+fn calls_in_an_answer_that_fails_are_not_made() {
+    check(
         r#"
         [[turn]]
-        text = "One."
-        times = 2
-        [[turn]]
-        error = { kind = "context_overflow", message = "prompt is too long" }
-        [[turn]]
-        text = "Now it fits."
-        [compaction]
-        summary = "Much was said."
+        steps = [
+          { tool = "read", id = "call-1", arguments = { path = "notes.txt" } },
+          { error = { kind = "invalid_request", message = "no more" } },
+        ]
         "#,
+        expect![[r#"
+            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+            {"type":"agent_start"}
+            {"type":"turn_start"}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"read","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":\"notes.txt\"}","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"no more","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"tool_execution_start","toolCallId":"call-1","toolName":"read","args":{"path":"notes.txt"}}
+            {"type":"tool_execution_end","toolCallId":"call-1","toolName":"read","result":{"content":[{"type":"text","text":"Tool execution failed due to an error in the model's answer."}],"details":{}},"isError":true,"durationMs":"MS"}
+            {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"read","content":[{"type":"text","text":"Tool execution failed due to an error in the model's answer."}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-3","message":"as it began"}
+            {"type":"turn_end","message":"msg-2","toolResults":["msg-3"]}
+            {"type":"agent_end","messages":["msg-1","msg-2","msg-3"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":3}
+            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"error","error":{"message":"no more","provider":"script","model":"mock","httpStatus":400,"retryable":false},"sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":false}
+        "#]],
     );
-    let mut child = folder.child(&["--no-session"]);
-    child.prompt(&"many words ".repeat(9_000));
-    child.prompt("and more");
-    let frames = child.prompt("and on");
-    expect![[r#"
-        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_end","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"and on"}],"timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"and on"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
-        {"type":"auto_compaction_start","reason":"overflow","action":"context-full"}
-        {"type":"compaction_start","reason":"overflow"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
-        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_end","messageId":"msg-7","message":{"role":"assistant","content":[{"type":"text","text":"Now it fits."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"agent_end","messages":[{"role":"assistant","content":[{"type":"text","text":"Now it fits."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":1}
-        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-    "#]].assert_eq(&brief(frames, &folder));
-}
-
-#[test]
-fn a_compaction_by_itself_that_fails_is_told_and_the_conversation_goes_on() {
-    let folder = folder(
-        1,
-        r#"
-        [[turn]]
-        text = "Long."
-        times = 2
-        usage = { input = 10, output = 1 }
-        [[turn]]
-        text = "Short."
-        usage = { input = 190000, output = 25 }
-        [compaction]
-        error = { kind = "invalid_request", message = "no summary today" }
-        "#,
-    );
-    let mut child = folder.child(&["--no-session"]);
-    child.prompt(&"many words ".repeat(9_000));
-    child.prompt(&"more words ".repeat(9_000));
-    let frames = child.prompt("few words");
-    expect![[r#"
-        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_end","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-        {"type":"compaction_start","reason":"threshold"}
-        {"type":"auto_compaction_end","action":"context-full","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: no summary today"}
-        {"type":"compaction_end","reason":"threshold","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: no summary today"}
-        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-    "#]].assert_eq(&brief(frames, &folder));
 }
 
 #[test]
@@ -304,23 +114,65 @@ fn calls_that_cannot_be_made_are_answered_and_the_run_goes_on() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},{"type":"toolCall","id":"call-3","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"nope","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"a\":1}","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":1,"id":"call-2","toolName":"read","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":1,"delta":"{\"nopath\":true}","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},{"type":"toolCall","id":"call-3","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":2,"id":"call-3","toolName":"read","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},{"type":"toolCall","id":"call-3","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":2,"delta":"{\"path\":","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},{"type":"toolCall","id":"call-3","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"call-3","name":"read","arguments":{}},"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},{"type":"toolCall","id":"call-3","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"tool_execution_start","toolCallId":"call-1","toolName":"nope","args":{"a":1}}
             {"type":"tool_execution_end","toolCallId":"call-1","toolName":"nope","result":{"content":[{"type":"text","text":"Tool nope not found"}],"details":{}},"isError":true,"durationMs":"MS"}
-            {"type":"message_end","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"nope","content":[{"type":"text","text":"Tool nope not found"}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"nope","content":[{"type":"text","text":"Tool nope not found"}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-3","message":"as it began"}
             {"type":"tool_execution_start","toolCallId":"call-2","toolName":"read","args":{"nopath":true}}
             {"type":"tool_execution_start","toolCallId":"call-3","toolName":"read","args":{}}
             {"type":"tool_execution_end","toolCallId":"call-2","toolName":"read","result":{"content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - path: must have required properties path\n\nReceived arguments:\n{\n  \"nopath\": true\n}"}],"details":{}},"isError":true,"durationMs":"MS"}
-            {"type":"message_end","messageId":"msg-4","message":{"role":"toolResult","toolCallId":"call-2","toolName":"read","content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - path: must have required properties path\n\nReceived arguments:\n{\n  \"nopath\": true\n}"}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-4","message":{"role":"toolResult","toolCallId":"call-2","toolName":"read","content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - path: must have required properties path\n\nReceived arguments:\n{\n  \"nopath\": true\n}"}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-4","message":"as it began"}
             {"type":"tool_execution_end","toolCallId":"call-3","toolName":"read","result":{"content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - the arguments are not valid JSON: EOF while parsing a value at line 1 column 8"}],"details":{}},"isError":true,"durationMs":"MS"}
-            {"type":"message_end","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-3","toolName":"read","content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - the arguments are not valid JSON: EOF while parsing a value at line 1 column 8"}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-3","toolName":"read","content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - the arguments are not valid JSON: EOF while parsing a value at line 1 column 8"}],"details":{},"isError":true,"timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-5","message":"as it began"}
+            {"type":"turn_end","message":"msg-2","toolResults":["msg-3","msg-4","msg-5"]}
             {"type":"turn_start"}
-            {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"nope","arguments":{"a":1}},{"type":"toolCall","id":"call-2","name":"read","arguments":{"nopath":true}},{"type":"toolCall","id":"call-3","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"toolResult","toolCallId":"call-1","toolName":"nope","content":[{"type":"text","text":"Tool nope not found"}],"details":{},"isError":true,"timestamp":"TIME"},{"role":"toolResult","toolCallId":"call-2","toolName":"read","content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - path: must have required properties path\n\nReceived arguments:\n{\n  \"nopath\": true\n}"}],"details":{},"isError":true,"timestamp":"TIME"},{"role":"toolResult","toolCallId":"call-3","toolName":"read","content":[{"type":"text","text":"Validation failed for tool \"read\":\n  - the arguments are not valid JSON: EOF while parsing a value at line 1 column 8"}],"details":{},"isError":true,"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":6}
+            {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Well.","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well.","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-6","toolResults":[]}
+            {"type":"agent_end","messages":["msg-1","msg-2","msg-3","msg-4","msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":6}
             {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
             {"type":"session_settled"}
             {"type":"agent_settled","aborted":false}
         "#]],
     );
+}
+
+#[test]
+fn a_run_ends_where_the_budget_does() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"One.\"\ntimes = 2");
+    folder.config("[budget]\nturns = 1\n");
+    let mut child = folder.child(&["--no-session"]);
+    child.prompt("first");
+    expect![[r#"
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-3","message":"as it began"}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Budget reached: 1 of 1 model calls are used.","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-4","message":"as it began"}
+        {"type":"turn_end","message":"msg-4","toolResults":[]}
+        {"type":"agent_end","messages":["msg-3","msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"error","error":{"message":"Budget reached: 1 of 1 model calls are used.","provider":"script","model":"mock","retryable":false},"sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&child.prompt("second"), &folder));
 }

@@ -1,9 +1,12 @@
 //! Lines that are no command, and commands that cannot be done (section 4).
 
-use expect_test::expect;
-use serde_json::json;
+use std::io::Write;
 
-use crate::child::{Folder, shown};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::child::{Child, Folder, shown};
+use crate::transcript::told;
 
 #[test]
 fn every_bad_line_is_answered_and_the_child_lives() {
@@ -122,11 +125,89 @@ fn blank_lines_and_answers_nobody_waits_for_are_passed_over() {
 }
 
 #[test]
-fn a_prompt_without_a_usable_model_fails_with_its_id() {
+fn a_prompt_to_a_model_without_a_key_fails_with_its_id_and_says_what_to_do() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let words = ["--no-session", "--model", "deepseek/deepseek-chat"];
+    let mut child = Child::of(folder.command(&words).spawn().unwrap());
+    child.until_type("ready");
+    let mut frames = child.done(json!({"id": 1, "type": "prompt", "message": "hi"}));
+    frames.extend(child.done(json!({"id": 2, "type": "abort_and_prompt", "message": "hi"})));
+    frames.extend(child.done(json!({"id": 3, "type": "get_messages"})));
+    let other = json!({"id": 4, "type": "set_model", "provider": "deepseek", "modelId": "deepseek-reasoner"});
+    frames.extend(child.done(other));
+    expect![[r#"
+        {"id":1,"type":"response","command":"prompt","success":false,"error":"No API key found for deepseek. deepseek/deepseek-chat: no credentials: set DEEPSEEK_API_KEY"}
+        {"id":2,"type":"response","command":"abort_and_prompt","success":false,"error":"No API key found for deepseek. deepseek/deepseek-chat: no credentials: set DEEPSEEK_API_KEY"}
+        {"id":3,"type":"response","command":"get_messages","success":true,"data":{"messages":[]}}
+        {"id":4,"type":"response","command":"set_model","success":false,"error":"No API key for deepseek/deepseek-reasoner"}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
+fn a_prompt_without_a_model_fails_with_its_id_and_says_what_to_do() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    // Its model is one that is not there.
+    folder.file("theirs.jsonl", include_str!("stored/version2.jsonl"));
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.data(json!({"type": "switch_session", "sessionPath": "theirs.jsonl"}));
+    let mut frames = child.done(json!({"id": 1, "type": "prompt", "message": "hi"}));
+    frames.extend(child.done(json!({"id": 2, "type": "compact"})));
+    frames.extend(child.done(json!({"id": 3, "type": "cycle_thinking_level"})));
+    frames.extend(child.done(json!({"id": 4, "type": "get_available_thinking_levels"})));
+    expect![[r#"
+        {"id":1,"type":"response","command":"prompt","success":false,"error":"No model selected. Set one, or configure a key: see `stentor models`."}
+        {"type":"compaction_start","reason":"manual"}
+        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: No model selected."}
+        {"id":2,"type":"response","command":"compact","success":false,"error":"No model selected."}
+        {"id":3,"type":"response","command":"cycle_thinking_level","success":true,"data":null}
+        {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off"]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
+fn lines_that_are_no_text_are_answered_and_the_child_lives() {
     let folder = Folder::with("[[turn]]\ntext = \"x\"");
     let mut child = folder.child(&["--no-session"]);
-    folder.file("../scenario.toml", "no scenario any more");
-    let answer = child.ask(json!({"type": "prompt", "message": "hi"}));
-    // A scenario that was read stays read.
-    assert_eq!(answer["data"], json!({"disposition": "started"}));
+    let (mut stdin, lines) = child.split();
+    stdin
+        .write_all(b"{\"id\":1,\"type\":\"steer\",\"message\":\"\xff\"}\n")
+        .unwrap();
+    stdin
+        .write_all(b"{\"id\":2,\"type\":\"get_last_assistant_text\"}\n")
+        .unwrap();
+    let answers: Vec<Value> = (0..2)
+        .map(|_| serde_json::from_str(&lines.recv().unwrap()).unwrap())
+        .collect();
+    expect![[r#"
+        {"type":"response","command":"parse","success":false,"error":"Failed to parse command: the line is not UTF-8"}
+        {"id":2,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+    "#]].assert_eq(&told(&answers, &folder));
+}
+
+#[test]
+fn commands_of_newer_originals_that_are_not_there_are_unknown() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"");
+    let mut child = folder.child(&["--no-session"]);
+    let mut answers = Vec::new();
+    for name in [
+        "handoff",
+        "open_session",
+        "set_fast_mode",
+        "set_ask_dialog",
+        "set_cache_warming",
+        "predict_word",
+        "predict_word_feedback",
+    ] {
+        child.send(json!({"id": 1, "type": name}));
+        answers.push(child.next());
+    }
+    expect![[r#"
+        {"type":"response","command":"handoff","success":false,"error":"Unknown command: handoff"}
+        {"type":"response","command":"open_session","success":false,"error":"Unknown command: open_session"}
+        {"type":"response","command":"set_fast_mode","success":false,"error":"Unknown command: set_fast_mode"}
+        {"type":"response","command":"set_ask_dialog","success":false,"error":"Unknown command: set_ask_dialog"}
+        {"type":"response","command":"set_cache_warming","success":false,"error":"Unknown command: set_cache_warming"}
+        {"type":"response","command":"predict_word","success":false,"error":"Unknown command: predict_word"}
+        {"type":"response","command":"predict_word_feedback","success":false,"error":"Unknown command: predict_word_feedback"}
+    "#]].assert_eq(&told(&answers, &folder));
 }

@@ -3,14 +3,24 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::child::{Child, Folder, shown};
+use crate::child::{Child, Folder};
+use crate::transcript::told;
 
 /// A provider's server: it gives a code for a device, and tokens, or refuses them.
 fn oauth_server(tokens: &'static str) -> u16 {
+    oauth_server_after(tokens, &Arc::new(AtomicBool::new(true)))
+}
+
+/// The same, where a person has to approve first.
+fn oauth_server_after(tokens: &'static str, approved: &Arc<AtomicBool>) -> u16 {
+    const PENDING: &str = r#"{"error":"authorization_pending"}"#;
+    let approved = Arc::clone(approved);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -22,6 +32,7 @@ fn oauth_server(tokens: &'static str) -> u16 {
             );
             let (status, body) = match target.as_str() {
                 "/device" => ("200 OK", device.as_str()),
+                _ if !approved.load(Ordering::SeqCst) => ("400 Bad Request", PENDING),
                 _ if tokens.contains("error") => ("400 Bad Request", tokens),
                 _ => ("200 OK", tokens),
             };
@@ -62,7 +73,6 @@ const TOKENS: &str = r#"{"access_token":"access-1","refresh_token":"refresh-1","
 /// A folder that knows the provider, and a child in it.
 fn stage(oauth: &str) -> (Folder, Child) {
     let folder = Folder::with("[[turn]]\ntext = \"x\"");
-    std::fs::create_dir_all(folder.home(".config/stentor")).unwrap();
     let config = format!(
         r#"
         [providers.acme]
@@ -75,27 +85,28 @@ fn stage(oauth: &str) -> (Folder, Child) {
         {oauth}
         "#
     );
-    std::fs::write(folder.home(".config/stentor/config.toml"), config).unwrap();
+    folder.config(&config);
     let child = folder.child(&["--no-session"]);
     (folder, child)
 }
 
-fn begin(child: &mut Child) -> (Value, HashMap<String, String>) {
+/// Begins a login. Returns all frames up to the page to open, and what its address says.
+fn begin(child: &mut Child) -> (Vec<Value>, HashMap<String, String>) {
     child.send(json!({"id": "l", "type": "login", "providerId": "acme"}));
-    let mut page = child
-        .until(|frame| frame["method"] == "open_url")
-        .pop()
-        .unwrap();
+    let mut frames = child.until(|frame| frame["method"] == "open_url");
+    let page = frames.last_mut().unwrap();
     let url = page["url"].as_str().unwrap().to_owned();
     let (place, query) = url.split_once('?').unwrap_or((&url, ""));
-    let query = query
+    let query: HashMap<String, String> = query
         .split('&')
         .filter_map(|pair| pair.split_once('='))
         .map(|(key, value)| (key.to_owned(), decoded(value)))
         .collect();
     let path = place.rsplit('/').next().unwrap();
-    page["url"] = json!(format!("…/{path}?…"));
-    (page, query)
+    let mut keys: Vec<&str> = query.keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    page["url"] = json!(format!("…/{path}?{}", keys.join("&")));
+    (frames, query)
 }
 
 fn decoded(text: &str) -> String {
@@ -104,26 +115,16 @@ fn decoded(text: &str) -> String {
         .replace("%20", " ")
 }
 
-/// The question that belongs to the login, and all frames up to its answer.
-fn asked(child: &mut Child) -> Value {
-    child
-        .until(|frame| frame["method"] == "input")
-        .pop()
-        .unwrap()
+fn question(child: &mut Child) -> Vec<Value> {
+    child.until(|frame| frame["method"] == "input")
 }
 
 fn outcome(child: &mut Child) -> Vec<Value> {
     child.until(|frame| frame["id"] == "l")
 }
 
-fn acme(child: &mut Child) -> Value {
-    let providers = child.data(json!({"type": "get_login_providers"}))["providers"].take();
-    let providers = providers.as_array().unwrap();
-    providers
-        .iter()
-        .find(|one| one["id"] == "acme")
-        .unwrap()
-        .clone()
+fn providers(child: &mut Child) -> Vec<Value> {
+    child.done(json!({"id": "g", "type": "get_login_providers"}))
 }
 
 fn with_browser(port: u16) -> String {
@@ -139,10 +140,10 @@ fn with_page(port: u16) -> String {
 #[test]
 fn the_browser_comes_back_and_the_question_is_withdrawn() {
     let (folder, mut child) = stage(&with_browser(oauth_server(TOKENS)));
-    let mut told = vec![acme(&mut child)];
+    let mut frames = providers(&mut child);
     let (page, query) = begin(&mut child);
-    told.push(page);
-    told.push(asked(&mut child));
+    frames.extend(page);
+    frames.extend(question(&mut child));
     let back = query["redirect_uri"]
         .strip_prefix("http://localhost:")
         .unwrap();
@@ -154,60 +155,62 @@ fn the_browser_comes_back_and_the_question_is_withdrawn() {
         query["state"]
     )
     .unwrap();
-    told.extend(outcome(&mut child));
-    told.push(acme(&mut child));
+    frames.extend(outcome(&mut child));
+    frames.extend(providers(&mut child));
     expect![[r#"
-        {"id":"acme","name":"acme","available":true,"authenticated":false}
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?…","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to."}
+        {"id":"g","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false},{"id":"acme","name":"acme","available":true,"authenticated":false}]}}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to."}
         {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to. Paste the code or the address here.","placeholder":"code"}
         {"type":"extension_ui_request","id":"3000000100000002","method":"cancel","targetId":"1000000100000001"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
-        {"id":"acme","name":"acme","available":true,"authenticated":true}
-    "#]].assert_eq(&shown(&told, &folder));
+        {"id":"g","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false},{"id":"acme","name":"acme","available":true,"authenticated":true}]}}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
 fn the_address_the_browser_was_sent_to_can_be_pasted() {
     let (folder, mut child) = stage(&with_page(oauth_server(TOKENS)));
-    let (page, query) = begin(&mut child);
-    let question = asked(&mut child);
+    let (mut frames, query) = begin(&mut child);
+    frames.extend(question(&mut child));
     let pasted = format!(
         "https://acme.example/code?code=code-1&state={}",
         query["state"]
     );
-    child.send(json!({"type": "extension_ui_response", "id": question["id"], "value": pasted}));
-    let mut told = vec![page, question];
-    told.extend(outcome(&mut child));
+    let id = &frames.last().unwrap()["id"];
+    child.send(json!({"type": "extension_ui_response", "id": id, "value": pasted}));
+    frames.extend(outcome(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?…","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
         {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address, approve, and paste the code, or the address the browser is sent to. Paste the code or the address here.","placeholder":"code"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
-    "#]].assert_eq(&shown(&told, &folder));
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
 fn a_code_for_another_device_is_shown() {
-    let port = oauth_server(TOKENS);
+    let approved = Arc::new(AtomicBool::new(false));
+    let port = oauth_server_after(TOKENS, &approved);
     let (folder, mut child) = stage(&format!(
         "device_url = \"http://127.0.0.1:{port}/device\"\ntoken_url = \"http://127.0.0.1:{port}/token\""
     ));
-    let (page, _) = begin(&mut child);
-    let mut told = vec![page];
-    told.extend(outcome(&mut child));
-    // The provider may know of the approval before anything could be pasted.
-    told.retain(|frame| frame["method"] != "input" && frame["method"] != "cancel");
+    let (mut frames, _) = begin(&mut child);
+    frames.extend(question(&mut child));
+    approved.store(true, Ordering::SeqCst);
+    frames.extend(outcome(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/device?…","instructions":"Open the address and type the code ABCD-1234."}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/device?","instructions":"Open the address and type the code ABCD-1234."}
         {"type":"extension_ui_request","id":"3000000100000002","method":"notify","message":"Type this code there: ABCD-1234","notifyType":"info"}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and type the code ABCD-1234. Paste the code or the address here.","placeholder":"code"}
+        {"type":"extension_ui_request","id":"3000000100000003","method":"cancel","targetId":"1000000100000001"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
-    "#]].assert_eq(&shown(&told, &folder));
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
 fn a_login_that_is_refused_or_given_up_fails_with_the_reason() {
     let refusing = oauth_server(r#"{"error":"invalid_grant","error_description":"no such code"}"#);
     let (folder, mut child) = stage(&with_page(refusing));
-    let mut told = Vec::new();
+    let mut frames = Vec::new();
     for answer in [
         json!({"value": "code-1"}),
         json!({"value": "https://acme.example/code?code=c&state=another"}),
@@ -215,34 +218,49 @@ fn a_login_that_is_refused_or_given_up_fails_with_the_reason() {
         json!({"cancelled": true}),
         json!({"confirmed": true}),
     ] {
-        begin(&mut child);
-        let question = asked(&mut child);
+        frames.extend(begin(&mut child).0);
+        frames.extend(question(&mut child));
         let mut answer = answer.clone();
         answer["type"] = json!("extension_ui_response");
-        answer["id"] = question["id"].clone();
+        answer["id"] = frames.last().unwrap()["id"].clone();
         child.send(answer);
-        told.extend(outcome(&mut child));
+        frames.extend(outcome(&mut child));
     }
-    told.push(acme(&mut child));
+    frames.extend(providers(&mut child));
     expect![[r#"
-        {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was refused: 400 Bad Request  invalid_grant"}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address, approve, and paste the code, or the address the browser is sent to. Paste the code or the address here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was refused: 400 Bad Request invalid_grant no such code"}
+        {"type":"extension_ui_request","id":"3000000100000002","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
+        {"type":"extension_ui_request","id":"1000000100000002","method":"input","title":"Open the address, approve, and paste the code, or the address the browser is sent to. Paste the code or the address here.","placeholder":"code"}
         {"id":"l","type":"response","command":"login","success":false,"error":"what was pasted belongs to another login; begin again"}
+        {"type":"extension_ui_request","id":"3000000100000003","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
+        {"type":"extension_ui_request","id":"1000000100000003","method":"input","title":"Open the address, approve, and paste the code, or the address the browser is sent to. Paste the code or the address here.","placeholder":"code"}
         {"id":"l","type":"response","command":"login","success":false,"error":"there is no code in what was pasted; paste the code, or the whole address the browser was sent to"}
+        {"type":"extension_ui_request","id":"3000000100000004","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
+        {"type":"extension_ui_request","id":"1000000100000004","method":"input","title":"Open the address, approve, and paste the code, or the address the browser is sent to. Paste the code or the address here.","placeholder":"code"}
         {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was cancelled"}
+        {"type":"extension_ui_request","id":"3000000100000005","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the code, or the address the browser is sent to."}
+        {"type":"extension_ui_request","id":"1000000100000005","method":"input","title":"Open the address, approve, and paste the code, or the address the browser is sent to. Paste the code or the address here.","placeholder":"code"}
         {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was cancelled"}
-        {"id":"acme","name":"acme","available":true,"authenticated":false}
-    "#]].assert_eq(&shown(&told, &folder));
+        {"id":"g","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false},{"id":"acme","name":"acme","available":true,"authenticated":false}]}}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
 fn cancelling_ends_a_login_that_waits_for_the_browser() {
     let (folder, mut child) = stage(&with_browser(oauth_server(TOKENS)));
-    begin(&mut child);
-    let question = asked(&mut child);
+    let (mut frames, _) = begin(&mut child);
+    frames.extend(question(&mut child));
+    let id = frames.last().unwrap()["id"].clone();
     // Other commands are done meanwhile.
-    child.data(json!({"type": "get_state"}));
-    child.send(json!({"type": "extension_ui_response", "id": question["id"], "cancelled": true}));
+    frames.extend(child.done(json!({"id": 1, "type": "get_last_assistant_text"})));
+    child.send(json!({"type": "extension_ui_response", "id": id, "cancelled": true}));
+    frames.extend(outcome(&mut child));
     expect![[r#"
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to."}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to. Paste the code or the address here.","placeholder":"code"}
+        {"id":1,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
         {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was cancelled"}
-    "#]].assert_eq(&shown(&outcome(&mut child), &folder));
+    "#]].assert_eq(&told(&frames, &folder));
 }

@@ -7,23 +7,38 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod aborts;
 mod bad_fields;
 mod child;
+mod choosing;
 mod chunks;
 mod commands;
+mod compacting;
+mod configured;
 mod deltas;
 mod dialogs;
 mod endings;
 mod errors;
+mod extension_life;
 mod extension_ui;
+mod framing;
+mod host_uris;
 mod hosting;
 mod login;
 mod originals;
 mod phases;
 mod process;
+mod queues;
+mod reading;
 mod replay;
+mod retries;
 mod runs;
 mod sessions;
+mod shell;
+mod slash;
+mod steering;
 mod stored;
+mod subagent_control;
 mod subagents;
+mod transcript;
 mod watching;

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::child::{Child, Folder};
+use crate::transcript::{lines_of, told};
 
 const HANGS: &str = r#"
 [[turn]]
@@ -46,8 +47,13 @@ fn stdin_closing_ends_a_run_at_once_with_the_session_on_disk() {
     let file = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
     let (_, code) = child.close();
     assert_eq!(code, Some(0));
-    let kept = std::fs::read_to_string(file.as_str().unwrap()).unwrap();
-    assert!(kept.contains(r#""text":"Well""#), "{kept}");
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"ROOT/work/../scenario.toml"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+    "#]].assert_eq(&lines_of(file.as_str().unwrap(), &folder));
 }
 
 #[test]
@@ -59,7 +65,11 @@ fn signals_end_it_with_their_codes_and_its_tools_with_it() {
         let mut child = folder.child(&["--no-session"]);
         child.send(json!({"type": "prompt", "message": "hi"}));
         child.until_type("tool_execution_start");
-        while !folder.work("pid").exists() {
+        let pid_is_written = || {
+            let text = std::fs::read_to_string(folder.work("pid"));
+            text.is_ok_and(|text| text.ends_with('\n'))
+        };
+        while !pid_is_written() {
             std::thread::yield_now();
         }
         let pid = Pid::from_raw(i32::try_from(child.process.id()).unwrap()).unwrap();
@@ -109,13 +119,73 @@ fn file_arguments_are_refused_and_unknown_flags_noted() {
 #[test]
 fn a_model_there_is_not_ends_it_before_the_first_frame() {
     let folder = Folder::with(HANGS);
-    let process = folder
-        .command(&["--model", "nope/missing"])
-        .spawn()
-        .unwrap();
-    let mut child = Child::of(process);
-    assert_eq!(child.try_next(), None);
-    assert_eq!(child.process.wait().unwrap().code(), Some(1));
+    let words = ["--model", "nope/missing"];
+    let output = folder.command(&words).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "");
+    let said = String::from_utf8(output.stderr).unwrap();
+    // The time comes first.
+    let said = said.split_once("ERROR ").unwrap().1;
+    expect![[r#"
+        --model: there is no model `nope/missing`; `stentor models` lists them all
+    "#]]
+    .assert_eq(said);
+}
+
+#[test]
+fn every_flag_that_clients_give_is_known() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
+    let words = [
+        "--provider=script",
+        "--model",
+        "script/../scenario.toml:low",
+        "--api-key",
+        "k",
+        "--models=offline/*",
+        "--session-dir",
+        "../sessions",
+        "--provider-session-id",
+        "7",
+        "--system-prompt=Be brief.",
+        "--append-system-prompt",
+        "Very.",
+        "--tools",
+        "read,grep",
+        "--no-skills",
+        "--no-rules",
+        "--no-title",
+        "--no-ui",
+        "--no-extensions",
+        "--name",
+        "mine",
+        "-c",
+    ];
+    let mut child = Child::of(folder.command(&words).spawn().unwrap());
+    let mut frames = child.until_type("ready");
+    frames.extend(child.done(json!({"id": 1, "type": "get_state"})));
+    expect![[r#"
+        {"type":"ready","protocolVersion":1,"supportedProtocolVersions":[1,2],"maxFrameBytes":1048576,"maxReassembledFrameBytes":67108864}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID1","sessionName":"mine","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","grep"]}}
+    "#]].assert_eq(&told(&frames, &folder));
+    let mut stderr = child.process.stderr.take().unwrap();
+    assert_eq!(child.close().1, Some(0));
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+}
+
+#[test]
+fn what_commands_write_to_the_childs_own_stdout_reaches_nobody_who_reads_frames() {
+    let folder = Folder::with(HANGS);
+    let mut child = folder.child(&["--no-session"]);
+    let write = "echo no frame > /proc/$PPID/fd/1; echo no frame > /dev/stderr; echo seen";
+    let mut frames = child.done(json!({"id": 1, "type": "bash", "command": write}));
+    frames.extend(child.done(json!({"id": 2, "type": "abort"})));
+    expect![[r#"
+        {"type":"bash_execution_update","id":1,"delta":"no frame\nseen\n"}
+        {"id":1,"type":"response","command":"bash","success":true,"data":{"output":"no frame\nseen\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":14,"outputLines":2,"outputBytes":14}}
+        {"id":2,"type":"response","command":"abort","success":true}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
@@ -131,29 +201,10 @@ fn flags_choose_the_model_the_thinking_the_tools_and_the_name() {
         "-n",
         "my name",
     ]);
-    let state = child.data(json!({"type": "get_state"}));
-    let tools: Vec<&str> = state["dumpTools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(tools, ["read"]);
-    assert_eq!(
-        (&state["thinkingLevel"], &state["sessionName"]),
-        (&json!("low"), &json!("my name"))
-    );
-    assert!(
-        state["sessionFile"]
-            .as_str()
-            .unwrap()
-            .contains("/elsewhere/")
-    );
-    let cycled = child.data(json!({"type": "cycle_model"}));
-    assert_eq!(
-        (&cycled["model"]["id"], &cycled["isScoped"]),
-        (&json!("guide"), &json!(true))
-    );
+    let frames = child.done(json!({"id": 1, "type": "get_state"}));
+    expect![[r#"
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../elsewhere/TIME_ID.jsonl","sessionId":"ID1","sessionName":"my name","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read"]}}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
@@ -166,11 +217,13 @@ fn a_conversation_goes_on_where_it_was_left() {
     assert_eq!(child.close().1, Some(0));
     for words in [&["--continue"][..], &["--session", file.as_str().unwrap()]] {
         let mut child = folder.child(&[&sessions[..], words].concat());
-        let state = child.data(json!({"type": "get_state"}));
-        assert_eq!(
-            (&state["messageCount"], &state["sessionFile"]),
-            (&json!(2), &file)
-        );
+        let mut frames = child.done(json!({"id": 1, "type": "get_state"}));
+        assert_eq!(frames[0]["data"]["sessionFile"], file);
+        frames.extend(child.done(json!({"id": 2, "type": "get_messages"})));
+        expect![[r#"
+            {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+            {"id":2,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"First."}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        "#]].assert_eq(&told(&frames, &folder));
         child.close();
     }
 }

@@ -1,9 +1,12 @@
-//! Runs, frame by frame (sections 8 to 12).
+//! Runs that go well, frame by frame (sections 8 and 9). The first ones are written out in full, as they come.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use expect_test::{Expect, expect};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::child::{Folder, shown};
+use crate::transcript::{told, without_reports};
 
 const PRICES: &str = r#"
 usage = { input = 100, output = 25 }
@@ -68,7 +71,7 @@ fn a_run_with_a_tool() {
             {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}}
-            {"type":"message_update","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"partial":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}},"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}
+            {"type":"message_update","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_1_1","toolName":"read","partial":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}},"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}
             {"type":"message_update","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":\"notes.txt\"}","partial":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}},"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}
             {"type":"message_update","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call_1_1","name":"read","arguments":{"path":"notes.txt"}},"partial":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME"}},"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
@@ -117,135 +120,141 @@ fn a_run_that_fails() {
 }
 
 #[test]
-fn a_failure_after_all_retries_ends_with_one_result() {
-    let folder = Folder::with(
-        r#"
-        on_exhausted = "error"
-        [model]
-        id = "mock"
+fn several_calls_are_told_each_with_its_result_and_the_results_together() {
+    let folder = Folder::with(&format!(
+        r#"{PRICES}
         [[turn]]
-        steps = [{ error = { kind = "overloaded", message = "busy" } }]
-        "#,
-    );
+        steps = [
+          {{ text = "I look." }},
+          {{ tool = "read", id = "call-1", arguments = {{ path = "notes.txt" }} }},
+          {{ tool = "bash", id = "call-2", arguments = {{ command = "echo hi; exit 7" }} }},
+          {{ tool = "write", id = "call-3", arguments = {{ path = "new.txt", content = "new\n" }} }},
+        ]
+        [[turn]]
+        text = "Done."
+        "#
+    ));
+    folder.file("notes.txt", "alpha\n");
     let mut child = folder.child(&["--no-session"]);
-    child.send(json!({"type": "prompt", "message": "hi"}));
-    let mut frames = child.until_type("auto_retry_start");
-    child.send(json!({"id": "r", "type": "abort_retry"}));
-    frames.extend(child.until_type("agent_settled"));
-    let beside: Vec<_> = frames
-        .into_iter()
-        .filter(|frame| {
-            let kind = frame["type"].as_str().unwrap();
-            kind.starts_with("auto_retry") || kind.ends_with("settled") || kind == "prompt_result"
-        })
-        .collect();
+    let frames = without_reports(child.prompt("hi"));
     expect![[r#"
-        {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"busy"}
-        {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","agentInvoked":true,"status":"error","error":{"message":"busy","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"I look.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"I look.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":1,"id":"call-1","toolName":"read","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":1,"delta":"{\"path\":\"notes.txt\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":2,"id":"call-2","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":2,"delta":"{\"command\":\"echo hi; exit 7\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}},{"type":"toolCall","id":"call-3","name":"write","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":3,"id":"call-3","toolName":"write","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}},{"type":"toolCall","id":"call-3","name":"write","arguments":{"content":"new\n","path":"new.txt"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":3,"delta":"{\"content\":\"new\\n\",\"path\":\"new.txt\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}},{"type":"toolCall","id":"call-3","name":"write","arguments":{"content":"new\n","path":"new.txt"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":3,"toolCall":{"type":"toolCall","id":"call-3","name":"write","arguments":{"content":"new\n","path":"new.txt"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo hi; exit 7"}},{"type":"toolCall","id":"call-3","name":"write","arguments":{"content":"new\n","path":"new.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"tool_execution_start","toolCallId":"call-1","toolName":"read","args":{"path":"notes.txt"}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"read","result":{"content":[{"type":"text","text":"alpha\n"}]},"isError":false,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"read","content":[{"type":"text","text":"alpha\n"}],"isError":false,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-3","message":"as it began"}
+        {"type":"tool_execution_start","toolCallId":"call-2","toolName":"bash","args":{"command":"echo hi; exit 7"}}
+        {"type":"tool_execution_end","toolCallId":"call-2","toolName":"bash","result":{"content":[{"type":"text","text":"hi\n\n\nCommand exited with code 7"}],"details":{}},"isError":true,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"toolResult","toolCallId":"call-2","toolName":"bash","content":[{"type":"text","text":"hi\n\n\nCommand exited with code 7"}],"details":{},"isError":true,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-4","message":"as it began"}
+        {"type":"tool_execution_start","toolCallId":"call-3","toolName":"write","args":{"content":"new\n","path":"new.txt"}}
+        {"type":"tool_execution_end","toolCallId":"call-3","toolName":"write","result":{"content":[{"type":"text","text":"Successfully wrote 4 bytes to new.txt"}]},"isError":false,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-3","toolName":"write","content":[{"type":"text","text":"Successfully wrote 4 bytes to new.txt"}],"isError":false,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-5","message":"as it began"}
+        {"type":"turn_end","message":"msg-2","toolResults":["msg-3","msg-4","msg-5"]}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Done."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Done.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Done."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Done.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-6","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2","msg-3","msg-4","msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":6}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-    "#]].assert_eq(&shown(&beside, &folder));
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
-fn what_waits_is_told_before_the_answer_and_stays_after_an_abort() {
+fn a_call_that_runs_reports_all_it_has_said_so_far() {
+    let folder = Folder::with(
+        r#"
+        on_exhausted = { text = "Done." }
+        [model]
+        id = "mock"
+        [[turn]]
+        steps = [{ tool = "bash", id = "call-1", arguments = { command = "echo one; until [ -e ../gate ]; do sleep 0.01; done; echo two" } }]
+        "#,
+    );
+    let mut child = folder.child(&["--no-session"]);
+    child.send(json!({"id": "p", "type": "prompt", "message": "hi"}));
+    let said = |frame: &Value| frame["partialResult"]["content"][0]["text"] == "one\n";
+    let report = child.until(said).pop().unwrap();
+    folder.open_gate();
+    let end = child.until_type("tool_execution_end").pop().unwrap();
+    expect![[r#"
+        {"type":"tool_execution_update","toolCallId":"call-1","toolName":"bash","args":{"command":"echo one; until [ -e ../gate ]; do sleep 0.01; done; echo two"},"partialResult":{"content":[{"type":"text","text":"one\n"}],"details":{}}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"bash","result":{"content":[{"type":"text","text":"one\ntwo\n"}]},"isError":false,"durationMs":"MS"}
+    "#]].assert_eq(&told(&[report, end], &folder));
+}
+
+#[test]
+fn pictures_and_what_a_tool_shows_go_through_as_they_are() {
     let folder = Folder::with(
         r#"
         [model]
         id = "mock"
         [[turn]]
-        when = { last_user_contains = "first" }
-        steps = [{ text = "Well" }, { hang = true }]
+        steps = [{ tool = "read", id = "call-1", arguments = { path = "dot.png" } }]
         [[turn]]
-        when = { last_user_matches = "second" }
-        text = "Both."
+        text = "A dot."
         "#,
     );
+    let dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    std::fs::write(folder.work("dot.png"), STANDARD.decode(dot).unwrap()).unwrap();
     let mut child = folder.child(&["--no-session"]);
-    child.send(json!({"id": "1", "type": "prompt", "message": "first"}));
-    child.until(|frame| frame["assistantMessageEvent"]["type"] == "text_delta");
-    child
-        .send(json!({"id": "2", "type": "steer", "message": "steered"}))
-        .send(json!({"id": "3", "type": "prompt", "message": "queued", "streamingBehavior": "followUp"}))
-        .send(json!({"id": "4", "type": "abort"}));
-    let mut frames = child.until(|frame| frame["id"] == "4");
-    let state = child.data(json!({"type": "get_state"}));
-    assert_eq!(
-        state["queuedMessages"],
-        json!({"steering": ["steered"], "followUp": ["queued"]})
+    child.send(
+        json!({"id": "p", "type": "prompt", "message": "look", "images": [
+            {"type": "image", "data": "aGk=", "mimeType": "image/jpeg"},
+            {"type": "image", "data": "aG8=", "mimeType": "image/png"},
+        ]}),
     );
-    assert_eq!(
-        (&state["queuedMessageCount"], &state["pendingMessageCount"]),
-        (&json!(2), &json!(2))
-    );
-    child.send(json!({"id": "5", "type": "prompt", "message": "second"}));
-    frames.extend(child.until_type("agent_settled"));
-    let told: Vec<_> = frames
-        .into_iter()
-        .filter(|frame| {
-            let kind = frame["type"].as_str().unwrap();
-            matches!(
-                kind,
-                "response" | "queue_update" | "prompt_result" | "agent_end" | "agent_settled"
-            ) || (kind == "message_end" && frame["message"]["role"] == "user")
-        })
-        .map(|mut frame| {
-            frame.as_object_mut().unwrap().shift_remove("messages");
-            frame
-        })
-        .collect();
+    let frames = without_reports(child.until_type("agent_settled"));
     expect![[r#"
-        {"type":"queue_update","steering":["steered"],"followUp":[]}
-        {"id":"2","type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}
-        {"type":"queue_update","steering":["steered"],"followUp":["queued"]}
-        {"id":"3","type":"response","command":"prompt","success":true,"data":{"disposition":"queued"}}
-        {"type":"agent_end","willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"prompt_result","id":"1","agentInvoked":true,"status":"aborted","sessionSettled":true}
-        {"type":"agent_settled","aborted":true}
-        {"id":"4","type":"response","command":"abort","success":true}
-        {"id":"5","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"queue_update","steering":[],"followUp":["queued"]}
-        {"type":"message_end","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"steered"}],"timestamp":"TIME"}}
-        {"type":"queue_update","steering":[],"followUp":[]}
-        {"type":"message_end","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"queued"}],"timestamp":"TIME"}}
-        {"type":"agent_end","willRetry":false,"isTerminal":true,"yielded":true,"messageCount":5}
-        {"type":"prompt_result","id":"3","agentInvoked":true,"status":"completed","sessionSettled":true}
-        {"type":"prompt_result","id":"5","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","data":"aGk=","mimeType":"image/jpeg"},{"type":"image","data":"aG8=","mimeType":"image/png"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"read","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"dot.png"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":\"dot.png\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"dot.png"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"dot.png"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"dot.png"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"tool_execution_start","toolCallId":"call-1","toolName":"read","args":{"path":"dot.png"}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"read","result":{"content":[{"type":"text","text":"Read image file [image/png]"},{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","mimeType":"image/png"}]},"isError":false,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"read","content":[{"type":"text","text":"Read image file [image/png]"},{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","mimeType":"image/png"}],"isError":false,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-3","message":"as it began"}
+        {"type":"turn_end","message":"msg-2","toolResults":["msg-3"]}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":"A dot."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"A dot.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":"A dot."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"A dot.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"A dot."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-4","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2","msg-3","msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":4}
+        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-    "#]].assert_eq(&shown(&told, &folder));
-}
-
-#[test]
-fn a_compaction_by_itself_is_told_in_the_words_of_both_families() {
-    let folder = Folder::with(
-        r#"
-        [model]
-        id = "mock"
-        [[turn]]
-        text = "Long."
-        times = 2
-        usage = { input = 10, output = 1 }
-        [[turn]]
-        text = "Short."
-        usage = { input = 190000, output = 25 }
-        [compaction]
-        summary = "Things were said."
-        "#,
-    );
-    let mut child = folder.child(&["--no-session"]);
-    child.prompt(&"many words ".repeat(9_000));
-    child.prompt(&"more words ".repeat(9_000));
-    let frames = child.prompt("few words");
-    let told: Vec<_> = frames
-        .into_iter()
-        .filter(|frame| frame["type"].as_str().unwrap().contains("compaction"))
-        .collect();
-    expect![[r#"
-        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-        {"type":"compaction_start","reason":"threshold"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.","shortSummary":"Things were said.","firstKeptEntryId":"ID","tokensBefore":190025,"estimatedTokensAfter":24762,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.","shortSummary":"Things were said.","firstKeptEntryId":"ID","tokensBefore":190025,"estimatedTokensAfter":24762,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-    "#]].assert_eq(&shown(&told, &folder));
+    "#]].assert_eq(&told(&frames, &folder));
 }

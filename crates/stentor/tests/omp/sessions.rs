@@ -3,7 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::child::{Child, Folder, shown};
+use crate::child::{Child, Folder};
+use crate::transcript::{lines_of, told};
 
 const TALK: &str = r#"
 on_exhausted = "repeat-last"
@@ -22,17 +23,71 @@ fn two_prompts(folder: &Folder) -> Child {
     child
 }
 
-fn texts(child: &mut Child) -> Vec<String> {
-    let messages = child.data(json!({"type": "get_messages"}))["messages"].take();
-    let text = |message: &Value| message["content"][0]["text"].as_str().unwrap().to_owned();
-    messages.as_array().unwrap().iter().map(text).collect()
-}
-
 fn file(child: &mut Child) -> String {
     child.data(json!({"type": "get_state"}))["sessionFile"]
         .as_str()
         .unwrap()
         .to_owned()
+}
+
+/// Asks one command after the other, numbered. Returns all that is told.
+fn asked(child: &mut Child, commands: &[Value]) -> Vec<Value> {
+    let mut frames = Vec::new();
+    for (n, command) in commands.iter().enumerate() {
+        let mut command = command.clone();
+        command["id"] = json!(n);
+        frames.extend(child.done(command));
+    }
+    frames
+}
+
+#[test]
+fn a_conversation_is_kept_line_by_line() {
+    let folder = Folder::with(
+        r#"
+        usage = { input = 100, output = 25 }
+        [model]
+        id = "mock"
+        prices = { input = 3, output = 15 }
+        [[turn]]
+        response_id = "resp-1"
+        steps = [
+          { thinking = "Hm.", signature = "c2ln" },
+          { text = "I look." },
+          { tool = "read", id = "call-1", arguments = { path = "notes.txt" } },
+        ]
+        [[turn]]
+        text = "Done."
+        "#,
+    );
+    folder.file("notes.txt", "alpha\n");
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    let path = file(&mut child);
+    // Nothing is written before something was said.
+    assert!(!std::path::Path::new(&path).exists());
+    child.prompt("first");
+    asked(
+        &mut child,
+        &[
+            json!({"type": "set_model", "provider": "offline", "modelId": "guide"}),
+            json!({"type": "set_thinking_level", "level": "low"}),
+            json!({"type": "set_session_name", "name": "my work"}),
+            json!({"type": "bash", "command": "echo hi"}),
+        ],
+    );
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","thinkingSignature":"c2ln"},{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"toolUse","timestamp":"TIME","responseId":"resp-1","duration":"MS","ttft":"MS"}}
+        {"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"toolResult","toolCallId":"call-1","toolName":"read","content":[{"type":"text","text":"alpha\n"}],"isError":false,"timestamp":"TIME"}}
+        {"type":"message","id":"ID7","parentId":"ID6","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"model_change","id":"ID8","parentId":"ID7","timestamp":"TIME","provider":"offline","modelId":"guide"}
+        {"type":"thinking_level_change","id":"ID9","parentId":"ID8","timestamp":"TIME","thinkingLevel":"low"}
+        {"type":"session_info","id":"ID10","parentId":"ID9","timestamp":"TIME","name":"my work"}
+        {"type":"message","id":"ID11","parentId":"ID10","timestamp":"TIME","message":{"role":"bashExecution","command":"echo hi","output":"hi\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"}}
+    "#]].assert_eq(&lines_of(&path, &folder));
 }
 
 #[test]
@@ -44,22 +99,43 @@ fn branch_and_fork_stop_before_the_message_and_name_where_they_come_from() {
         let folder = Folder::with(TALK);
         let mut child = two_prompts(&folder);
         let first = file(&mut child);
-        let points = child.ask(json!({"type": list}));
-        let second = &points["data"]["messages"][1]["entryId"];
-        let copied = child.ask(json!({"type": copy, "entryId": second}));
-        let told = shown(&[points, copied], &folder);
+        let mut frames = child.done(json!({"id": "l", "type": list}));
+        let second = frames[0]["data"]["messages"][1]["entryId"].clone();
+        frames.extend(asked(
+            &mut child,
+            &[
+                json!({"type": copy, "entryId": second}),
+                json!({"type": "get_messages"}),
+                json!({"type": "get_state"}),
+            ],
+        ));
         // They differ in nothing but their names.
-        let told = told.replace(list, "LIST").replace(copy, "COPY");
+        let text = told(&frames, &folder);
+        let text = text.replace(list, "LIST").replace(copy, "COPY");
         expect![[r#"
-            {"id":"asked","type":"response","command":"LIST","success":true,"data":{"messages":[{"entryId":"ID","text":"first"},{"entryId":"ID","text":"second"}]}}
-            {"id":"asked","type":"response","command":"COPY","success":true,"data":{"text":"second","cancelled":false}}
-        "#]]
-        .assert_eq(&told);
-        assert_eq!(texts(&mut child), ["first", "One."]);
+            {"id":"l","type":"response","command":"LIST","success":true,"data":{"messages":[{"entryId":"ID1","text":"first"},{"entryId":"ID2","text":"second"}]}}
+            {"id":0,"type":"response","command":"COPY","success":true,"data":{"text":"second","cancelled":false}}
+            {"id":1,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+            {"id":2,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID3","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        "#]].assert_eq(&text);
         child.prompt("third");
-        let header = std::fs::read_to_string(file(&mut child)).unwrap();
-        let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+        let path = file(&mut child);
+        let kept = std::fs::read_to_string(&path).unwrap();
+        let header: Value = serde_json::from_str(kept.lines().next().unwrap()).unwrap();
         assert_eq!(header["parentSession"], first);
+        // The entries that were copied have the ids they had.
+        let original = std::fs::read_to_string(first).unwrap();
+        let copied: Vec<&str> = original.lines().skip(1).take(4).collect();
+        assert_eq!(kept.lines().skip(1).take(4).collect::<Vec<_>>(), copied);
+        expect![[r#"
+            {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work","parentSession":"ROOT/sessions/TIME_ID.jsonl"}
+            {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+            {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+            {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}}
+            {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
+            {"type":"message","id":"ID7","parentId":"ID6","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        "#]].assert_eq(&lines_of(&path, &folder));
     }
 }
 
@@ -68,16 +144,25 @@ fn a_clone_has_everything_and_is_another_file() {
     let folder = Folder::with(TALK);
     let mut child = two_prompts(&folder);
     let first = file(&mut child);
-    let cloned = child.ask(json!({"type": "clone"}));
+    let frames = asked(
+        &mut child,
+        &[
+            json!({"type": "clone"}),
+            json!({"type": "get_state"}),
+            json!({"type": "get_messages"}),
+        ],
+    );
     assert_ne!(file(&mut child), first);
-    assert_eq!(texts(&mut child), ["first", "One.", "second", "Two."]);
-    let fresh = folder
-        .child(&["--session-dir", "../sessions"])
-        .ask(json!({"type": "clone"}));
     expect![[r#"
-        {"id":"asked","type":"response","command":"clone","success":true,"data":{"cancelled":false}}
-        {"id":"asked","type":"response","command":"clone","success":false,"error":"Cannot clone session: no current entry selected"}
-    "#]].assert_eq(&shown(&[cloned, fresh], &folder));
+        {"id":0,"type":"response","command":"clone","success":true,"data":{"cancelled":false}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":4,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":2,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+    "#]].assert_eq(&told(&frames, &folder));
+    let mut fresh = folder.child(&["--session-dir", "../sessions"]);
+    let frames = fresh.done(json!({"id": "c", "type": "clone"}));
+    expect![[r#"
+        {"id":"c","type":"response","command":"clone","success":false,"error":"Cannot clone session: no current entry selected"}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
@@ -85,27 +170,79 @@ fn a_new_session_keeps_the_settings_and_nothing_of_the_conversation() {
     let folder = Folder::with(TALK);
     let mut child = two_prompts(&folder);
     let first = file(&mut child);
-    child.data(json!({"type": "set_steering_mode", "mode": "all"}));
-    child.data(json!({"type": "set_thinking_level", "level": "low"}));
-    child.send(json!({"id": "s", "type": "steer", "message": "waits"}));
-    child.until(|frame| frame["id"] == "s");
-    let mut told = vec![child.ask(json!({"type": "new_session", "parentSession": first}))];
-    let mut state = child.ask(json!({"type": "get_state"}));
-    assert!(!std::path::Path::new(state["data"]["sessionFile"].as_str().unwrap()).exists());
-    // Long, and none of this dialect's business.
-    for key in ["systemPrompt", "dumpTools"] {
-        state["data"][key] = json!("…");
-    }
-    told.push(state);
-    told.push(child.ask(json!({"type": "switch_session", "sessionPath": first})));
-    assert_eq!(texts(&mut child), ["first", "One.", "second", "Two."]);
-    told.push(child.ask(json!({"type": "switch_session", "sessionPath": first})));
+    let mut frames = asked(
+        &mut child,
+        &[
+            json!({"type": "set_steering_mode", "mode": "all"}),
+            json!({"type": "set_thinking_level", "level": "low"}),
+            json!({"type": "steer", "message": "waits"}),
+            json!({"type": "new_session", "parentSession": first}),
+            json!({"type": "get_state"}),
+            json!({"type": "get_messages"}),
+            json!({"type": "get_last_assistant_text"}),
+        ],
+    );
+    frames.extend(child.prompt("third"));
     expect![[r#"
-        {"id":"asked","type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
-        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"all","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":"…"}}
-        {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
-        {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
-    "#]].assert_eq(&shown(&told, &folder));
+        {"id":0,"type":"response","command":"set_steering_mode","success":true}
+        {"type":"thinking_level_changed","level":"low","thinkingLevel":"low"}
+        {"id":1,"type":"response","command":"set_thinking_level","success":true}
+        {"type":"queue_update","steering":["waits"],"followUp":[]}
+        {"id":2,"type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}
+        {"id":3,"type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
+        {"id":4,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"all","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":5,"type":"response","command":"get_messages","success":true,"data":{"messages":[]}}
+        {"id":6,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"One."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"One.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"One."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"One.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-2","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder));
+    let kept = lines_of(&file(&mut child), &folder);
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work","parentSession":"ROOT/sessions/TIME_ID.jsonl"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"low"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+    "#]].assert_eq(&kept);
+}
+
+#[test]
+fn a_conversation_can_be_gone_back_to() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    let first = file(&mut child);
+    let back = json!({"type": "switch_session", "sessionPath": first});
+    let frames = asked(
+        &mut child,
+        &[
+            json!({"type": "new_session"}),
+            back.clone(),
+            json!({"type": "get_messages"}),
+            // Also to the one that is there already.
+            back,
+            json!({"type": "get_state"}),
+        ],
+    );
+    expect![[r#"
+        {"id":0,"type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
+        {"id":1,"type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+        {"id":2,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        {"id":3,"type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+        {"id":4,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":4,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
@@ -113,98 +250,114 @@ fn a_session_file_that_is_not_there_becomes_a_new_one_at_that_path() {
     let folder = Folder::with(TALK);
     let mut child = folder.child(&["--session-dir", "../sessions"]);
     let path = folder.work("mine/x.jsonl");
-    child.data(json!({"type": "switch_session", "sessionPath": "mine/x.jsonl"}));
-    assert_eq!(file(&mut child), path.to_str().unwrap());
+    let frames = asked(
+        &mut child,
+        &[
+            json!({"type": "switch_session", "sessionPath": "mine/x.jsonl"}),
+            json!({"type": "get_state"}),
+        ],
+    );
+    expect![[r#"
+        {"id":0,"type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/mine/x.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+    "#]].assert_eq(&told(&frames, &folder));
     assert!(!path.exists());
     child.prompt("first");
-    assert!(std::fs::read_to_string(&path).unwrap().contains("One."));
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+    "#]].assert_eq(&lines_of(path.to_str().unwrap(), &folder));
 }
 
 #[test]
-fn sessions_of_pi_and_omp_open_here() {
+fn a_file_that_is_no_session_is_refused_and_left_as_it_is() {
     let folder = Folder::with(TALK);
-    let header = r#"{"type":"session","version":3,"id":"15ced89aec453df0","timestamp":"2026-11-15T07:47:40.593Z","cwd":"/x"}"#;
-    let entries = [
-        r#"{"type":"model_change","id":"aaaaaaa1","parentId":null,"timestamp":"2026-11-15T07:47:41.000Z","model":"mock/mock-1"}"#,
-        r#"{"type":"message","id":"aaaaaaa2","parentId":"aaaaaaa1","timestamp":"2026-11-15T07:47:41.000Z","message":{"role":"user","content":[{"type":"text","text":"from omp"}],"attribution":"user","timestamp":1}}"#,
-        r#"{"type":"message","id":"aaaaaaa3","parentId":"aaaaaaa2","timestamp":"2026-11-15T07:47:42.000Z","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}],"api":"anthropic-messages","provider":"mock","model":"mock-1","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":2}}"#,
-    ];
-    folder.file("old.jsonl", &format!("{header}\n{}\n", entries.join("\n")));
+    folder.file("notes.txt", "not a session\n");
     let mut child = folder.child(&["--session-dir", "../sessions"]);
-    child.data(json!({"type": "switch_session", "sessionPath": "old.jsonl"}));
-    assert_eq!(texts(&mut child), ["from omp", "Hello."]);
+    let frames = asked(
+        &mut child,
+        &[
+            json!({"type": "switch_session", "sessionPath": "notes.txt"}),
+            json!({"type": "get_messages"}),
+        ],
+    );
+    expect![[r#"
+        {"id":0,"type":"response","command":"switch_session","success":false,"error":"ROOT/work/notes.txt is not a session file: the first line is no JSON object (expected ident at line 1 column 2); it was left as it is"}
+        {"id":1,"type":"response","command":"get_messages","success":true,"data":{"messages":[]}}
+    "#]].assert_eq(&told(&frames, &folder));
+    let text = std::fs::read_to_string(folder.work("notes.txt")).unwrap();
+    assert_eq!(text, "not a session\n");
 }
 
 #[test]
-fn pages_tell_the_whole_conversation_and_a_cursor_of_another_one_is_stale() {
-    let folder = Folder::with(TALK);
-    let mut child = two_prompts(&folder);
-    let all = child.data(json!({"type": "get_messages"}))["messages"].take();
-    let mut seen = Vec::new();
-    let mut cursor = Value::Null;
-    loop {
-        let page = child.data(json!({"type": "get_messages_page", "limit": 3, "cursor": cursor}));
-        assert_eq!(page["totalMessages"], 4);
-        seen.extend(page["messages"].as_array().unwrap().clone());
-        cursor = page["nextCursor"].clone();
-        if cursor.is_null() {
-            break;
-        }
-        child.data(json!({"type": "get_state"}));
-    }
-    assert_eq!(Value::from(seen), all);
-    let page = child.data(json!({"type": "get_messages_page", "limit": 1}));
-    child.data(json!({"type": "new_session"}));
-    let stale = child.ask(json!({"type": "get_messages_page", "cursor": page["nextCursor"]}));
+fn the_last_text_of_the_model_is_absent_until_there_is_one() {
+    let folder = Folder::with(
+        r#"
+        [model]
+        id = "mock"
+        [[turn]]
+        steps = [{ text = "  One " }, { text = "and two.  ", new_block = true }]
+        [[turn]]
+        steps = [{ hang = true }]
+        "#,
+    );
+    let mut child = folder.child(&["--no-session"]);
+    let mut frames = child.done(json!({"id": 1, "type": "get_last_assistant_text"}));
+    child.prompt("first");
+    frames.extend(child.done(json!({"id": 2, "type": "get_last_assistant_text"})));
+    child.send(json!({"type": "prompt", "message": "second"}));
+    child
+        .until(|frame| frame["type"] == "message_start" && frame["message"]["role"] == "assistant");
+    child.done(json!({"id": "a", "type": "abort"}));
+    // An answer that was aborted before it said anything is passed over.
+    frames.extend(child.done(json!({"id": 3, "type": "get_last_assistant_text"})));
     expect![[r#"
-        {"id":"asked","type":"response","command":"get_messages_page","success":false,"error":"RPC message cursor is stale: the conversation has changed, start without one","code":"stale_cursor"}
-    "#]].assert_eq(&shown(&[stale], &folder));
-}
-
-#[test]
-fn entries_and_tree_are_those_of_the_file() {
-    let folder = Folder::with(TALK);
-    let mut child = two_prompts(&folder);
-    let all = child.data(json!({"type": "get_entries"}));
-    let entries = all["entries"].as_array().unwrap();
-    assert_eq!(all["leafId"], entries.last().unwrap()["id"]);
-    let kept = std::fs::read_to_string(file(&mut child)).unwrap();
-    let kept: Vec<Value> = kept
-        .lines()
-        .skip(1)
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(*entries, kept);
-    let since = child.data(json!({"type": "get_entries", "since": entries[1]["id"]}));
-    assert_eq!(since["entries"].as_array().unwrap()[..], entries[2..]);
-    let whole = child.ask(json!({"type": "get_tree"}));
-    let listed = child.ask(json!({"type": "get_entries", "since": entries[1]["id"]}));
-    expect![[r#"
-        {"id":"asked","type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}},{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"leafId":"ID"}}
-        {"id":"asked","type":"response","command":"get_tree","success":true,"data":{"tree":[{"entry":{"type":"model_change","id":"ID","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"},"children":[{"entry":{"type":"thinking_level_change","id":"ID","parentId":"ID","timestamp":"TIME","thinkingLevel":"medium"},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}},"children":[{"entry":{"type":"message","id":"ID","parentId":"ID","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},"children":[]}]}]}]}]}]}],"leafId":"ID"}}
-    "#]].assert_eq(&shown(&[listed, whole.clone()], &folder));
-    let tree = &whole["data"];
-    let mut node = &tree["tree"][0];
-    for entry in entries {
-        assert_eq!(node["entry"], *entry);
-        node = &node["children"][0];
-    }
+        {"id":1,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
+        {"id":2,"type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One and two."}}
+        {"id":3,"type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One and two."}}
+    "#]].assert_eq(&told(&frames, &folder));
 }
 
 #[test]
 fn a_name_is_trimmed_kept_and_told() {
     let folder = Folder::with(TALK);
     let mut child = two_prompts(&folder);
-    child.send(json!({"id": "n", "type": "set_session_name", "name": "  my work  "}));
-    let frames = child.until(|frame| frame["id"] == "n");
+    let frames = asked(
+        &mut child,
+        &[
+            json!({"type": "set_session_name", "name": "  my work  "}),
+            json!({"type": "get_state"}),
+        ],
+    );
     expect![[r#"
         {"type":"session_info_changed","name":"my work"}
-        {"type":"session_info_update","title":"my work","sessionId":"ID"}
-        {"id":"n","type":"response","command":"set_session_name","success":true}
-    "#]]
-    .assert_eq(&shown(&frames, &folder));
-    assert_eq!(
-        child.data(json!({"type": "get_state"}))["sessionName"],
-        "my work"
+        {"type":"session_info_update","title":"my work","sessionId":"ID1"}
+        {"id":0,"type":"response","command":"set_session_name","success":true}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","sessionName":"my work","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":4,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
+fn a_page_for_the_browser_is_written_where_it_was_wanted_or_named_after_the_session() {
+    let folder = Folder::with(TALK);
+    let mut child = two_prompts(&folder);
+    let path = file(&mut child);
+    let name = std::path::Path::new(&path).file_stem().unwrap().to_owned();
+    let frames = asked(
+        &mut child,
+        &[
+            json!({"type": "export_html", "outputPath": "out.html"}),
+            json!({"type": "export_html"}),
+        ],
     );
+    let usual = frames[1]["data"]["path"].as_str().unwrap();
+    assert!(folder.work("out.html").exists() && folder.work(usual).exists());
+    let text = told(&frames, &folder).replace(name.to_str().unwrap(), "NAME");
+    expect![[r#"
+        {"id":0,"type":"response","command":"export_html","success":true,"data":{"path":"out.html"}}
+        {"id":1,"type":"response","command":"export_html","success":true,"data":{"path":"omp-session-NAME.html"}}
+    "#]].assert_eq(&text);
 }

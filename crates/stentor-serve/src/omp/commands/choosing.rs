@@ -1,7 +1,8 @@
 //! Models and thinking levels (section 6.2).
 
 use serde::Serialize;
-use stentor_agent::model::ThinkingLevel;
+use stentor_agent::model::{ModelErrorKind, ThinkingLevel};
+use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Level, SetModel};
 
 use crate::omp::dialect::Dialect;
@@ -10,11 +11,15 @@ use crate::omp::shapes::WireModel;
 
 /// `set_model`.
 pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> Outcome {
+    let SetModel { provider, model_id } = wanted;
     let session = dialect.session();
-    let choice = session
-        .set_model(&wanted.provider, &wanted.model_id)
-        .await?;
-    Data::of(&WireModel::of(&choice.model))
+    match session.set_model(&provider, &model_id).await {
+        Ok(choice) => Data::of(&WireModel::of(&choice.model)),
+        Err(SessionError::Model(error)) if error.kind == ModelErrorKind::Auth => Err(Failure::new(
+            format!("No API key for {provider}/{model_id}"),
+        )),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// `cycle_model`.

@@ -19,6 +19,7 @@ use futures_util::poll;
 use serde_json::value::RawValue;
 use stentor_wire::omp::command::{Command, CommandBody};
 
+use super::connection::Connection;
 use super::dialect::Dialect;
 use super::reply::Outcome;
 
@@ -38,9 +39,10 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
             return beside(dialect, id, name, work).await;
         }
         CommandBody::Bash(bash) => {
-            let number = dialect.connection.bash.sent(id.as_deref());
-            let work = shell::bash(Arc::clone(dialect), bash, number);
-            return beside(dialect, id, name, work).await;
+            let sent = dialect.connection.bash.sent(id.as_deref());
+            let work = shell::bash(Arc::clone(dialect), bash);
+            let then = move |connection: &Connection| connection.bash.ended(sent);
+            return beside_and(dialect, id, name, work, then).await;
         }
         CommandBody::Login(login) => {
             let work = logging_in::login(Arc::clone(dialect), login);
@@ -111,13 +113,26 @@ async fn beside(
     name: &'static str,
     work: impl Future<Output = Outcome> + Send + 'static,
 ) {
+    beside_and(dialect, id, name, work, |_| {}).await;
+}
+
+/// The same, and something when its answer is written.
+async fn beside_and(
+    dialect: &Arc<Dialect>,
+    id: Option<Box<RawValue>>,
+    name: &'static str,
+    work: impl Future<Output = Outcome> + Send + 'static,
+    then: impl FnOnce(&Connection) + Send + 'static,
+) {
     let Ok(permit) = Arc::clone(&dialect.beside).acquire_owned().await else {
         return;
     };
     let dialect = Arc::clone(dialect);
     let mut work = Box::pin(async move {
         let outcome = work.await;
-        dialect.answer(id.as_deref(), name, &outcome).await;
+        dialect
+            .answer_and(id.as_deref(), name, &outcome, then)
+            .await;
         drop(permit);
     });
     if poll!(&mut work).is_pending() {

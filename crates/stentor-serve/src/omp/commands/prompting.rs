@@ -8,6 +8,7 @@ use stentor_agent::commands::Called;
 use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
 use stentor_agent::message::{ContentBlock, text_of};
+use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{Session, SessionError};
 use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
@@ -88,7 +89,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
                 .queued(id.clone(), session.seq(), &text);
             Data::of(&QUEUED)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(not_accepted(&session, error).await),
     };
     dialect.answer(id.as_deref(), NAME, &outcome).await;
 }
@@ -98,10 +99,10 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
     const NAME: &str = "abort_and_prompt";
     let session = dialect.session();
     let accepted = match said(&session, say.message, say.images).await {
-        Ok(content) => session
-            .abort_and_prompt(content)
-            .await
-            .map_err(Failure::from),
+        Ok(content) => match session.abort_and_prompt(content).await {
+            Ok(accepted) => Ok(accepted),
+            Err(error) => Err(not_accepted(&session, error).await),
+        },
         Err(failure) => Err(failure),
     };
     match accepted {
@@ -116,6 +117,20 @@ pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawV
             drop(accepted);
         }
         Err(failure) => dialect.answer(id.as_deref(), NAME, &Err(failure)).await,
+    }
+}
+
+/// Why a prompt cannot be begun, in the words clients look for (section 4).
+async fn not_accepted(session: &Session, error: SessionError) -> Failure {
+    let SessionError::Model(why) = &error else {
+        return error.into();
+    };
+    let model = session.state().await.ok().and_then(|state| state.model);
+    match model {
+        Some(model) if why.kind == ModelErrorKind::Auth => {
+            Failure::new(format!("No API key found for {}. {why}", model.provider))
+        }
+        _ => error.into(),
     }
 }
 

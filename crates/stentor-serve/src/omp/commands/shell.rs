@@ -9,12 +9,11 @@ use crate::omp::dialect::Dialect;
 use crate::omp::reply::{Data, Outcome};
 use crate::omp::shapes::{WireBash, compaction_result};
 
-/// `bash`. `number` is the one the session gives it.
-pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash, number: u64) -> Outcome {
+/// `bash`.
+pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash) -> Outcome {
     let excluded = bash.exclude_from_context.unwrap_or(false);
-    let result = dialect.session().bash(bash.command, excluded).await;
-    dialect.connection.bash.ended(number);
-    Data::of(&WireBash::of(&result?))
+    let result = dialect.session().bash(bash.command, excluded).await?;
+    Data::of(&WireBash::of(&result))
 }
 
 /// `abort_bash`; also fine when nothing runs.

@@ -81,6 +81,8 @@ async fn call(
         answer.await
     };
     tokio::select! {
+        // An answer counts more than an abort that comes with it.
+        biased;
         output = asked => output.unwrap_or_else(|_| ToolOutput::error(GONE)),
         () = context.cancel.cancelled() => {
             calls.forget(&id);
