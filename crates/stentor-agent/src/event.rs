@@ -89,8 +89,9 @@ pub enum EventKind {
     /// An entry was appended to the session file.
     EntryAppended {
         id: String,
-        /// The entry, if an extension had it appended. Latecomers read it from the file.
-        custom: Option<Arc<Entry>>,
+        /// The entry, if an extension had it appended or it changes the context. Latecomers read
+        /// it from the file.
+        entry: Option<Arc<Entry>>,
     },
     CompactionStarted {
         reason: CompactionReason,

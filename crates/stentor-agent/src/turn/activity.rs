@@ -97,7 +97,7 @@ async fn answer(link: &Link, start: Start) {
                 retry(link, &mut retries, &error, entry_id).await
             }
             (Then::Compact, Some((_, entry_id))) => {
-                link.tell(Request::Forget { entry_id }).await.ok();
+                forget(link, entry_id).await;
                 retries.compacted = true;
                 let reason = CompactionReason::Overflow;
                 matches!(
@@ -183,12 +183,19 @@ async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id:
         rate_limit: error.rate_limit,
         error: error.message.clone(),
     });
-    link.tell(Request::Forget { entry_id }).await.ok();
+    forget(link, entry_id).await;
     tokio::select! {
         () = tokio::time::sleep(delay) => true,
         () = link.cancel.cancelled() => retries.cancelled(link),
         () = given_up => retries.cancelled(link),
     }
+}
+
+/// Takes a failed answer out of the context. What is told of it comes before what follows.
+async fn forget(link: &Link, entry_id: String) {
+    let request = |reply| Request::Forget { entry_id, reply };
+    // A session that is gone has nothing to forget.
+    link.ask(request).await.ok();
 }
 
 /// The retries since the last success.

@@ -93,7 +93,7 @@ pub(crate) enum Request {
         reply: Reply<Result<Vec<String>, StoreError>>,
     },
     /// Takes a failed answer, and what its calls were told, out of the context; both stay on disk.
-    Forget { entry_id: String },
+    Forget { entry_id: String, reply: Reply<()> },
     /// The next model call, or why there must be none.
     NextCall {
         reply: Reply<Result<ModelCall, Refusal>>,

@@ -454,8 +454,7 @@ impl EventEncoder for Encoder {
                 self.always(frames, "extension_error", &frame);
             }
             EventKind::EntryAppended {
-                custom: Some(entry),
-                ..
+                entry: Some(entry), ..
             } => match serde_json::value::to_raw_value(&**entry) {
                 Ok(entry) => {
                     let frame = Frame::EntryAppended { entry: &entry };
@@ -464,7 +463,7 @@ impl EventEncoder for Encoder {
                 Err(error) => tracing::error!(%error, "an entry could not be written"),
             },
             // Clients of this dialect read other entries and plans when they want them.
-            EventKind::EntryAppended { custom: None, .. } | EventKind::PlanChanged(_) => {}
+            EventKind::EntryAppended { entry: None, .. } | EventKind::PlanChanged(_) => {}
         }
     }
 

@@ -136,7 +136,7 @@ pub enum Frame<'a, M, O> {
         attempt: u32,
         max_attempts: u32,
     },
-    /// An extension had an entry appended to the session.
+    /// An entry that an extension had appended to the session, or that changes the context.
     EntryAppended {
         entry: &'a RawValue,
     },

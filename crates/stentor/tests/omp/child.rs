@@ -242,7 +242,7 @@ fn normalise(value: &mut Value, key: Option<&str>, root: &str) {
                     {
                         *value = json!("ID");
                     }
-                    "id" if entry => *value = json!("ID"),
+                    "id" | "targetId" if entry => *value = json!("ID"),
                     _ => normalise(value, Some(key), root),
                 }
             }

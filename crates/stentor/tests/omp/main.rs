@@ -14,6 +14,7 @@ mod commands;
 mod deltas;
 mod dialogs;
 mod endings;
+mod entries;
 mod errors;
 mod extension_ui;
 mod hosting;

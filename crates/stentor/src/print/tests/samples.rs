@@ -184,7 +184,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         })),
         EventKind::EntryAppended {
             id: "e1".into(),
-            custom: None,
+            entry: None,
         },
         EventKind::CompactionStarted {
             reason: CompactionReason::Manual,
