@@ -8,6 +8,7 @@ mod command;
 mod dialogs;
 mod error;
 mod handle;
+mod injected;
 mod options;
 mod queues;
 mod record;
@@ -18,6 +19,7 @@ mod weak;
 
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
+pub use injected::{DeliverAs, Delivery, Injected};
 pub use options::{
     Budget, CompactionSettings, Environment, RunOptions, ScopedModel, SessionOptions, Storage,
 };

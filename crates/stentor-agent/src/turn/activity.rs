@@ -18,8 +18,8 @@ use crate::model::{ModelError, ModelErrorKind};
 
 /// What the session was asked to do.
 pub(crate) enum Work {
-    /// Answer a message that is already in the conversation.
-    Answer(Arc<Message>),
+    /// Answer messages that are already in the conversation.
+    Answer(Vec<Arc<Message>>),
     /// Compact because somebody asked for it.
     Compact {
         instructions: Option<String>,
@@ -30,9 +30,9 @@ pub(crate) enum Work {
 /// Does it. When it returns the session is idle, or gone.
 pub(crate) async fn perform(link: Link, work: Work) {
     match work {
-        Work::Answer(message) => {
+        Work::Answer(messages) => {
             let start = Start {
-                messages: vec![message],
+                messages,
                 queue_was_asked: false,
             };
             answer(&link, start).await;

@@ -23,6 +23,7 @@ use super::limits;
 use super::reply::{Answer, Outcome};
 use super::scoped_models::scoped;
 use super::serving::tell_commands;
+use super::working::Working;
 use crate::output::{Closed, Output};
 use crate::pump::{Answers, Pump};
 
@@ -39,6 +40,8 @@ pub(super) struct Dialect {
     pub beside: Arc<Semaphore>,
     /// Permits for what stops something while the client does not read.
     pub urgent: Arc<Semaphore>,
+    /// Commands that are being done.
+    pub working: Working,
     output: Output,
     /// For answers, which must not get lost between two conversations.
     current: RwLock<Option<Current>>,
@@ -100,6 +103,7 @@ impl Dialect {
             hosting: Arc::default(),
             beside: Arc::new(Semaphore::new(limits::BESIDE)),
             urgent: Arc::new(Semaphore::new(limits::BESIDE)),
+            working: Working::default(),
             output,
             current: RwLock::new(Some(current)),
             live: Mutex::new(live),

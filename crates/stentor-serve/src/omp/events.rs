@@ -293,6 +293,21 @@ impl EventEncoder for Encoder {
                 };
                 self.event(frames, "auto_retry_end", &frame);
             }
+            EventKind::FallbackApplied(fallback) => {
+                let frame = Frame::RetryFallbackApplied {
+                    from: &fallback.from,
+                    to: &fallback.to,
+                    role: &fallback.role,
+                    reason: &fallback.reason,
+                };
+                self.event(frames, "retry_fallback_applied", &frame);
+            }
+            EventKind::FallbackSucceeded { model, role } => {
+                let frame = Frame::RetryFallbackSucceeded { model, role };
+                self.event(frames, "retry_fallback_succeeded", &frame);
+            }
+            EventKind::PlanTidied => self.event(frames, "todo_auto_clear", &Frame::TodoAutoClear),
+            EventKind::ShutdownAsked => self.connection.shutdown.cancel(),
             EventKind::Settled { aborted } => {
                 // After a compaction by hand there was no run, and nothing to settle.
                 if let Some(outcome) = self.outcome.take() {

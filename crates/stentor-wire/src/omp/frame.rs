@@ -128,6 +128,16 @@ pub enum Frame<'a, M, O> {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    RetryFallbackApplied {
+        from: &'a str,
+        to: &'a str,
+        role: &'a str,
+        reason: &'a str,
+    },
+    RetryFallbackSucceeded {
+        model: &'a str,
+        role: &'a str,
+    },
     TtsrTriggered {
         rules: Vec<Rule<'a>>,
     },
@@ -136,6 +146,7 @@ pub enum Frame<'a, M, O> {
         attempt: u32,
         max_attempts: u32,
     },
+    TodoAutoClear,
     /// An entry that an extension had appended to the session, or that changes the context.
     EntryAppended {
         entry: &'a RawValue,

@@ -11,6 +11,7 @@ mod bad_fields;
 mod child;
 mod chunks;
 mod commands;
+mod custom_messages;
 mod deltas;
 mod dialogs;
 mod endings;

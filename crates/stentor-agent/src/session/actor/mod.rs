@@ -9,6 +9,7 @@ mod bash;
 mod choosing;
 mod compacting;
 mod handling;
+mod injecting;
 mod prompting;
 mod queueing;
 mod reading;
@@ -113,6 +114,8 @@ pub(super) struct Actor {
     next_bash: u64,
     /// Commands of the user that ended during a run: the model hears of them after it.
     unheard_bash: Vec<Deferred>,
+    /// Somebody wants the program to end when nothing runs.
+    shutdown_asked: bool,
     consumed: Consumed,
 }
 
@@ -240,6 +243,7 @@ impl Actor {
             running_bash: 0,
             next_bash: 1,
             unheard_bash: Vec::new(),
+            shutdown_asked: false,
             consumed: Consumed::Known {
                 usage: Usage::default(),
                 turns: 0,

@@ -130,6 +130,7 @@ impl Actor {
         {
             return Err(Refusal { model, why });
         }
+        self.deliver_asides();
         let opened = match self.model_of_now() {
             Some(chosen) => chosen.opened.clone(),
             None => Err(ModelError::new(
