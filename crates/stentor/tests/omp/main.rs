@@ -18,6 +18,7 @@ mod endings;
 mod entries;
 mod errors;
 mod extension_ui;
+mod fallback;
 mod hosting;
 mod login;
 mod originals;

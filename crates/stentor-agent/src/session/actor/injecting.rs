@@ -74,6 +74,7 @@ impl Actor {
     }
 
     async fn begin_injected_run(&mut self, message: &Queued) -> Result<(), SessionError> {
+        self.return_from_fallback();
         self.must_have_model()?;
         self.tell_unheard_bash()?;
         let message = self.append_delivered(message, true)?;

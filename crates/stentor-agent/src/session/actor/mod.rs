@@ -8,6 +8,7 @@ mod asking;
 mod bash;
 mod choosing;
 mod compacting;
+mod falling_back;
 mod handling;
 mod injecting;
 mod prompting;
@@ -38,6 +39,7 @@ use crate::conversation::Conversation;
 use crate::event::{
     CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
+use crate::fallback::FallbackSettings;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
@@ -54,6 +56,7 @@ use crate::usage::Usage;
 
 use asking::OpenQuestion;
 use bash::{Deferred, FinishedBash};
+use falling_back::Fallbacks;
 
 /// News the actor's own tasks may have waiting for it.
 const NEWS: usize = 16;
@@ -97,6 +100,8 @@ pub(super) struct Actor {
     hooks: Option<Arc<dyn Hooks>>,
     slash: Arc<SlashCommands>,
     retry: RetryPolicy,
+    fallback: FallbackSettings,
+    fallbacks: Fallbacks,
     watch: Arc<Watch>,
 
     activity: Option<Activity>,
@@ -201,6 +206,7 @@ impl Actor {
             Arc::clone(&dialogs),
             Arc::clone(&jobs),
             requests.0.clone(),
+            options.plan_clearing.clone(),
         );
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
         let mut actor = Self {
@@ -229,6 +235,8 @@ impl Actor {
             hooks: None,
             slash: Arc::new(slash),
             retry: options.retry,
+            fallback: options.fallback.clone(),
+            fallbacks: Fallbacks::default(),
             watch: Arc::new(Watch {
                 rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,

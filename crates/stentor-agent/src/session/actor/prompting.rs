@@ -52,6 +52,7 @@ impl Actor {
         if content.is_empty() {
             return Err(SessionError::EmptyMessage);
         }
+        self.return_from_fallback();
         self.must_have_model()?;
         self.tell_unheard_bash()?;
         let message = Arc::new(Message::user(content, self.environment.clock.now_ms()));

@@ -53,6 +53,25 @@ impl Actor {
                 self.forget(&entry_id);
                 answer(reply, ());
             }
+            Request::FindFallback {
+                error,
+                tried,
+                reply,
+            } => {
+                let plan = self.find_fallback(&error, &tried);
+                answer(reply, plan);
+            }
+            Request::ApplyFallback {
+                plan,
+                reason,
+                reply,
+            } => {
+                let applied = self.apply_fallback(plan, reason);
+                answer(
+                    reply,
+                    applied.map(|fallback| (fallback, self.model_named())),
+                );
+            }
             Request::NextCall { reply } => {
                 let call = self.next_call();
                 answer(reply, call);
