@@ -34,15 +34,17 @@ impl Conversation {
         self.items.push(Item { entry_id, message });
     }
 
-    /// Takes an answer out of the context, and the results of its calls with it.
-    pub fn forget(&mut self, entry_id: &str) {
+    /// Takes an answer out of the context, and the results of its calls with it. Returns the
+    /// entries of what was taken out.
+    pub fn forget(&mut self, entry_id: &str) -> Vec<String> {
         let is_it = |item: &Item| item.entry_id == entry_id;
         let Some(at) = self.items.iter().rposition(is_it) else {
-            return;
+            return Vec::new();
         };
-        let forgotten = self.items.remove(at).message;
-        let Some(answer) = forgotten.as_assistant() else {
-            return;
+        let Item { entry_id, message } = self.items.remove(at);
+        let mut taken_out = vec![entry_id];
+        let Some(answer) = message.as_assistant() else {
+            return taken_out;
         };
         let is_answered_here = |item: &Item| {
             item.message.as_tool_result().is_some_and(|result| {
@@ -55,7 +57,9 @@ impl Conversation {
             .iter()
             .take_while(|item| is_answered_here(item))
             .count();
-        self.items.drain(at..at + results);
+        let results = self.items.drain(at..at + results);
+        taken_out.extend(results.map(|item| item.entry_id));
+        taken_out
     }
 
     /// Replaces everything before the item `first_kept` by `summary`.

@@ -91,8 +91,9 @@ pub enum EventKind {
     /// An entry was appended to the session file.
     EntryAppended {
         id: String,
-        /// The entry, if an extension had it appended. Latecomers read it from the file.
-        custom: Option<Arc<Entry>>,
+        /// The entry, if an extension had it appended or it changes the context. Latecomers read
+        /// it from the file.
+        entry: Option<Arc<Entry>>,
     },
     CompactionStarted {
         reason: CompactionReason,
@@ -113,11 +114,22 @@ pub enum EventKind {
         attempt: u32,
         final_error: Option<String>,
     },
+    /// A model that failed gives way to another one of its chain.
+    FallbackApplied(Arc<Fallback>),
+    /// The model that stepped in has answered.
+    FallbackSucceeded {
+        /// `provider/id`.
+        model: String,
+        /// The chain it is of.
+        role: String,
+    },
     /// Nothing automatic follows any more: no retry, no compaction, no queued message.
     Settled {
         aborted: bool,
     },
     PlanChanged(Arc<Plan>),
+    /// What is done was taken out of the plan. [`EventKind::PlanChanged`] said before what is left.
+    PlanTidied,
     /// Output of a shell command the user runs beside the conversation.
     BashOutput {
         id: u64,
@@ -188,12 +200,25 @@ pub enum EventKind {
         attempt: u32,
         max_attempts: u32,
     },
+    /// An extension wants the program to end. Nothing runs in the session any more.
+    ShutdownAsked,
     ExtensionFailed {
         extension: String,
         /// What it was doing.
         event: String,
         error: String,
     },
+}
+
+/// Another model steps in for one that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fallback {
+    /// `provider/id`, perhaps with `:level`.
+    pub from: String,
+    pub to: String,
+    /// The chain it is of.
+    pub role: String,
+    pub reason: String,
 }
 
 /// A slash command.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
+use super::injected::{Delivery, Injected};
 use super::options::RunOptions;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
@@ -35,6 +36,12 @@ pub(super) enum Command {
         content: Vec<ContentBlock>,
         reply: Reply<Result<(), SessionError>>,
     },
+    Inject {
+        injected: Injected,
+        delivery: Delivery,
+        reply: Reply<Result<(), SessionError>>,
+    },
+    AskForShutdown,
     ClearQueues {
         reply: Reply<Queues>,
     },

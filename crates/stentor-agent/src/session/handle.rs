@@ -9,6 +9,7 @@ use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
+use super::injected::{Delivery, Injected};
 use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
@@ -244,6 +245,21 @@ impl Session {
             reply,
         })
         .await?
+    }
+
+    /// Puts a message of an extension into the conversation, now or when its time comes.
+    pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), SessionError> {
+        self.ask(|reply| Command::Inject {
+            injected,
+            delivery,
+            reply,
+        })
+        .await?
+    }
+
+    /// Has everybody told that the program should end, when nothing runs any more.
+    pub async fn ask_for_shutdown(&self) -> Result<(), SessionError> {
+        self.tell(Command::AskForShutdown).await
     }
 
     /// Takes all waiting messages out of the queues and returns them.

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::event::{QueueMode, Queues};
-use crate::message::{ContentBlock, Message, text_of};
+use crate::message::{Message, UserContent};
 
 /// Messages one queue may hold. A client that queues more is refused.
 pub const MAX_QUEUED: usize = 1000;
@@ -19,6 +20,10 @@ pub enum QueueKind {
     Steering,
     /// Delivered when the agent would stop.
     FollowUp,
+    /// Messages of extensions that follow the next prompt.
+    NextTurn,
+    /// Messages of extensions that came during a run and neither steer nor prolong it.
+    Aside,
 }
 
 /// A message that waits. It is on disk already, as a note that names the entry it will become.
@@ -29,20 +34,38 @@ pub(super) struct Queued {
     #[serde(default)]
     pub session: String,
     pub queue: QueueKind,
-    pub content: Vec<ContentBlock>,
+    pub content: UserContent,
+    /// What makes it a message of an extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomPart>,
+    /// Who caused it, where it is not the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<String>,
     /// The id of the entry it becomes when it is delivered. An entry of that id on disk means
     /// that it was.
     pub deliver_as: String,
     pub timestamp: u64,
 }
 
-/// Both queues, first come first served.
+/// What a message of an extension has beside its content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CustomPart {
+    pub custom_type: String,
+    pub display: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// All queues, first come first served.
 #[derive(Debug, Default)]
 pub(super) struct WaitingMessages {
     steering: VecDeque<Queued>,
     follow_up: VecDeque<Queued>,
     /// In the conversation already, but its turn has not begun: for clients they still wait.
     untold: VecDeque<(Queued, Arc<Message>)>,
+    next_turn: VecDeque<Queued>,
+    asides: VecDeque<Queued>,
 }
 
 impl WaitingMessages {
@@ -67,7 +90,7 @@ impl WaitingMessages {
         }
     }
 
-    /// Takes everything out.
+    /// Takes everything out that steers or prolongs a run.
     pub fn clear(&mut self) -> Vec<Queued> {
         self.steering
             .drain(..)
@@ -77,13 +100,15 @@ impl WaitingMessages {
 
     /// The first message with that text.
     pub fn find(&self, queue: QueueKind, text: &str) -> Option<&Queued> {
-        self.peek(queue).iter().find(|queued| queued.text() == text)
+        let is_it = |queued: &&Queued| queued.custom.is_none() && queued.text() == text;
+        self.peek(queue).iter().find(is_it)
     }
 
     /// Takes out the first message with that text.
     pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<Queued> {
         let waiting = self.of(queue);
-        let index = waiting.iter().position(|queued| queued.text() == text)?;
+        let is_it = |queued: &Queued| queued.custom.is_none() && queued.text() == text;
+        let index = waiting.iter().position(is_it)?;
         waiting.remove(index)
     }
 
@@ -96,12 +121,16 @@ impl WaitingMessages {
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Queued> {
-        self.steering.iter().chain(&self.follow_up)
+        let to_run = self.steering.iter().chain(&self.follow_up);
+        to_run.chain(&self.next_turn).chain(&self.asides)
     }
 
-    /// A message was delivered; its turn will tell of it.
+    /// A message was delivered; its turn will tell of it. What an extension said never waited for
+    /// clients.
     pub fn delivered(&mut self, queued: Queued, message: Arc<Message>) {
-        self.untold.push_back((queued, message));
+        if queued.custom.is_none() {
+            self.untold.push_back((queued, message));
+        }
     }
 
     /// A turn tells of a message now. True when it is one that was delivered.
@@ -120,15 +149,14 @@ impl WaitingMessages {
         !self.untold.is_empty()
     }
 
-    /// What clients are told.
+    /// What clients are told: what people said, not what extensions did.
     pub fn texts(&self) -> Queues {
         let texts = |queue: QueueKind| {
             let untold = self.untold.iter().map(|(queued, _)| queued);
             let untold = untold.filter(|queued| queued.queue == queue);
-            untold
-                .chain(self.peek(queue))
-                .map(Queued::text)
-                .collect()
+            let waiting = untold.chain(self.peek(queue));
+            let said = waiting.filter(|queued| queued.custom.is_none());
+            said.map(Queued::text).collect()
         };
         Queues {
             steering: texts(QueueKind::Steering),
@@ -140,6 +168,8 @@ impl WaitingMessages {
         match queue {
             QueueKind::Steering => &mut self.steering,
             QueueKind::FollowUp => &mut self.follow_up,
+            QueueKind::NextTurn => &mut self.next_turn,
+            QueueKind::Aside => &mut self.asides,
         }
     }
 
@@ -147,12 +177,14 @@ impl WaitingMessages {
         match queue {
             QueueKind::Steering => &self.steering,
             QueueKind::FollowUp => &self.follow_up,
+            QueueKind::NextTurn => &self.next_turn,
+            QueueKind::Aside => &self.asides,
         }
     }
 }
 
 impl Queued {
     pub fn text(&self) -> String {
-        text_of(&self.content, "\n")
+        self.content.text()
     }
 }

@@ -22,13 +22,16 @@ pub(super) enum Prompted {
     Denied(String),
 }
 
-/// What the user said in messages that begin a run; `None` where there is nobody to tell.
+/// What the user said in messages that begin a run; `None` where there is nobody to tell, and for
+/// what an extension said in the user's name.
 pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<str>> {
     link.hooks.as_ref()?;
     let said: Vec<String> = messages
         .iter()
         .filter_map(|message| match &**message {
-            Message::Known(KnownMessage::User(user)) => Some(user.content.text()),
+            Message::Known(KnownMessage::User(user)) if user.attribution.is_none() => {
+                Some(user.content.text())
+            }
             _ => None,
         })
         .collect();

@@ -311,6 +311,21 @@ impl EventEncoder for Encoder {
                 };
                 self.event(frames, "auto_retry_end", &frame);
             }
+            EventKind::FallbackApplied(fallback) => {
+                let frame = Frame::RetryFallbackApplied {
+                    from: &fallback.from,
+                    to: &fallback.to,
+                    role: &fallback.role,
+                    reason: &fallback.reason,
+                };
+                self.event(frames, "retry_fallback_applied", &frame);
+            }
+            EventKind::FallbackSucceeded { model, role } => {
+                let frame = Frame::RetryFallbackSucceeded { model, role };
+                self.event(frames, "retry_fallback_succeeded", &frame);
+            }
+            EventKind::PlanTidied => self.event(frames, "todo_auto_clear", &Frame::TodoAutoClear),
+            EventKind::ShutdownAsked => self.connection.shutdown.cancel(),
             EventKind::Settled { aborted } => {
                 // After a compaction by hand there was no run, and nothing to settle.
                 if let Some(outcome) = self.outcome.take() {
@@ -472,8 +487,7 @@ impl EventEncoder for Encoder {
                 self.always(frames, "extension_error", &frame);
             }
             EventKind::EntryAppended {
-                custom: Some(entry),
-                ..
+                entry: Some(entry), ..
             } => match serde_json::value::to_raw_value(&**entry) {
                 Ok(entry) => {
                     let frame = Frame::EntryAppended { entry: &entry };
@@ -482,7 +496,7 @@ impl EventEncoder for Encoder {
                 Err(error) => tracing::error!(%error, "an entry could not be written"),
             },
             // Clients of this dialect read other entries and plans when they want them.
-            EventKind::EntryAppended { custom: None, .. } | EventKind::PlanChanged(_) => {}
+            EventKind::EntryAppended { entry: None, .. } | EventKind::PlanChanged(_) => {}
         }
     }
 

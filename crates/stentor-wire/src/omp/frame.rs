@@ -130,6 +130,16 @@ pub enum Frame<'a, M, O> {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    RetryFallbackApplied {
+        from: &'a str,
+        to: &'a str,
+        role: &'a str,
+        reason: &'a str,
+    },
+    RetryFallbackSucceeded {
+        model: &'a str,
+        role: &'a str,
+    },
     TtsrTriggered {
         rules: Vec<Rule<'a>>,
     },
@@ -138,7 +148,8 @@ pub enum Frame<'a, M, O> {
         attempt: u32,
         max_attempts: u32,
     },
-    /// An extension had an entry appended to the session.
+    TodoAutoClear,
+    /// An entry that an extension had appended to the session, or that changes the context.
     EntryAppended {
         entry: &'a RawValue,
     },

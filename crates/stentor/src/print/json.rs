@@ -109,6 +109,18 @@ fn kind_json(kind: &EventKind) -> Value {
             "attempt": attempt,
             "error": final_error,
         }),
+        EventKind::FallbackApplied(fallback) => json!({
+            "type": "fallback_applied",
+            "from": fallback.from,
+            "to": fallback.to,
+            "role": fallback.role,
+            "reason": fallback.reason,
+        }),
+        EventKind::FallbackSucceeded { model, role } => {
+            json!({ "type": "fallback_succeeded", "model": model, "role": role })
+        }
+        EventKind::PlanTidied => json!({ "type": "plan_tidied" }),
+        EventKind::ShutdownAsked => json!({ "type": "shutdown_asked" }),
         EventKind::Settled { aborted } => json!({ "type": "settled", "aborted": aborted }),
         EventKind::PlanChanged(plan) => json!({ "type": "plan_changed", "plan": plan }),
         EventKind::BashOutput { id, delta } => {

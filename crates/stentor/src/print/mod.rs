@@ -146,6 +146,10 @@ impl Printer {
                 let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");
                 self.line(self.options.style.waiting(), &what, err)
             }
+            EventKind::FallbackApplied(fallback) => {
+                let what = format!("{} steps in for {}", fallback.to, fallback.from);
+                self.line(self.options.style.waiting(), &what, err)
+            }
             EventKind::CompactionStarted { .. } => {
                 let what = "summarising the older part of the conversation";
                 self.line(self.options.style.waiting(), what, err)
@@ -186,6 +190,9 @@ impl Printer {
             | EventKind::StateChanged(_)
             | EventKind::EntryAppended { .. }
             | EventKind::RetryEnded { .. }
+            | EventKind::FallbackSucceeded { .. }
+            | EventKind::PlanTidied
+            | EventKind::ShutdownAsked
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }

@@ -298,7 +298,7 @@ fn normalise(value: &mut Value, key: Option<&str>, root: &str, ids: &mut Ids) {
                     {
                         *value = ids.name(value.as_str().unwrap());
                     }
-                    "id" if entry => *value = ids.name(value.as_str().unwrap()),
+                    "id" | "targetId" if entry => *value = ids.name(value.as_str().unwrap()),
                     _ => normalise(value, Some(key), root, ids),
                 }
             }

@@ -26,6 +26,15 @@ impl Actor {
                 let result = self.enqueue(queue, content).await;
                 answer(reply, result);
             }
+            Command::Inject {
+                injected,
+                delivery,
+                reply,
+            } => {
+                let result = self.inject(injected, delivery).await;
+                answer(reply, result);
+            }
+            Command::AskForShutdown => self.ask_for_shutdown(),
             Command::ClearQueues { reply } => {
                 let cleared = self.clear_queues();
                 answer(reply, cleared);

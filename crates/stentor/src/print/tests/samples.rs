@@ -8,8 +8,8 @@ use stentor_agent::dialog::{
     Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, WidgetPlacement,
 };
 use stentor_agent::event::{
-    CommandInfo, CommandSource, CompactionReason, CompactionResult, InterruptMode, QueueMode,
-    Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
+    CommandInfo, CommandSource, CompactionReason, CompactionResult, Fallback, InterruptMode,
+    QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::{ContentBlock, Message};
@@ -185,7 +185,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         })),
         EventKind::EntryAppended {
             id: "e1".into(),
-            custom: None,
+            entry: None,
         },
         EventKind::CompactionStarted {
             reason: CompactionReason::Manual,
@@ -217,7 +217,19 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
             attempt: 3,
             final_error: Some("overloaded".into()),
         },
+        EventKind::FallbackApplied(Arc::new(Fallback {
+            from: "p/one".into(),
+            to: "p/two".into(),
+            role: "default".into(),
+            reason: "overloaded".into(),
+        })),
+        EventKind::FallbackSucceeded {
+            model: "p/two".into(),
+            role: "default".into(),
+        },
         EventKind::PlanChanged(Arc::new(plan)),
+        EventKind::PlanTidied,
+        EventKind::ShutdownAsked,
         EventKind::BashOutput {
             id: 4,
             delta: "x".into(),
