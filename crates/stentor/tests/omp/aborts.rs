@@ -39,7 +39,7 @@ fn before_the_model_says_anything() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS"}}
@@ -62,12 +62,11 @@ fn while_the_model_writes() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Well","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
             {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
@@ -88,12 +87,11 @@ fn while_the_model_thinks() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"thinking","thinking":""}]},"assistantMessageEvent":{"type":"thinking_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"thinking","thinking":"Hm"}]},"assistantMessageEvent":{"type":"thinking_delta","contentIndex":0,"delta":"Hm","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"thinking","thinking":"Hm"}]},"assistantMessageEvent":{"type":"thinking_end","contentIndex":0,"content":"Hm","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Hm"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
             {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
@@ -114,7 +112,7 @@ fn while_the_model_writes_a_call_which_is_then_not_made() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -122,7 +120,6 @@ fn while_the_model_writes_a_call_which_is_then_not_made() {
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"I look.","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":1,"id":"call-1","toolName":"read","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"no"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":1,"delta":"{\"path\":\"no","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call-1","name":"read","arguments":{}},"partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"call-1","name":"read","arguments":{}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"tool_execution_start","toolCallId":"call-1","toolName":"read","args":{}}
             {"type":"tool_execution_end","toolCallId":"call-1","toolName":"read","result":{"content":[{"type":"text","text":"Tool execution was aborted."}],"details":{}},"isError":true,"durationMs":"MS"}
@@ -147,7 +144,7 @@ fn after_a_whole_call_which_is_then_not_made() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"read","partial":"=message"},"usage":"=message.usage"}
@@ -155,7 +152,6 @@ fn after_a_whole_call_which_is_then_not_made() {
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},"partial":"=message"},"usage":"=message.usage"}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":1,"partial":"=message"},"usage":"=message.usage"}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"text","text":"And"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":1,"delta":"And","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"text","text":"And"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":1,"content":"And","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"read","arguments":{"path":"notes.txt"}},{"type":"text","text":"And"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"tool_execution_start","toolCallId":"call-1","toolName":"read","args":{"path":"notes.txt"}}
             {"type":"tool_execution_end","toolCallId":"call-1","toolName":"read","result":{"content":[{"type":"text","text":"Tool execution was aborted."}],"details":{}},"isError":true,"durationMs":"MS"}
@@ -183,7 +179,7 @@ fn while_a_tool_runs() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -241,12 +237,11 @@ fn an_abort_and_prompt_ends_the_run_is_answered_and_begins_another() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Well","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-2","toolResults":[]}
         {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
@@ -256,7 +251,7 @@ fn an_abort_and_prompt_ends_the_run_is_answered_and_begins_another() {
         {"id":"b","type":"response","command":"abort_and_prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"rather this"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"rather this"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-3","message":"as it began"}
         {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -281,7 +276,7 @@ fn an_abort_and_prompt_while_nothing_runs_is_a_prompt() {
         {"id":"b","type":"response","command":"abort_and_prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hello"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hello"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}

@@ -55,7 +55,7 @@ fn snapshots_hold_exactly_what_the_deltas_say_and_nothing_is_lost() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -84,7 +84,7 @@ fn delta_only_updates_carry_only_what_is_new() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"role":"assistant"},"assistantMessageEvent":{"type":"text_start","contentIndex":0}}
@@ -129,7 +129,7 @@ fn delta_only_updates_tell_of_thinking_and_calls_too() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"role":"assistant"},"assistantMessageEvent":{"type":"thinking_start","contentIndex":0}}
@@ -162,7 +162,7 @@ fn delta_only_updates_tell_of_thinking_and_calls_too() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"again"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"again"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -187,7 +187,7 @@ fn a_filter_holds_back_events_but_not_the_end_of_a_prompt() {
     expect![[r#"
         {"id":1,"type":"response","command":"set_event_filter","success":true,"data":{"events":["message_end"],"messageUpdates":"full"}}
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"word 1\nword 2\nword 3\n"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
@@ -222,12 +222,11 @@ fn an_abort_gets_through_although_nobody_reads() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"SAID"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"SAID","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"SAID"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"SAID","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"SAID"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-2","toolResults":[]}
         {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}

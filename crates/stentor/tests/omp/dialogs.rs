@@ -51,7 +51,7 @@ fn a_permission_is_asked_and_given_once() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_1_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -78,7 +78,7 @@ fn a_permission_is_asked_and_given_once() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_3_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -117,7 +117,7 @@ fn a_permission_for_always_is_not_asked_again() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_3_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -155,7 +155,7 @@ fn a_refusal_for_always_is_not_asked_again_either() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_3_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -192,7 +192,7 @@ fn an_abort_withdraws_the_question() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_1_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -238,7 +238,7 @@ fn the_child_reads_on_while_a_question_is_open() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_1_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -247,7 +247,7 @@ fn the_child_reads_on_while_a_question_is_open() {
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{"command":"echo GUARDED"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"tool_execution_start","toolCallId":"call_1_1","toolName":"bash","args":{"command":"echo GUARDED"}}
         {"type":"extension_ui_request","id":"2000000100000001","method":"select","title":"Allow bash: echo GUARDED? (bash `echo GUARDED` runs programs)","options":["Allow","Always allow","Deny","Always deny"]}
-        {"id":"s","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":true,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":false,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":"s","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":true,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":false,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"type":"tool_execution_end","toolCallId":"call_1_1","toolName":"bash","result":{"content":[{"type":"text","text":"GUARDED\n"}]},"isError":false,"durationMs":"MS"}
         {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call_1_1","toolName":"bash","content":[{"type":"text","text":"GUARDED\n"}],"isError":false,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-3","message":"as it began"}
@@ -278,7 +278,7 @@ fn an_answer_of_the_wrong_kind_gives_no_permission() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"guard"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call_1_1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}

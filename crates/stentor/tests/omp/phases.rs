@@ -121,10 +121,9 @@ fn while_a_model_speaks() {
     );
     let frames = child.done(json!({"id": "a", "type": "abort"}));
     expect![[r#"
-        {"type":"message_update","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-4","toolResults":[]}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":true}
@@ -167,9 +166,10 @@ fn while_a_retry_waits() {
             {"type":"response","command":"nonsense","success":false,"error":"Unknown command: nonsense"}
             {"id":"twice","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
             {"id":"twice","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"One."}}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID3","parentId":"ID4","timestamp":"TIME","targetId":"ID4","replacement":null}}
             {"type":"thinking_level_changed","level":"low","thinkingLevel":"low"}
             {"type":"session_info_changed","name":"n"}
-            {"type":"session_info_update","title":"n","sessionId":"ID3"}
+            {"type":"session_info_update","title":"n","sessionId":"ID5"}
             {"type":"queue_update","steering":["later"],"followUp":[]}
             {"type":"queue_update","steering":["later"],"followUp":["later still"]}
             {"type":"queue_update","steering":[],"followUp":[]}
@@ -287,7 +287,7 @@ fn while_a_question_is_open() {
         {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":"Done."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Done.","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-4","toolResults":[]}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{"command":"echo hi"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"},"msg-3","msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":4}
+        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{"command":"echo hi"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"},"msg-3","msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":4}
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
@@ -317,16 +317,15 @@ fn a_new_conversation_takes_the_place_of_one_that_runs() {
     taken_away_by(
         json!({"type": "new_session"}),
         expect![[r#"
-        {"type":"message_update","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"turn_end","message":"msg-4","toolResults":[]}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
-        {"id":"w","type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
-    "#]],
+            {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-4","toolResults":[]}
+            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":true}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
+            {"id":"w","type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
+        "#]],
     );
 }
 
@@ -336,16 +335,15 @@ fn a_stored_conversation_takes_the_place_of_one_that_runs() {
     taken_away_by(
         command,
         expect![[r#"
-        {"type":"message_update","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"turn_end","message":"msg-4","toolResults":[]}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
-        {"id":"w","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
-    "#]],
+            {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-4","toolResults":[]}
+            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":true}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
+            {"id":"w","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+        "#]],
     );
 }
 
@@ -354,16 +352,15 @@ fn a_copy_takes_the_place_of_a_conversation_that_runs() {
     taken_away_by(
         json!({"type": "clone"}),
         expect![[r#"
-        {"type":"message_update","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"turn_end","message":"msg-4","toolResults":[]}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
-        {"id":"w","type":"response","command":"clone","success":true,"data":{"cancelled":false}}
-    "#]],
+            {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-4","toolResults":[]}
+            {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":true}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","cancelled":true,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
+            {"id":"w","type":"response","command":"clone","success":true,"data":{"cancelled":false}}
+        "#]],
     );
 }
 
@@ -376,15 +373,14 @@ fn a_branch_takes_the_place_of_a_conversation_that_runs() {
     let mut frames = child.done(json!({"id": "w", "type": "branch", "entryId": entry}));
     frames.extend(child.done(json!({"id": "m", "type": "get_messages"})));
     expect![[r#"
-        {"type":"message_update","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-4","toolResults":[]}
-        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"},"msg-4"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":true}
         {"id":"w","type":"response","command":"branch","success":true,"data":{"text":"second","cancelled":false}}
-        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"first"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -401,7 +397,7 @@ fn a_key_that_is_there_twice_and_lists_in_lists_break_nothing() {
     child.line("{\"id\":4,\"type\":\"get_last_assistant_text\"}");
     let frames = child.until(|frame| frame["id"] == 4);
     expect![[r#"
-        {"id":2,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":2,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":3,"type":"response","command":"steer","success":false,"error":"Invalid steer command: message: invalid type: sequence, expected a string"}
         {"id":4,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
     "#]].assert_eq(&told(&frames, &folder));

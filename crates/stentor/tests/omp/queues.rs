@@ -52,7 +52,7 @@ fn follow_ups_come_one_a_turn_when_the_run_would_stop_and_after_all_steering() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -67,9 +67,9 @@ fn follow_ups_come_one_a_turn_when_the_run_would_stop_and_after_all_steering() {
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well.","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
-            {"type":"queue_update","steering":[],"followUp":["later","last"]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"now"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":["later","last"]}
+            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"now"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-3","message":"as it began"}
             {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -77,9 +77,9 @@ fn follow_ups_come_one_a_turn_when_the_run_would_stop_and_after_all_steering() {
             {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":"Heard: now"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Heard: now","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Heard: now"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-4","toolResults":[]}
-            {"type":"queue_update","steering":[],"followUp":["last"]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"later"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":["last"]}
+            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"later"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-5","message":"as it began"}
             {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -87,9 +87,9 @@ fn follow_ups_come_one_a_turn_when_the_run_would_stop_and_after_all_steering() {
             {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Heard: later"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Heard: later","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Heard: later"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-6","toolResults":[]}
-            {"type":"queue_update","steering":[],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-7","message":{"role":"user","content":[{"type":"text","text":"last"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":[]}
+            {"type":"message_start","messageId":"msg-7","message":{"role":"user","content":[{"type":"text","text":"last"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-7","message":"as it began"}
             {"type":"message_start","messageId":"msg-8","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-8","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -120,7 +120,7 @@ fn follow_ups_come_all_in_one_turn_if_that_is_wanted() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -134,11 +134,12 @@ fn follow_ups_come_all_in_one_turn_if_that_is_wanted() {
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well.","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
-            {"type":"queue_update","steering":[],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"one"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":["two"]}
+            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"one"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-3","message":"as it began"}
-            {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"two"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":[]}
+            {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"two"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-4","message":"as it began"}
             {"type":"message_start","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-5","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -167,14 +168,14 @@ fn what_is_queued_while_nothing_runs_waits_for_the_next_prompt() {
         {"id":1,"type":"response","command":"follow_up","success":true,"data":{"disposition":"queued"}}
         {"type":"queue_update","steering":["soon"],"followUp":["later"]}
         {"id":2,"type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}
-        {"id":3,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":2,"pendingMessageCount":2,"queuedMessages":{"steering":["soon"],"followUp":["later"]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":3,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":2,"pendingMessageCount":2,"queuedMessages":{"steering":["soon"],"followUp":["later"]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
-        {"type":"queue_update","steering":[],"followUp":["later"]}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hello"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hello"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
-        {"type":"message_start","messageId":"msg-2","message":{"role":"user","content":[{"type":"text","text":"soon"}],"timestamp":"TIME"}}
+        {"type":"queue_update","steering":[],"followUp":["later"]}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"user","content":[{"type":"text","text":"soon"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-2","message":"as it began"}
         {"type":"message_start","messageId":"msg-3","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-3","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -182,9 +183,9 @@ fn what_is_queued_while_nothing_runs_waits_for_the_next_prompt() {
         {"type":"message_update","messageId":"msg-3","message":{"…":"as it began","content":[{"type":"text","text":"Heard: soon"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Heard: soon","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-3","message":{"role":"assistant","content":[{"type":"text","text":"Heard: soon"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-3","toolResults":[]}
-        {"type":"queue_update","steering":[],"followUp":[]}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"later"}],"timestamp":"TIME"}}
+        {"type":"queue_update","steering":[],"followUp":[]}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"later"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-4","message":"as it began"}
         {"type":"message_start","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-5","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -267,7 +268,7 @@ fn what_waits_stays_after_an_abort_and_is_delivered_with_the_next_prompt() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -276,7 +277,6 @@ fn what_waits_stays_after_an_abort_and_is_delivered_with_the_next_prompt() {
         {"id":0,"type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}
         {"type":"queue_update","steering":["steered"],"followUp":["queued"]}
         {"id":1,"type":"response","command":"prompt","success":true,"data":{"disposition":"queued"}}
-        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-2","toolResults":[]}
         {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
@@ -284,14 +284,14 @@ fn what_waits_stays_after_an_abort_and_is_delivered_with_the_next_prompt() {
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":true}
         {"id":2,"type":"response","command":"abort","success":true}
-        {"id":3,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":2,"pendingMessageCount":2,"queuedMessages":{"steering":["steered"],"followUp":["queued"]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":3,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":2,"pendingMessageCount":2,"queuedMessages":{"steering":["steered"],"followUp":["queued"]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
-        {"type":"queue_update","steering":[],"followUp":["queued"]}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-3","message":"as it began"}
-        {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"steered"}],"timestamp":"TIME"}}
+        {"type":"queue_update","steering":[],"followUp":["queued"]}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"steered"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-4","message":"as it began"}
         {"type":"message_start","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-5","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -299,9 +299,9 @@ fn what_waits_stays_after_an_abort_and_is_delivered_with_the_next_prompt() {
         {"type":"message_update","messageId":"msg-5","message":{"…":"as it began","content":[{"type":"text","text":"Heard: steered"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Heard: steered","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-5","message":{"role":"assistant","content":[{"type":"text","text":"Heard: steered"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-5","toolResults":[]}
-        {"type":"queue_update","steering":[],"followUp":[]}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"queued"}],"timestamp":"TIME"}}
+        {"type":"queue_update","steering":[],"followUp":[]}
+        {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"queued"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-6","message":"as it began"}
         {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}

@@ -41,7 +41,7 @@ fn output_is_told_as_it_comes_and_the_result_is_a_message_at_once() {
         ],
         expect![[r#"
             {"type":"bash_execution_update","id":"b","delta":"out\nerr\n"}
-            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"out\nerr\n","exitCode":3,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":8,"outputLines":2,"outputBytes":8}}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"out\nerr\n","exitCode":3,"cancelled":false,"truncated":false,"totalLines":3,"totalBytes":8,"outputLines":3,"outputBytes":8}}
             {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","exitCode":0,"cancelled":false,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
             {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"","exitCode":127,"cancelled":false,"truncated":false,"totalLines":0,"totalBytes":0,"outputLines":0,"outputBytes":0}}
             {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"echo out; echo err 1>&2; exit 3","output":"out\nerr\n","exitCode":3,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"bashExecution","command":"true","output":"","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"bashExecution","command":"no-such-command-at-all 2>/dev/null","output":"","exitCode":127,"cancelled":false,"truncated":false,"timestamp":"TIME"}]}}
@@ -55,7 +55,7 @@ fn colours_and_carriage_returns_are_taken_out() {
         &["printf '\\033[31mred\\033[0m\\r\\nline\\r\\n'"],
         expect![[r#"
             {"type":"bash_execution_update","id":"b","delta":"red\nline\n"}
-            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"red\nline\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":9,"outputLines":2,"outputBytes":9}}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"red\nline\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":3,"totalBytes":9,"outputLines":3,"outputBytes":9}}
             {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"printf '\\033[31mred\\033[0m\\r\\nline\\r\\n'","output":"red\nline\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"}]}}
         "#]],
     );
@@ -66,12 +66,12 @@ fn each_command_has_a_shell_of_its_own_in_the_working_folder() {
     check(
         &["X=1; cd /; pwd", "echo \"$X\"; pwd"],
         expect![[r#"
-        {"type":"bash_execution_update","id":"b","delta":"/\n"}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"/\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":1,"totalBytes":2,"outputLines":1,"outputBytes":2}}
-        {"type":"bash_execution_update","id":"b","delta":"\nROOT/work\n"}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"\nROOT/work\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":22,"outputLines":2,"outputBytes":22}}
-        {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"X=1; cd /; pwd","output":"/\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"bashExecution","command":"echo \"$X\"; pwd","output":"\nROOT/work\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"}]}}
-    "#]],
+            {"type":"bash_execution_update","id":"b","delta":"/\n"}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"/\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":2,"outputLines":2,"outputBytes":2}}
+            {"type":"bash_execution_update","id":"b","delta":"\nROOT/work\n"}
+            {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"\nROOT/work\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":3,"totalBytes":22,"outputLines":3,"outputBytes":22}}
+            {"id":"asked","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"X=1; cd /; pwd","output":"/\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"bashExecution","command":"echo \"$X\"; pwd","output":"\nROOT/work\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"}]}}
+        "#]],
     );
 }
 
@@ -135,9 +135,9 @@ fn a_command_is_stopped_by_abort_bash_and_by_nothing_else() {
     expect![[r#"
         {"type":"bash_execution_update","id":"b","delta":"one\n"}
         {"id":"a","type":"response","command":"abort","success":true}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"one\n","cancelled":true,"truncated":false,"totalLines":1,"totalBytes":4,"outputLines":1,"outputBytes":4}}
+        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"one\n","cancelled":true,"truncated":false,"totalLines":2,"totalBytes":4,"outputLines":2,"outputBytes":4}}
         {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"echo one; sleep 600","output":"one\n","cancelled":true,"truncated":false,"timestamp":"TIME"}]}}
-        {"id":"s","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":"s","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":"x","type":"response","command":"abort_bash","success":true}
     "#]].assert_eq(&told(&[events, answers].concat(), &folder));
 }
@@ -157,14 +157,14 @@ fn a_command_during_a_run_is_in_the_conversation_when_the_run_is_over() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Well","partial":"=message"},"usage":"=message.usage"}
         {"type":"bash_execution_update","id":"b","delta":"meanwhile\n"}
-        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"meanwhile\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":1,"totalBytes":10,"outputLines":1,"outputBytes":10}}
-        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}]}}
+        {"id":"b","type":"response","command":"bash","success":true,"data":{"output":"meanwhile\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":10,"outputLines":2,"outputBytes":10}}
+        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}]}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":".","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well.","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
@@ -173,7 +173,7 @@ fn a_command_during_a_run_is_in_the_conversation_when_the_run_is_over() {
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-        {"id":"n","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"bashExecution","command":"echo meanwhile","output":"meanwhile\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"}]}}
+        {"id":"n","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"bashExecution","command":"echo meanwhile","output":"meanwhile\n","exitCode":0,"cancelled":false,"truncated":false,"timestamp":"TIME"}]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -199,6 +199,6 @@ fn the_model_hears_of_commands_with_the_next_prompt_but_not_of_those_kept_from_i
     frames.extend(child.done(json!({"id": "m", "type": "get_messages"})));
     expect![[r#"
         {"id":"t","type":"response","command":"get_last_assistant_text","success":true,"data":{"text":"It was told of the other."}}
-        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"echo secret","output":"secret\n","exitCode":0,"cancelled":false,"truncated":false,"excludeFromContext":true,"timestamp":"TIME"},{"role":"bashExecution","command":"echo hello; exit 4","output":"hello\n","exitCode":4,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"user","content":[{"type":"text","text":"what did I do?"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"It was told of the other."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        {"id":"m","type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"bashExecution","command":"echo secret","output":"secret\n","exitCode":0,"cancelled":false,"truncated":false,"excludeFromContext":true,"timestamp":"TIME"},{"role":"bashExecution","command":"echo hello; exit 4","output":"hello\n","exitCode":4,"cancelled":false,"truncated":false,"timestamp":"TIME"},{"role":"user","content":[{"type":"text","text":"what did I do?"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"It was told of the other."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
     "#]].assert_eq(&told(&frames, &folder));
 }

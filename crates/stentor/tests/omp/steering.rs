@@ -33,7 +33,7 @@ fn steering_skips_the_calls_that_have_not_begun() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -61,9 +61,9 @@ fn steering_skips_the_calls_that_have_not_begun() {
             {"type":"message_start","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-3","toolName":"read","content":[{"type":"text","text":"Skipped due to queued user message."}],"details":{},"isError":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-5","message":"as it began"}
             {"type":"turn_end","message":"msg-2","toolResults":["msg-3","msg-4","msg-5"]}
-            {"type":"queue_update","steering":[],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"stop that"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":[]}
+            {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"stop that"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-6","message":"as it began"}
             {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -92,7 +92,7 @@ fn steering_waits_for_all_calls_if_that_is_wanted() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -121,9 +121,9 @@ fn steering_waits_for_all_calls_if_that_is_wanted() {
             {"type":"message_start","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-3","toolName":"read","content":[{"type":"text","text":"alpha\n"}],"isError":false,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-5","message":"as it began"}
             {"type":"turn_end","message":"msg-2","toolResults":["msg-3","msg-4","msg-5"]}
-            {"type":"queue_update","steering":[],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"stop that"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":[]}
+            {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"stop that"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-6","message":"as it began"}
             {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -152,7 +152,7 @@ fn steering_during_text_comes_one_message_a_turn_in_the_same_run() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -165,9 +165,9 @@ fn steering_during_text_comes_one_message_a_turn_in_the_same_run() {
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well.","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
-            {"type":"queue_update","steering":["two"],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"one"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":["two"],"followUp":[]}
+            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"one"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-3","message":"as it began"}
             {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -175,9 +175,9 @@ fn steering_during_text_comes_one_message_a_turn_in_the_same_run() {
             {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":"Heard: one"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Heard: one","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"text","text":"Heard: one"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-4","toolResults":[]}
-            {"type":"queue_update","steering":[],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"two"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":[]}
+            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"two"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-5","message":"as it began"}
             {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -208,7 +208,7 @@ fn steering_comes_all_in_one_turn_if_that_is_wanted() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -222,11 +222,12 @@ fn steering_comes_all_in_one_turn_if_that_is_wanted() {
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"Well."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well.","partial":"=message"},"usage":"=message.usage"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"Well."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
-            {"type":"queue_update","steering":[],"followUp":[]}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"one"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":["two"],"followUp":[]}
+            {"type":"message_start","messageId":"msg-3","message":{"role":"user","content":[{"type":"text","text":"one"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-3","message":"as it began"}
-            {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"two"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"timestamp":"TIME"}}
+            {"type":"queue_update","steering":[],"followUp":[]}
+            {"type":"message_start","messageId":"msg-4","message":{"role":"user","content":[{"type":"text","text":"two"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-4","message":"as it began"}
             {"type":"message_start","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-5","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}

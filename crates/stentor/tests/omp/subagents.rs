@@ -58,7 +58,7 @@ fn all_that_happens_in_a_subagent_is_told_to_who_wants_it() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"out-1","name":"subagent","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"out-1","toolName":"subagent","partial":"=message"},"usage":"=message.usage"}
@@ -69,7 +69,7 @@ fn all_that_happens_in_a_subagent_is_told_to_who_wants_it() {
         {"type":"subagent_lifecycle","payload":{"id":"general-1","agent":"general","agentSource":"bundled","description":"look around","status":"started","sessionFile":"ROOT/work/../sessions/TIME_ID/subagents/TIME_ID.jsonl","parentToolCallId":"out-1","index":0}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"agent_start"}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"turn_start"}}}
-        {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"look around"}],"timestamp":"TIME"}}}}
+        {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"look around"}],"attribution":"user","timestamp":"TIME"}}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_end","messageId":"msg-1","message":"as it began"}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}}}
         {"type":"subagent_progress","payload":{"index":0,"agent":"general","agentSource":"bundled","task":"look around","parentToolCallId":"out-1","progress":{"index":0,"id":"general-1","agent":"general","agentSource":"bundled","status":"running","task":"look around","lastIntent":"💭 thinking...","recentTools":[],"recentOutput":[],"toolCount":0,"requests":0,"tokens":0,"cost":0,"durationMs":"MS"},"sessionFile":"ROOT/work/../sessions/TIME_ID/subagents/TIME_ID.jsonl"}}
@@ -125,7 +125,7 @@ fn progress_is_told_without_events_and_nothing_at_all_to_who_did_not_ask() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"out-1","name":"subagent","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"out-1","toolName":"subagent","partial":"=message"},"usage":"=message.usage"}
@@ -163,7 +163,7 @@ fn progress_is_told_without_events_and_nothing_at_all_to_who_did_not_ask() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"out-1","name":"subagent","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"out-1","toolName":"subagent","partial":"=message"},"usage":"=message.usage"}
@@ -200,7 +200,7 @@ fn deltas_of_a_subagent_come_without_the_message_when_that_is_wanted() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"role":"assistant"},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"out-1","toolName":"subagent"}}
@@ -211,7 +211,7 @@ fn deltas_of_a_subagent_come_without_the_message_when_that_is_wanted() {
         {"type":"subagent_lifecycle","payload":{"id":"general-1","agent":"general","agentSource":"bundled","description":"say hi","status":"started","parentToolCallId":"out-1","index":0}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"agent_start"}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"turn_start"}}}
-        {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"say hi"}],"timestamp":"TIME"}}}}
+        {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"say hi"}],"attribution":"user","timestamp":"TIME"}}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_end","messageId":"msg-1","message":"as it began"}}}
         {"type":"subagent_event","payload":{"id":"general-1","event":{"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}}}
         {"type":"subagent_progress","payload":{"index":0,"agent":"general","agentSource":"bundled","task":"say hi","parentToolCallId":"out-1","progress":{"index":0,"id":"general-1","agent":"general","agentSource":"bundled","status":"running","task":"say hi","lastIntent":"💭 thinking...","recentTools":[],"recentOutput":[],"toolCount":0,"requests":0,"tokens":0,"cost":0,"durationMs":"MS"}}}
