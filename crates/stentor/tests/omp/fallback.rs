@@ -66,6 +66,7 @@ fn another_model_steps_in_at_once_for_one_that_is_overloaded() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
+            {"type":"model_changed"}
             {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../second.toml","role":"default","reason":"Overloaded"}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":0,"errorMessage":"Overloaded"}
             {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
@@ -93,6 +94,7 @@ fn the_first_model_comes_back_with_a_later_prompt() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
+            {"type":"model_changed"}
             {"type":"thinking_level_changed","level":"off","thinkingLevel":"off"}
             {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../third.toml","role":"default","reason":"Overloaded"}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":0,"errorMessage":"Overloaded"}
@@ -129,6 +131,7 @@ fn it_does_not_come_back_where_it_should_not() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
+            {"type":"model_changed"}
             {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../second.toml","role":"default","reason":"Overloaded"}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":0,"errorMessage":"Overloaded"}
             {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
@@ -162,6 +165,7 @@ fn a_model_that_broke_off_is_asked_again_before_another_one_is() {
             {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
             {"type":"agent_start"}
             {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Unreachable","timestamp":"TIME","duration":"MS"}}
+            {"type":"model_changed"}
             {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../second.toml","role":"default","reason":"Unreachable"}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":2,"delayMs":0,"errorMessage":"Unreachable"}
             {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
@@ -185,6 +189,7 @@ fn each_of_a_chain_is_tried_once_and_the_last_failure_is_the_end() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Who are you?","timestamp":"TIME","duration":"MS"}}
+            {"type":"model_changed"}
             {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../failing.toml","role":"default","reason":"Who are you?"}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":0,"errorMessage":"Who are you?"}
             {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
@@ -223,6 +228,7 @@ fn a_chain_of_omps_configuration_counts_for_the_model_it_names() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
+        {"type":"model_changed"}
         {"type":"thinking_level_changed","level":"off","thinkingLevel":"off"}
         {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../third.toml","role":"script/first","reason":"Overloaded"}
         {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":0,"errorMessage":"Overloaded"}
@@ -246,6 +252,7 @@ fn a_model_that_somebody_chooses_stands_in_for_nobody() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"first","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
+            {"type":"model_changed"}
             {"type":"retry_fallback_applied","from":"script/first:medium","to":"script/../second.toml","role":"default","reason":"Overloaded"}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":0,"errorMessage":"Overloaded"}
             {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}

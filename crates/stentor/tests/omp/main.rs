@@ -21,6 +21,7 @@ mod extension_ui;
 mod fallback;
 mod hosting;
 mod login;
+mod newer;
 mod originals;
 mod phases;
 mod process;
