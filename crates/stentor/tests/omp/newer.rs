@@ -184,7 +184,7 @@ fn after_a_handoff_the_conversation_is_its_summary_alone() {
     let messages = child.data(json!({"type": "get_messages"}));
     expect![[r#"
         {"messages":[{"role":"compactionSummary","summary":"All that matters.","tokensBefore":4,"timestamp":"TIME"}]}
-    "#]].assert_eq(&shown(&[messages.clone()], &folder));
+    "#]].assert_eq(&shown(std::slice::from_ref(&messages), &folder));
     let file = child.data(json!({"type": "get_state"}))["sessionFile"].take();
     let entries = child.data(json!({"type": "get_entries"}))["entries"].take();
     let entries = entries.as_array().unwrap();
