@@ -12,6 +12,9 @@ use crate::message::{
 /// Characters one token stands for where no provider counted.
 const CHARS_PER_TOKEN: u64 = 4;
 
+/// An answer that took less says nothing about how fast its model is.
+const SHORTEST_ANSWER_MS: u64 = 100;
+
 /// What a picture counts for where no provider counted.
 const IMAGE_TOKENS: u64 = 1200;
 
@@ -140,6 +143,16 @@ impl Conversation {
             })?;
         let text = message.text().trim().to_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// How fast the last answer was written. `None` when nothing was counted, or it took so short
+    /// that the number would mean nothing.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let mut answers = self.items.iter().rev();
+        let last = answers.find_map(|item| item.message.as_assistant())?;
+        let took_ms = last.duration.filter(|ms| *ms >= SHORTEST_ANSWER_MS)?;
+        let output = last.usage.output;
+        (output > 0).then(|| output as f64 * 1000.0 / took_ms as f64)
     }
 
     fn compacted_after(&self, index: usize) -> bool {
@@ -436,6 +449,25 @@ mod tests {
         );
         assert_eq!(conversation.items().len(), 2);
         assert_eq!(conversation.counted_tokens(), None);
+    }
+
+    #[test]
+    fn the_speed_is_that_of_the_last_answer_if_it_took_long_enough() {
+        let took = |ms: u64, output: u64| {
+            message(
+                json!({"role":"assistant","content":[],"api":"a","provider":"p","model":"m",
+                "usage":{"output":output},"stopReason":"stop","timestamp":1,"duration":ms}),
+            )
+        };
+        let mut conversation = Conversation::default();
+        assert_eq!(conversation.tokens_per_second(), None);
+        conversation.push("1".into(), took(500, 25));
+        conversation.push("2".into(), user("and?"));
+        assert_eq!(conversation.tokens_per_second(), Some(50.0));
+        conversation.push("3".into(), took(99, 25));
+        assert_eq!(conversation.tokens_per_second(), None);
+        conversation.push("4".into(), took(500, 0));
+        assert_eq!(conversation.tokens_per_second(), None);
     }
 
     #[test]

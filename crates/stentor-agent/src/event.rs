@@ -99,6 +99,8 @@ pub enum EventKind {
         reason: CompactionReason,
     },
     CompactionEnded(Arc<CompactionEnd>),
+    /// The model that summarises failed and is asked again.
+    SummaryRetry(SummaryRetry),
     RetryStarted {
         attempt: u32,
         max_attempts: u32,
@@ -147,6 +149,7 @@ pub enum EventKind {
     Notice {
         level: NoticeLevel,
         message: String,
+        from: NoticeSource,
     },
     /// A question to a person that is no permission.
     DialogAsked {
@@ -208,6 +211,22 @@ pub enum EventKind {
         event: String,
         error: String,
     },
+}
+
+/// How it goes on with a summary that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SummaryRetry {
+    /// The model is asked again after this time.
+    Scheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error: String,
+    },
+    /// It is asked again.
+    Started { reason: CompactionReason },
+    /// There is a summary, or none will come.
+    Ended,
 }
 
 /// Another model steps in for one that failed.
@@ -412,6 +431,8 @@ pub enum CompactionReason {
     Threshold,
     /// The model said the context is too long.
     Overflow,
+    /// Somebody wants to go on from a summary of everything.
+    Handoff,
 }
 
 /// How a compaction ended.
@@ -437,12 +458,33 @@ pub struct CompactionResult {
     pub modified_files: Vec<String>,
 }
 
+/// Who tells something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NoticeSource {
+    /// The agent, of its own accord.
+    #[default]
+    Agent,
+    Extension,
+    /// Something that a client asked for, such as a login.
+    Asked,
+}
+
 /// How important a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeLevel {
     Info,
     Warning,
     Error,
+}
+
+impl CompactionReason {
+    /// True when somebody asked for it; else it began by itself.
+    pub fn is_asked_for(self) -> bool {
+        match self {
+            Self::Manual | Self::Handoff => true,
+            Self::Threshold | Self::Overflow => false,
+        }
+    }
 }
 
 impl QueueMode {

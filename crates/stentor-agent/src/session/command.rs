@@ -11,7 +11,7 @@ use super::options::RunOptions;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
-use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -78,6 +78,7 @@ pub(super) enum Command {
     },
     AbortBash,
     Compact {
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     },

@@ -15,7 +15,9 @@ use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::commands::{PromptSource, SlashCommands};
 use crate::dialog::{Dialog, DialogAnswer};
-use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::event::{
+    CompactionReason, CompactionResult, EventKind, InterruptMode, QueueMode, Queues,
+};
 use crate::hook_chain;
 use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
@@ -338,8 +340,27 @@ impl Session {
         &self,
         instructions: Option<String>,
     ) -> Result<CompactionResult, SessionError> {
+        self.summarise(CompactionReason::Manual, instructions).await
+    }
+
+    /// Replaces the whole conversation by a summary that says how to go on. A running turn is
+    /// stopped first.
+    pub async fn hand_off(
+        &self,
+        instructions: Option<String>,
+    ) -> Result<CompactionResult, SessionError> {
+        self.summarise(CompactionReason::Handoff, instructions)
+            .await
+    }
+
+    async fn summarise(
+        &self,
+        reason: CompactionReason,
+        instructions: Option<String>,
+    ) -> Result<CompactionResult, SessionError> {
         let result = self
             .ask(|reply| Command::Compact {
+                reason,
                 instructions,
                 reply,
             })

@@ -12,7 +12,7 @@ use super::link::{FallbackPlan, Link, Request};
 use super::rounds::{self, Ran, Start};
 use super::tools::Stopped;
 use crate::event::{
-    CompactionReason, CompactionResult, EventKind, NoticeLevel, RunEnd, RunOutcome,
+    CompactionReason, CompactionResult, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome,
 };
 use crate::message::Message;
 use crate::model::{ModelError, ModelErrorKind};
@@ -23,6 +23,7 @@ pub(crate) enum Work {
     Answer(Vec<Arc<Message>>),
     /// Compact because somebody asked for it.
     Compact {
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: oneshot::Sender<Result<CompactionResult, String>>,
     },
@@ -39,10 +40,10 @@ pub(crate) async fn perform(link: Link, work: Work) {
             answer(&link, start).await;
         }
         Work::Compact {
+            reason,
             instructions,
             reply,
         } => {
-            let reason = CompactionReason::Manual;
             let end = compaction::compact(&link, reason, instructions, false).await;
             let result = match end {
                 Compaction::Done(result) => Ok(result),
@@ -344,6 +345,10 @@ async fn finish(link: &Link, go_on: bool) -> Option<Start> {
 fn notice(link: &Link, outcome: &RunOutcome) {
     if let RunOutcome::Failed { message, .. } = outcome {
         let (level, message) = (NoticeLevel::Error, message.clone());
-        link.hub.publish(EventKind::Notice { level, message });
+        link.hub.publish(EventKind::Notice {
+            level,
+            message,
+            from: NoticeSource::Agent,
+        });
     }
 }

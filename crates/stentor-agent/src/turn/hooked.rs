@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::NOT_RUN_ABORTED;
 use super::link::Link;
 use crate::arguments;
-use crate::event::{EventKind, NoticeLevel};
+use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::hooks::{AddedContext, CallVerdict, HookFuture, PromptVerdict};
 use crate::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 use crate::tool::{ToolOutput, ToolSpec};
@@ -87,6 +87,7 @@ fn tell_of_change(link: &Link, wanted: &ToolCall) {
     link.hub.publish(EventKind::Notice {
         level: NoticeLevel::Info,
         message: format!("An extension changed a call: {} {arguments}", wanted.name),
+        from: NoticeSource::Agent,
     });
 }
 

@@ -160,7 +160,7 @@ impl EventEncoder for Encoder {
             EventKind::PermissionAnswered { id, answer } => {
                 self.asking.permission_answered(*id, *answer, frames);
             }
-            EventKind::Notice { level, message } => {
+            EventKind::Notice { level, message, .. } => {
                 if !self.hold(event) {
                     self.notice(*level, message, event.seq, frames);
                 }
@@ -198,6 +198,7 @@ impl EventEncoder for Encoder {
             // The protocol has no words for these, or says the same elsewhere.
             EventKind::TurnStarted
             | EventKind::FallbackSucceeded { .. }
+            | EventKind::SummaryRetry(_)
             | EventKind::PlanTidied
             | EventKind::TurnEnded { .. }
             | EventKind::QueueChanged(_)

@@ -116,6 +116,7 @@ impl Inner {
             | EventKind::RetryStarted { .. }
             | EventKind::RetryEnded { .. }
             | EventKind::FallbackApplied(_)
+            | EventKind::SummaryRetry(_)
             | EventKind::FallbackSucceeded { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => true,

@@ -155,7 +155,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             );
         }
         EventKind::DialogClosed { id, .. } => closed(feed, wire, Question::Dialog(*id)),
-        EventKind::Notice { level, message } => {
+        EventKind::Notice { level, message, .. } => {
             let level = match level {
                 NoticeLevel::Info => "info",
                 NoticeLevel::Warning => "warning",
@@ -208,6 +208,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         EventKind::CommandsChanged(_) => wire.session_updated(&live, &None).await,
         EventKind::TurnStarted
         | EventKind::FallbackSucceeded { .. }
+        | EventKind::SummaryRetry(_)
         | EventKind::PlanTidied
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }

@@ -98,6 +98,7 @@ impl EventEncoder for Encoder {
             | EventKind::RetryStarted { .. }
             | EventKind::RetryEnded { .. }
             | EventKind::FallbackSucceeded { .. }
+            | EventKind::SummaryRetry(_)
             | EventKind::PlanTidied
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }

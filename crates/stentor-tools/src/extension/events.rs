@@ -29,6 +29,7 @@ pub fn event_name(kind: &EventKind) -> &'static str {
         EventKind::CompactionEnded(_) => "compaction_ended",
         EventKind::RetryStarted { .. } => "retry_started",
         EventKind::RetryEnded { .. } => "retry_ended",
+        EventKind::SummaryRetry(_) => "summary_retry",
         EventKind::FallbackApplied(_) => "fallback_applied",
         EventKind::FallbackSucceeded { .. } => "fallback_succeeded",
         EventKind::Settled { .. } => "settled",

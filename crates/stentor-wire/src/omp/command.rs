@@ -103,6 +103,9 @@ pub enum CommandBody {
     GetLoginProviders,
     Login(Login),
     NegotiateProtocol(NegotiateProtocol),
+    OpenSession(OpenSession),
+    SetFastMode(Switch),
+    Handoff(Compact),
 }
 
 impl Inbound {
@@ -292,6 +295,9 @@ fn table(name: &str) -> Option<(&'static str, Read)> {
         "get_login_providers" => GetLoginProviders,
         "login" => Login(Login),
         "negotiate_protocol" => NegotiateProtocol(NegotiateProtocol),
+        "open_session" => OpenSession(OpenSession),
+        "set_fast_mode" => SetFastMode(Switch),
+        "handoff" => Handoff(Compact),
     }
 }
 

@@ -80,6 +80,7 @@ pub enum Frame<'a, M, O> {
         level: &'a str,
         thinking_level: &'a str,
     },
+    ModelChanged,
     /// pi's word for a new name.
     SessionInfoChanged {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,6 +131,18 @@ pub enum Frame<'a, M, O> {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    /// pi's words for a summary that is asked for again.
+    SummarizationRetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: &'a str,
+    },
+    SummarizationRetryAttemptStart {
+        source: &'static str,
+        reason: &'a str,
+    },
+    SummarizationRetryFinished,
     RetryFallbackApplied {
         from: &'a str,
         to: &'a str,

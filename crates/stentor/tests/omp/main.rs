@@ -28,6 +28,7 @@ mod host_uris;
 mod fallback;
 mod hosting;
 mod login;
+mod newer;
 mod originals;
 mod phases;
 mod process;

@@ -73,9 +73,10 @@ impl Actor {
             }
             Command::AbortBash => self.jobs.cancel_all(JobKind::Shell),
             Command::Compact {
+                reason,
                 instructions,
                 reply,
-            } => self.compact(instructions, reply),
+            } => self.compact(reason, instructions, reply),
             Command::SetModel {
                 provider,
                 id,

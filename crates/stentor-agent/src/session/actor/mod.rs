@@ -37,7 +37,8 @@ use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
 use crate::conversation::Conversation;
 use crate::event::{
-    CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
+    CompactionReason, CompactionResult, EventKind, InterruptMode, NoticeLevel, NoticeSource,
+    RunEnd, RunOutcome, StateChange,
 };
 use crate::fallback::FallbackSettings;
 use crate::hooks::Hooks;
@@ -141,6 +142,7 @@ enum Afterwards {
         reply: Reply<Result<Started, SessionError>>,
     },
     Compact {
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     },
@@ -345,6 +347,7 @@ impl Actor {
                 self.hub.publish(EventKind::Notice {
                     level: NoticeLevel::Error,
                     message: message.clone(),
+                    from: NoticeSource::Agent,
                 });
                 if self.signals.in_run.swap(false, Ordering::AcqRel) {
                     // Clients wait for the end of every run that began.

@@ -241,9 +241,10 @@ impl Actor {
                     reply,
                 } => self.prompt(content, options, reply).await,
                 Afterwards::Compact {
+                    reason,
                     instructions,
                     reply,
-                } => self.compact(instructions, reply),
+                } => self.compact(reason, instructions, reply),
                 Afterwards::Abort { reply } => self.abort(reply),
             }
         }

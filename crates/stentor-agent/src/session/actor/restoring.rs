@@ -10,7 +10,7 @@ use super::bash::{DEFERRED, Deferred};
 use super::queueing::{QUEUED, UNQUEUED};
 use super::{Actor, Consumed};
 use crate::clock::parse_iso_time;
-use crate::event::{EventKind, NoticeLevel};
+use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
     StopReason, ToolCall, ToolResultMessage, UserContent,
@@ -67,7 +67,11 @@ impl Actor {
 
     fn warn(&self, message: String) {
         let level = NoticeLevel::Warning;
-        self.hub.publish(EventKind::Notice { level, message });
+        self.hub.publish(EventKind::Notice {
+            level,
+            message,
+            from: NoticeSource::Agent,
+        });
     }
 
     /// What the options say otherwise than the file goes into the file.

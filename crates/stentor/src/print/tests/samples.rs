@@ -9,7 +9,7 @@ use stentor_agent::dialog::{
 };
 use stentor_agent::event::{
     CommandInfo, CommandSource, CompactionReason, CompactionResult, Fallback, InterruptMode,
-    QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
+    NoticeSource, QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::{ContentBlock, Message};
@@ -217,6 +217,16 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
             attempt: 3,
             final_error: Some("overloaded".into()),
         },
+        EventKind::SummaryRetry(SummaryRetry::Scheduled {
+            attempt: 1,
+            max_attempts: 3,
+            delay_ms: 2000,
+            error: "overloaded".into(),
+        }),
+        EventKind::SummaryRetry(SummaryRetry::Started {
+            reason: CompactionReason::Handoff,
+        }),
+        EventKind::SummaryRetry(SummaryRetry::Ended),
         EventKind::FallbackApplied(Arc::new(Fallback {
             from: "p/one".into(),
             to: "p/two".into(),
@@ -251,6 +261,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         EventKind::Notice {
             level: NoticeLevel::Info,
             message: "n".into(),
+            from: NoticeSource::Agent,
         },
         ended(RunOutcome::Completed),
         ended(RunOutcome::Failed {
