@@ -80,7 +80,6 @@ pub enum Frame<'a, M, O> {
         level: &'a str,
         thinking_level: &'a str,
     },
-    ModelChanged,
     /// pi's word for a new name.
     SessionInfoChanged {
         #[serde(skip_serializing_if = "Option::is_none")]
