@@ -44,7 +44,8 @@ pub(super) async fn compact(
     will_retry: bool,
 ) -> Compaction {
     let manual = reason == CompactionReason::Manual;
-    let _flag = Flag::raise(link);
+    // Looking whether one is needed is none.
+    let mut flag = manual.then(|| Flag::raise(link));
     if manual {
         link.hub.publish(EventKind::CompactionStarted { reason });
     }
@@ -61,6 +62,7 @@ pub(super) async fn compact(
         Ok(Err(why)) => Err(why),
     };
     if !manual {
+        flag = Some(Flag::raise(link));
         link.hub.publish(EventKind::CompactionStarted { reason });
     }
     let end = match plan {
@@ -82,6 +84,7 @@ pub(super) async fn compact(
             will_retry,
             error,
         })));
+    drop(flag);
     end
 }
 

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::child::{Child, Folder};
-use crate::transcript::{answers_and_events, told, without_reports};
+use crate::transcript::{told, without_reports};
 
 /// A parent that gives tasks away, and agents that work on them. What an agent does depends on
 /// the task it was given.
