@@ -263,3 +263,20 @@ fn what_an_extension_forbids_and_changes_is_told() {
         {"type":"agent_settled","aborted":false}
     "#]].assert_eq(&told(&frames, &folder));
 }
+
+#[test]
+fn an_extension_may_show_and_ask_something_before_anything_was_said() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
+    folder.file("greets.py", include_str!("extensions/greets.py"));
+    let mut child = folder.child(&["--no-session", "--extension", "greets.py"]);
+    let mut frames = child.until(is_question);
+    let question = frames.last().unwrap()["id"].clone();
+    child.send(json!({"type": "extension_ui_response", "id": question, "confirmed": true}));
+    frames.extend(child.until(|frame| frame["method"] == "setTitle"));
+    expect![[r#"
+        {"type":"extension_ui_request","id":"3000000100000001","method":"notify","message":"hello","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000002","method":"setStatus","statusKey":"greets:s","statusText":"here"}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"confirm","title":"Trust","message":"Go on?"}
+        {"type":"extension_ui_request","id":"3000000100000003","method":"setTitle","title":"trusted"}
+    "#]].assert_eq(&told(&frames, &folder));
+}
