@@ -47,7 +47,8 @@ pub(super) async fn compact(
     will_retry: bool,
 ) -> Compaction {
     let manual = reason.is_asked_for();
-    let _flag = Flag::raise(link);
+    // Looking whether one is needed is none.
+    let mut flag = manual.then(|| Flag::raise(link));
     if manual {
         link.hub.publish(EventKind::CompactionStarted { reason });
     }
@@ -64,6 +65,7 @@ pub(super) async fn compact(
         Ok(Err(why)) => Err(why),
     };
     if !manual {
+        flag = Some(Flag::raise(link));
         link.hub.publish(EventKind::CompactionStarted { reason });
     }
     let end = match plan {
@@ -85,6 +87,7 @@ pub(super) async fn compact(
             will_retry,
             error,
         })));
+    drop(flag);
     end
 }
 

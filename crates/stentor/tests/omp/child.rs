@@ -82,7 +82,11 @@ impl Folder {
         let mut all = vec!["--model", "script/../scenario.toml"];
         all.extend_from_slice(words);
         let mut child = Child::of(self.command(&all).spawn().unwrap());
-        assert_eq!(child.next()["type"], "ready");
+        let ready = json!({
+            "type": "ready", "protocolVersion": 1, "supportedProtocolVersions": [1, 2],
+            "maxFrameBytes": 1_048_576, "maxReassembledFrameBytes": 67_108_864,
+        });
+        assert_eq!(child.next(), ready);
         child
     }
 }

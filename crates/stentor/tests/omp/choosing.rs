@@ -223,3 +223,24 @@ fn levels_are_cycled_told_of_and_clamped() {
         {"type":"message","id":"ID11","parentId":"ID10","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Thought: off"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
     "#]].assert_eq(&lines_of(file.as_str().unwrap(), &folder));
 }
+
+#[test]
+fn what_is_asked_behind_a_change_is_answered_with_the_change() {
+    let folder = folder();
+    let mut child = child(&folder, "acme/think", &["--no-session"]);
+    child
+        .send(json!({"id": 1, "type": "set_model", "provider": "acme", "modelId": "plain"}))
+        .send(json!({"id": 2, "type": "get_state"}))
+        .send(json!({"id": 3, "type": "cycle_model"}))
+        .send(json!({"id": 4, "type": "get_available_thinking_levels"}));
+    let frames = child.until(|frame| frame["id"] == 4);
+    expect![[r#"
+        {"type":"model_changed"}
+        {"type":"thinking_level_changed","level":"off","thinkingLevel":"off"}
+        {"id":1,"type":"response","command":"set_model","success":true,"data":{"id":"plain","name":"plain","api":"openai-completions","provider":"acme","baseUrl":"http://127.0.0.1:9/v1","reasoning":false,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":128000,"maxTokens":16384}}
+        {"id":2,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"plain","name":"plain","api":"openai-completions","provider":"acme","baseUrl":"http://127.0.0.1:9/v1","reasoning":false,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":128000,"maxTokens":16384},"thinkingLevel":"off","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":128000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"type":"model_changed"}
+        {"id":3,"type":"response","command":"cycle_model","success":true,"data":{"model":{"id":"guide","name":"Offline guide","api":"offline","provider":"offline","baseUrl":"","reasoning":true,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"off","isScoped":false}}
+        {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}

@@ -432,3 +432,49 @@ fn a_context_that_is_too_long_is_compacted_and_the_run_goes_on() {
         {"type":"agent_settled","aborted":false}
     "#]].assert_eq(&told(&frames, &folder));
 }
+
+#[test]
+fn a_context_that_is_still_too_long_after_a_compaction_fails() {
+    let folder = Folder::with(
+        r#"
+        [model]
+        id = "mock"
+        [[turn]]
+        text = "One."
+        times = 2
+        [[turn]]
+        error = { kind = "context_overflow", message = "prompt is too long" }
+        times = 2
+        [compaction]
+        summary = "Much was said."
+        "#,
+    );
+    let mut child = folder.child(&["--no-session"]);
+    child.prompt("first");
+    child.prompt("second");
+    let frames = child.prompt("third");
+    expect![[r#"
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-5","message":"as it began"}
+        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
+        {"type":"turn_end","message":"msg-6","toolResults":[]}
+        {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
+        {"type":"auto_compaction_start","reason":"overflow","action":"context-full"}
+        {"type":"compaction_start","reason":"overflow"}
+        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID1","tokensBefore":8,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
+        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID1","tokensBefore":8,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
+        {"type":"turn_end","message":"msg-7","toolResults":[]}
+        {"type":"agent_end","messages":["msg-7"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":1}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"error","error":{"message":"prompt is too long","provider":"script","model":"mock","httpStatus":400,"retryable":false},"sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder));
+}

@@ -39,7 +39,11 @@ fn provider() -> (u16, Receiver<String>) {
                     _ => {}
                 }
             }
-            reader.read_exact(&mut vec![0; length]).unwrap();
+            let mut asked_for = vec![0; length];
+            reader.read_exact(&mut asked_for).unwrap();
+            if String::from_utf8_lossy(&asked_for).contains("above all the sea") {
+                said.push_str("about the sea\n");
+            }
             let body = r#"{"error":{"type":"invalid_request_error","message":"not today"}}"#;
             write!(
                 stream,
@@ -189,4 +193,35 @@ fn the_files_of_a_project_and_of_those_above_it_go_into_the_system_prompt() {
 
     "#]]
     .assert_eq(&prompt(&mut folder.child(&without)));
+}
+
+#[test]
+fn what_a_summary_is_to_say_is_said_to_the_model() {
+    let (port, asked) = provider();
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"\ntimes = 2");
+    folder.file(
+        "../home/.pi/agent/models.json",
+        &json!({"providers": {"acme": {
+            "baseUrl": format!("http://127.0.0.1:{port}/v1"), "api": "openai-completions",
+            "apiKey": "k", "models": [{"id": "m1"}],
+        }}})
+        .to_string(),
+    );
+    let mut child = folder.child(&["--no-session"]);
+    child.prompt("first");
+    child.prompt("second");
+    child.data(json!({"type": "set_model", "provider": "acme", "modelId": "m1"}));
+    let compact = json!({"id": 1, "type": "compact", "customInstructions": "above all the sea"});
+    let frames = child.done(compact);
+    expect![[r#"
+        POST /v1/chat/completions HTTP/1.1
+        authorization: Bearer k
+        about the sea
+    "#]]
+    .assert_eq(&asked.recv().unwrap());
+    expect![[r#"
+        {"type":"compaction_start","reason":"manual"}
+        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: acme/m1: 400 Bad Request: invalid_request_error: not today"}
+        {"id":1,"type":"response","command":"compact","success":false,"error":"acme/m1: 400 Bad Request: invalid_request_error: not today"}
+    "#]].assert_eq(&told(&frames, &folder));
 }

@@ -3,8 +3,9 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use crate::child::Folder;
 use crate::extension_ui::{DEMO, is_question, stage, start};
-use crate::transcript::told;
+use crate::transcript::{told, without_reports};
 
 #[test]
 fn what_an_extension_keeps_is_told_as_an_entry_that_can_be_read_again() {
@@ -168,4 +169,112 @@ fn without_extensions_there_is_no_such_tool_but_one_that_is_named_is_there() {
         };
         assert_eq!(told(&[end], &folder).trim_end(), expected, "{words:?}");
     }
+}
+
+#[test]
+fn what_an_extension_forbids_and_changes_is_told() {
+    let folder = Folder::with(
+        r#"
+        on_exhausted = { text = "Done." }
+        [model]
+        id = "mock"
+        [[turn]]
+        steps = [{ tool = "bash", id = "call-1", arguments = { command = "cat secret" } }]
+        [[turn]]
+        steps = [{ tool = "bash", id = "call-2", arguments = { command = "echo old" } }]
+        [[turn]]
+        steps = [{ tool = "bash", id = "call-3", arguments = { command = "echo look" } }]
+        "#,
+    );
+    folder.file("hooks.py", include_str!("extensions/hooks.py"));
+    let mut child = folder.child(&["--no-session", "--extension", "hooks.py"]);
+    let frames = without_reports(child.prompt("go"));
+    expect![[r#"
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{"command":"cat secret"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"command\":\"cat secret\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{"command":"cat secret"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-1","name":"bash","arguments":{"command":"cat secret"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{"command":"cat secret"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"tool_execution_start","toolCallId":"call-1","toolName":"bash","args":{"command":"cat secret"}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"bash","result":{"content":[{"type":"text","text":"secrets stay secret"}],"details":{}},"isError":true,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"bash","content":[{"type":"text","text":"secrets stay secret"}],"details":{},"isError":true,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-3","message":"as it began"}
+        {"type":"turn_end","message":"msg-2","toolResults":["msg-3"]}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-2","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-2","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"command\":\"echo old\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"tool_execution_start","toolCallId":"call-2","toolName":"bash","args":{"command":"echo old"}}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"notify","message":"An extension changed a call: bash {\"command\":\"echo new\"}","notifyType":"info"}
+        {"type":"tool_execution_end","toolCallId":"call-2","toolName":"bash","result":{"content":[{"type":"text","text":"new\n"}]},"isError":false,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-2","toolName":"bash","content":[{"type":"text","text":"new\n"}],"isError":false,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-5","message":"as it began"}
+        {"type":"turn_end","message":"msg-4","toolResults":["msg-5"]}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-3","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-3","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-3","name":"bash","arguments":{"command":"echo look"}}]},"assistantMessageEvent":{"type":"toolcall_delta","contentIndex":0,"delta":"{\"command\":\"echo look\"}","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-3","name":"bash","arguments":{"command":"echo look"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-3","name":"bash","arguments":{"command":"echo look"}},"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-3","name":"bash","arguments":{"command":"echo look"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"tool_execution_start","toolCallId":"call-3","toolName":"bash","args":{"command":"echo look"}}
+        {"type":"tool_execution_end","toolCallId":"call-3","toolName":"bash","result":{"content":[{"type":"text","text":"looked at"}]},"isError":false,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-7","message":{"role":"toolResult","toolCallId":"call-3","toolName":"bash","content":[{"type":"text","text":"looked at"}],"isError":false,"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-7","message":"as it began"}
+        {"type":"turn_end","message":"msg-6","toolResults":["msg-7"]}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-8","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-8","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-8","message":{"…":"as it began","content":[{"type":"text","text":"Done."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Done.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-8","message":{"…":"as it began","content":[{"type":"text","text":"Done."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Done.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-8","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-8","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2","msg-3","msg-4","msg-5","msg-6","msg-7","msg-8"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":8}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder));
+    child.send(json!({"id": "f", "type": "prompt", "message": "something forbidden"}));
+    let ended = |frame: &Value| {
+        frame["type"] == "agent_settled"
+            || (frame["type"] == "response" && frame["success"] == false)
+    };
+    let frames = child.until(ended);
+    expect![[r#"
+        {"id":"f","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-9","message":{"role":"user","content":[{"type":"text","text":"something forbidden"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-9","message":"as it began"}
+        {"type":"message_start","messageId":"msg-10","message":{"role":"assistant","content":[],"api":"unknown","provider":"unknown","model":"unknown","usage":"nothing","stopReason":"error","errorMessage":"not before noon","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-10","message":"as it began"}
+        {"type":"turn_end","message":"msg-10","toolResults":[]}
+        {"type":"agent_end","messages":["msg-9","msg-10"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"f","agentInvoked":true,"status":"error","error":{"message":"not before noon","provider":"unknown","model":"unknown","retryable":false},"sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
+fn an_extension_may_show_and_ask_something_before_anything_was_said() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
+    folder.file("greets.py", include_str!("extensions/greets.py"));
+    let mut child = folder.child(&["--no-session", "--extension", "greets.py"]);
+    let mut frames = child.until(is_question);
+    let question = frames.last().unwrap()["id"].clone();
+    child.send(json!({"type": "extension_ui_response", "id": question, "confirmed": true}));
+    frames.extend(child.until(|frame| frame["method"] == "setTitle"));
+    expect![[r#"
+        {"type":"extension_ui_request","id":"3000000100000001","method":"notify","message":"hello","notifyType":"info"}
+        {"type":"extension_ui_request","id":"3000000100000002","method":"setStatus","statusKey":"greets:s","statusText":"here"}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"confirm","title":"Trust","message":"Go on?"}
+        {"type":"extension_ui_request","id":"3000000100000003","method":"setTitle","title":"trusted"}
+    "#]].assert_eq(&told(&frames, &folder));
 }

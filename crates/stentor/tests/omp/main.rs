@@ -44,5 +44,6 @@ mod steering;
 mod stored;
 mod subagent_control;
 mod subagents;
+mod tools;
 mod transcript;
 mod watching;

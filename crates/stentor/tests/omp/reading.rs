@@ -130,3 +130,18 @@ fn a_tree_of_a_plain_conversation_is_a_line() {
         {"id":1,"type":"response","command":"get_tree","success":true,"data":{"tree":[{"entry":{"type":"model_change","id":"ID1","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"},"children":[{"entry":{"type":"thinking_level_change","id":"ID2","parentId":"ID1","timestamp":"TIME","thinkingLevel":"medium"},"children":[{"entry":{"type":"message","id":"ID3","parentId":"ID2","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"attribution":"user","timestamp":"TIME"}},"children":[{"entry":{"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},"children":[{"entry":{"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"}},"children":[{"entry":{"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},"children":[]}]}]}]}]}]}],"leafId":"ID6"}}
     "#]].assert_eq(&told(&frames, &folder));
 }
+
+#[test]
+fn a_message_without_words_is_no_place_to_branch_at() {
+    let folder = Folder::with(TALK);
+    let mut child = folder.child(&["--no-session"]);
+    child.send(json!({"id": "p", "type": "prompt", "message": "", "images": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}));
+    child.until_type("agent_settled");
+    child.prompt("words");
+    let mut frames = child.done(json!({"id": 1, "type": "get_branch_messages"}));
+    frames.extend(child.done(json!({"id": 2, "type": "get_messages"})));
+    expect![[r#"
+        {"id":1,"type":"response","command":"get_branch_messages","success":true,"data":{"messages":[{"entryId":"ID1","text":"words"}]}}
+        {"id":2,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":""},{"type":"image","data":"aGk=","mimeType":"image/png"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"One."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"},{"role":"user","content":[{"type":"text","text":"words"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}

@@ -258,3 +258,40 @@ fn pictures_and_what_a_tool_shows_go_through_as_they_are() {
         {"type":"agent_settled","aborted":false}
     "#]].assert_eq(&told(&frames, &folder));
 }
+
+#[test]
+fn thinking_that_nobody_may_read_is_in_the_message_and_not_told_of() {
+    let folder = Folder::with(
+        r#"
+        [model]
+        id = "mock"
+        [[turn]]
+        steps = [
+          { redacted_thinking = "b3BhcXVl" },
+          { text = "One." },
+          { text = "Two.", new_block = true },
+        ]
+        "#,
+    );
+    let mut child = folder.child(&["--no-session"]);
+    expect![[r#"
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":1,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":"One."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":1,"delta":"One.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":"One."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":1,"content":"One.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":"One."},{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":2,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":"One."},{"type":"text","text":"Two."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":2,"delta":"Two.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":"One."},{"type":"text","text":"Two."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":2,"content":"Two.","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":"One."},{"type":"text","text":"Two."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+        {"type":"turn_end","message":"msg-2","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":false}
+    "#]].assert_eq(&told(&child.prompt("hi"), &folder));
+}
