@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stentor_agent::commands::READ_TOOL;
-use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_agent::event::CommandSource;
 use stentor_agent::message::Message;
 use stentor_agent::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
 use stentor_wire::omp::facts::MAX_PAGE_MESSAGES;
 
-use crate::omp::connection::{self, source_name};
+use crate::omp::connection;
 use crate::omp::dialect::Dialect;
 use crate::omp::reply::{Data, Failure, Outcome};
 use crate::omp::shapes::{Messages, WireState, WireStats};
@@ -274,25 +274,34 @@ pub(super) async fn commands(dialect: &Dialect) -> Outcome {
         commands: Vec<Command>,
     }
     let known = dialect.session().slash().list().await;
-    let own = |command: &&CommandInfo| command.source != CommandSource::Builtin;
-    let commands = known.iter().filter(own).map(|command| {
+    let commands = known.iter().filter_map(|command| {
         let path = command.path.as_ref();
         let in_project = path.is_some_and(|path| path.starts_with(&dialect.options.cwd));
-        Command {
+        Some(Command {
             name: command.name.clone(),
             description: command.description.clone(),
-            source: source_name(command.source),
+            source: pi_source(command.source)?,
             source_info: SourceInfo {
                 path: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
                 source: "local",
                 scope: if in_project { "project" } else { "user" },
                 origin: "top-level",
             },
-        }
+        })
     });
     Data::of(&Listed {
         commands: commands.collect(),
     })
+}
+
+/// pi's word for where a command comes from (6.4); it has none for the program's own.
+fn pi_source(source: CommandSource) -> Option<&'static str> {
+    match source {
+        CommandSource::Builtin => None,
+        CommandSource::Extension => Some("extension"),
+        CommandSource::Prompt | CommandSource::Agent | CommandSource::McpPrompt => Some("prompt"),
+        CommandSource::Skill => Some("skill"),
+    }
 }
 
 #[cfg(test)]
