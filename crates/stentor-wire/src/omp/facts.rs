@@ -36,3 +36,6 @@ pub const NOT_OFFERED: [&str; 7] = [
     "set_cache_warming",
     "set_fast_mode",
 ];
+
+/// Roles that clients know although nothing here makes such messages (section 7.4).
+pub const ROLES_OF_OTHERS: [&str; 3] = ["pythonExecution", "hookMessage", "fileMention"];

@@ -25,5 +25,6 @@ mod runs;
 mod sessions;
 mod short_form;
 mod stored;
+mod strict;
 mod subagents;
 mod watching;

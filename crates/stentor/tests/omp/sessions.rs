@@ -102,7 +102,7 @@ fn a_new_session_keeps_the_settings_and_nothing_of_the_conversation() {
     told.push(child.ask(json!({"type": "switch_session", "sessionPath": first})));
     expect![[r#"
         {"id":"asked","type":"response","command":"new_session","success":true,"data":{"cancelled":false}}
-        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"all","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":"…"}}
+        {"id":"asked","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"all","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"systemPrompt":"…","dumpTools":"…"}}
         {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
         {"id":"asked","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
     "#]].assert_eq(&shown(&told, &folder));
@@ -207,4 +207,30 @@ fn a_name_is_trimmed_kept_and_told() {
         child.data(json!({"type": "get_state"}))["sessionName"],
         "my work"
     );
+}
+
+#[test]
+fn a_session_whose_model_is_not_known_goes_on_with_the_one_there_is() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"Here.\"");
+    let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": folder.work("")});
+    let gone = json!({"type": "model_change", "id": "00000001", "parentId": null, "timestamp": "2026-01-01T00:00:00.000Z", "provider": "gone", "modelId": "away"});
+    folder.file("with.jsonl", &format!("{header}\n{gone}\n"));
+    folder.file("without.jsonl", &format!("{header}\n"));
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    let warning = "the session's model gone/away is not known here; going on with script/mock";
+    for (file, warning) in [("with.jsonl", Some(warning)), ("without.jsonl", None)] {
+        child.send(json!({"id": "s", "type": "switch_session", "sessionPath": file}));
+        let mut told = child.until(|frame| frame["id"] == "s");
+        child.send(json!({"id": "p", "type": "prompt", "message": "go"}));
+        told.extend(child.until_type("prompt_result"));
+        let shows = |frame: &&Value| frame["method"] == "notify";
+        let warned = told.iter().find(shows).map(|frame| &frame["message"]);
+        assert_eq!(warned.and_then(Value::as_str), warning);
+        told.retain(|frame| frame["type"] == "response" || frame["type"] == "prompt_result");
+        expect![[r#"
+            {"id":"s","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
+            {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
+        "#]].assert_eq(&shown(&told, &folder));
+    }
 }
