@@ -220,7 +220,7 @@ async function recoveries(client, version) {
   const waiting = until(client, (event) => event.type === "auto_retry_start");
   const over = collect(client, "agent_settled");
   await client.prompt("be slow");
-  await waiting;
+  assert.equal((await waiting).errorMessage, "slow down");
   await client.abortRetry();
   const end = (await over).find((event) => event.type === "auto_retry_end");
   assert.deepEqual([end.success, end.finalError], [false, "Retry cancelled"]);
