@@ -1,8 +1,10 @@
 //! What a client gets that reads strictly, as omp's Python client does (section 1): every frame of
 //! varied runs has the roles, fields and words it accepts.
 
+mod answers;
+mod frames;
 mod reading;
-mod rules;
+mod shapes;
 
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::rules::{self, Field, Is};
+use super::shapes::{self, Field, Is};
+use super::{answers, frames};
 use crate::child::Child;
 
 /// What a strict client has to say against a frame.
@@ -14,12 +15,12 @@ pub fn complaints(frame: &Value) -> Vec<String> {
 
 fn of_frame(frame: &Value, at: &str, found: &mut Vec<String>) {
     let kind = frame["type"].as_str().unwrap_or_default();
-    match rules::frame(kind) {
+    match frames::frame(kind) {
         Some(fields) => of_fields(frame, fields, at, found),
         None => found.push(format!("{at}/type: nobody knows {kind:?}")),
     }
     if kind == "response" && frame["success"] == true && !frame["data"].is_null() {
-        let fields = rules::data(frame["command"].as_str().unwrap_or_default());
+        let fields = answers::data(frame["command"].as_str().unwrap_or_default());
         of_fields(&frame["data"], fields, &format!("{at}/data"), found);
     }
 }
@@ -64,9 +65,9 @@ fn of_value(value: &Value, is: &Is, at: &str, found: &mut Vec<String>) {
         Is::Event => of_frame(value, at, found),
         Is::Message(_) => {
             let role = value["role"].as_str().unwrap_or_default();
-            of_fields(value, rules::message(role), at, found);
+            of_fields(value, shapes::message(role), at, found);
         }
-        Is::Update => match rules::update(kind) {
+        Is::Update => match shapes::update(kind) {
             Some(fields) => of_fields(value, fields, at, found),
             None => found.push(format!("{at}/type: nobody knows {kind:?}")),
         },
@@ -82,7 +83,7 @@ fn of_value(value: &Value, is: &Is, at: &str, found: &mut Vec<String>) {
                 if !kinds.contains(&kind) {
                     found.push(format!("{at} is {block}"));
                 }
-                of_fields(block, rules::block(kind), &at, found);
+                of_fields(block, shapes::block(kind), &at, found);
             }
         }
         _ => {}
@@ -140,16 +141,18 @@ impl Strict {
         self.until(|frame| frame["type"] == "agent_settled");
     }
 
-    /// That all of these were among what was read: a run that shows nothing proves nothing.
-    pub fn has_read(&self, kinds: &[&str]) {
+    /// Reads until all of these were among it: a run that shows nothing proves nothing.
+    pub fn has_read(&mut self, kinds: &[&str]) {
+        let is = |frame: &Value, kind: &str| {
+            frame["type"] == kind
+                || frame["assistantMessageEvent"]["type"] == kind
+                || frame["message"]["role"] == kind
+                || frame["method"] == kind
+        };
         for kind in kinds {
-            let seen = self.read.iter().any(|frame| {
-                frame["type"] == *kind
-                    || frame["assistantMessageEvent"]["type"] == *kind
-                    || frame["message"]["role"] == *kind
-                    || frame["method"] == *kind
-            });
-            assert!(seen, "{kind} did not come");
+            if !self.read.iter().any(|frame| is(frame, kind)) {
+                self.until(|frame| is(frame, kind));
+            }
         }
     }
 }
