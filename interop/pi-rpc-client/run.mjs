@@ -4,7 +4,7 @@
 //
 // Each check is one call of the client class, or one thing a program does with it.
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync, readFileSync, existsSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync, readFileSync, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, dirname, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -29,6 +29,10 @@ async function drive(RpcClient, version) {
   writeFileSync(join(cwd, "notes.txt"), "alpha\nbeta\n");
   const scenario = join(cwd, "scenario.toml");
   writeFileSync(scenario, readFileSync(join(here, "scenario.toml")));
+  mkdirSync(join(cwd, "stentor"));
+  writeFileSync(join(cwd, "stentor/config.toml"), "[retry]\nbase_delay_ms = 1\n");
+  mkdirSync(join(cwd, ".stentor/prompts"), { recursive: true });
+  writeFileSync(join(cwd, ".stentor/prompts/greet.md"), "---\ndescription: Greets\n---\nsay hello to $1\n");
   const start = async (...args) => {
     const client = new RpcClient({
       cliPath: join(here, "stentor.mjs"),
@@ -44,6 +48,8 @@ async function drive(RpcClient, version) {
   const client = await start();
   try {
     await conversation(client, cwd, version);
+    await interruptions(client, cwd, version);
+    await recoveries(client, version);
     await models(client);
     await sessions(client, cwd);
   } finally {
@@ -82,6 +88,47 @@ async function conversation(client, cwd, version) {
   assert.equal(ends[0].result.content[0].text, "one\ntwo\n");
   assert.match(ends[1].result.content[0].text, /alpha/);
 
+  // A command of the user, and one that is stopped.
+  const bash = await client.bash("echo out; exit 3");
+  assert.deepEqual([bash.output, bash.exitCode, bash.cancelled], ["out\n", 3, false]);
+  const sleeping = client.bash("sleep 60");
+  await client.abortBash();
+  assert.equal((await sleeping).cancelled, true);
+
+  // A picture, and a template of the user.
+  const picture = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
+  events = await client.promptAndWait("/greet Bob", [picture]);
+  const said = events.find((event) => event.type === "message_end" && event.message.role === "user");
+  assert.equal(said.message.content[0].text.trim(), "say hello to Bob");
+  assert.deepEqual(said.message.content[1], picture);
+  const [greet] = await client.getCommands();
+  assert.deepEqual([greet.name, greet.description, greet.source], ["greet", "Greets", "prompt"]);
+
+  // The two ways to wait for the end of a prompt.
+  const collected = client.collectEvents();
+  const disposition = await client.prompt("say hello");
+  if (version === "1.5.0") assert.equal(disposition, "started");
+  assert.ok((await collected).some((event) => event.type === "agent_end"));
+  const waited = client.waitForIdle();
+  await client.prompt("say hello");
+  await waited;
+  await idle(client);
+
+  // Compaction.
+  const told = collect(client, "compaction_end");
+  const compacted = await client.compact("Be brief");
+  assert.equal(compacted.summary, "## Goal\nThe user tried things.");
+  assert.ok(compacted.tokensBefore > 0);
+  const [began, ended] = (await told).filter((event) => event.type.startsWith("compaction"));
+  assert.deepEqual([began.type, began.reason], ["compaction_start", "manual"]);
+  assert.deepEqual([ended.reason, ended.aborted, ended.result.summary], ["manual", false, compacted.summary]);
+  assert.equal((await client.getMessages())[0].role, "compactionSummary");
+  await assert.rejects(() => client.compact(), /Already compacted/);
+  await client.setAutoCompaction(false);
+  assert.equal((await client.getState()).autoCompactionEnabled, false);
+}
+
+async function interruptions(client, cwd, version) {
   // Steering while a tool runs: the second call is skipped.
   const steered = collect(client, "agent_end");
   const running = until(client, (event) => event.type === "tool_execution_start");
@@ -90,7 +137,7 @@ async function conversation(client, cwd, version) {
   await client.steer("STEER: something else");
   assert.equal((await client.getState()).isStreaming, true);
   writeFileSync(join(cwd, "go"), "");
-  events = await steered;
+  let events = await steered;
   const skipped = events.find((event) => event.type === "tool_execution_end" && event.toolCallId === "slow-2");
   assert.equal(skipped.result.content[0].text, "Skipped due to queued user message.");
   assert.equal(await client.getLastAssistantText(), "Understood, changing direction.");
@@ -112,24 +159,71 @@ async function conversation(client, cwd, version) {
   const said = events.filter((event) => event.type === "message_start" && event.message.role === "user");
   assert.deepEqual(said.map((event) => event.message.content[0].text), ["say hello", "FOLLOW one"]);
 
-  // A command of the user, and one that is stopped.
-  const bash = await client.bash("echo out; exit 3");
-  assert.deepEqual([bash.output, bash.exitCode, bash.cancelled], ["out\n", 3, false]);
-  const sleeping = client.bash("sleep 60");
-  await client.abortBash();
-  assert.equal((await sleeping).cancelled, true);
+  // A follow-up while the agent works is answered in the same run.
+  const working = until(client, (event) => event.type === "tool_execution_start");
+  const whole = collect(client, "agent_end");
+  await client.prompt("wait for a file");
+  await working;
+  const queued = await client.followUp("FOLLOW two");
+  if (version === "1.5.0") assert.equal(queued, "queued");
+  assert.equal((await client.getState()).pendingMessageCount, 1);
+  writeFileSync(join(cwd, "file"), "");
+  events = await whole;
+  assert.deepEqual(texts(events, "user"), ["wait for a file", "FOLLOW two"]);
+  assert.deepEqual(texts(events, "assistant"), ["", "The command is done.", "Here is the follow-up answer."]);
+  await idle(client);
 
-  // Compaction.
-  const compacted = await client.compact("Be brief");
-  assert.equal(compacted.summary, "## Goal\nThe user tried things.");
-  assert.ok(compacted.tokensBefore > 0);
-  assert.equal((await client.getMessages())[0].role, "compactionSummary");
-  await client.setAutoCompaction(false);
-  await client.setAutoRetry(false);
-  await client.abortRetry();
+  // An abort while a tool runs.
+  const begun = until(client, (event) => event.type === "tool_execution_update");
+  const stopped = collect(client, "agent_end");
+  await client.prompt("sleep long");
+  await begun;
+  await client.abort();
+  events = await stopped;
+  assert.equal(events.find((event) => event.type === "tool_execution_end").isError, true);
+  const answers = events.filter((event) => event.type === "message_end" && event.message.role === "assistant");
+  assert.deepEqual(answers.map((event) => event.message.stopReason), ["toolUse", "aborted"]);
+  assert.equal((await client.getState()).isStreaming, false);
+
   if (version !== "0.73.1") {
+    const hanging = until(client, (event) => event.assistantMessageEvent?.type === "text_delta");
+    await client.prompt("never stop");
+    await hanging;
+    await client.steer("STEER one");
+    await client.followUp("FOLLOW three");
+    assert.deepEqual(await client.clearQueue(), { steering: ["STEER one"], followUp: ["FOLLOW three"] });
     assert.deepEqual(await client.clearQueue(), { steering: [], followUp: [] });
+    await client.abort();
   }
+}
+
+async function recoveries(client, version) {
+  // A model that is busy once is asked again.
+  const again = collect(client, "auto_retry_end");
+  await client.prompt("try again");
+  const told = (await again).filter((event) => event.type.startsWith("auto_retry"));
+  assert.deepEqual([told[0].attempt, told[0].maxAttempts, told[0].errorMessage], [1, 3, "busy"]);
+  assert.deepEqual([told[1].success, told[1].attempt], [true, 1]);
+  await idle(client);
+  assert.equal(await client.getLastAssistantText(), "The second time it worked.");
+
+  // Unless that is not wanted.
+  await client.setAutoRetry(false);
+  const events = collect(client, "agent_settled");
+  await client.prompt("be busy");
+  const failed = (await events).findLast((event) => event.type === "message_end");
+  assert.deepEqual([failed.message.stopReason, failed.message.errorMessage], ["error", "busy"]);
+  assert.ok(!(await events).some((event) => event.type === "auto_retry_start"));
+  await client.setAutoRetry(true);
+
+  // Or is given up.
+  const waiting = until(client, (event) => event.type === "auto_retry_start");
+  const over = collect(client, "agent_settled");
+  await client.prompt("be slow");
+  assert.equal((await waiting).errorMessage, "slow down");
+  await client.abortRetry();
+  const end = (await over).find((event) => event.type === "auto_retry_end");
+  assert.deepEqual([end.success, end.finalError], [false, "Retry cancelled"]);
 }
 
 async function models(client) {
@@ -144,7 +238,9 @@ async function models(client) {
   await client.setThinkingLevel("low");
   assert.equal((await client.getState()).thinkingLevel, "low");
   assert.deepEqual(await client.cycleThinkingLevel(), { level: "medium" });
-  await client.cycleModel();
+  const { model, isScoped } = await client.cycleModel();
+  assert.deepEqual([model.provider, model.id, isScoped], ["offline", "guide", false]);
+  assert.equal(await client.cycleModel(), null);
   await client.setModel("script", state.model.id);
   await client.setSteeringMode("all");
   await client.setFollowUpMode("all");
@@ -167,13 +263,16 @@ async function sessions(client, cwd) {
   assert.deepEqual(forked, { text: "use tools", cancelled: false });
   assert.equal((await client.getMessages()).length, 2);
   await assert.rejects(() => client.fork("deadbeef"), /Invalid entry ID for forking/);
+  const copied = await client.getState();
   assert.deepEqual(await client.clone(), { cancelled: false });
+  const cloned = await client.getState();
+  assert.notEqual(cloned.sessionId, copied.sessionId);
+  assert.equal(cloned.messageCount, 2);
   assert.deepEqual(await client.newSession(first.sessionFile), { cancelled: false });
   assert.equal((await client.getState()).messageCount, 0);
   assert.deepEqual(await client.switchSession(first.sessionFile), { cancelled: false });
   const back = await client.getState();
   assert.deepEqual([back.sessionId, back.sessionName], [first.sessionId, "my work"]);
-  assert.deepEqual(await client.getCommands(), []);
   if (client.getTree) {
     const { tree, leafId } = await client.getTree();
     assert.ok(tree.length > 0 && leafId);
@@ -323,6 +422,13 @@ function until(client, fits) {
 function collect(client, type) {
   const events = [];
   return until(client, (event) => events.push(event) && event.type === type).then(() => events);
+}
+
+/** What was said in that role, in order. */
+function texts(events, role) {
+  const ends = events.filter((event) => event.type === "message_end" && event.message.role === role);
+  const text = (block) => block.text ?? "";
+  return ends.map((event) => event.message.content.map(text).join(""));
 }
 
 /** Waits until nothing follows, by asking: older clients have no event for it. */

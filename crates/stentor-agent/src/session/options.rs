@@ -38,6 +38,8 @@ pub struct SessionOptions {
     pub system_prompt: Arc<str>,
     /// The model; a resumed session's own when absent.
     pub model: Option<Arc<ModelInfo>>,
+    /// What a resumed session goes on with that names no model, or one that is not known here.
+    pub usual_model: Option<Arc<ModelInfo>>,
     pub thinking: Option<ThinkingLevel>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub place: Arc<dyn Place>,
@@ -181,6 +183,7 @@ impl SessionOptions {
             id: None,
             system_prompt: Arc::from(""),
             model: None,
+            usual_model: None,
             thinking: None,
             tools,
             place: Arc::new(crate::tool::LocalPlace),

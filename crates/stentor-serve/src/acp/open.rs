@@ -86,7 +86,7 @@ impl Opener {
     ) -> Handled<(Arc<OpenSession>, Ready)> {
         let (place, mut options) = self.options(&wanted)?;
         // What the session was left with, not the default of new ones.
-        options.model = None;
+        options.usual_model = options.model.take();
         options.thinking = None;
         options.keeps_permission_mode = true;
         let tools = options.tools.clone();

@@ -43,17 +43,19 @@ pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableComma
             .hint
             .clone()
             .map(|hint| CommandInput { hint: Some(hint) }),
-        source: source_name(command.source),
+        source: omp_source(command.source),
     });
     listed.collect()
 }
 
-/// The word for where a command comes from.
-pub(super) fn source_name(source: CommandSource) -> &'static str {
+/// omp's word for where a command comes from (section 19); its Python client knows no other.
+fn omp_source(source: CommandSource) -> &'static str {
     match source {
         CommandSource::Builtin => "builtin",
         CommandSource::Extension => "extension",
-        CommandSource::Prompt | CommandSource::Agent | CommandSource::McpPrompt => "prompt",
+        CommandSource::Prompt => "file",
+        CommandSource::Agent => "custom",
+        CommandSource::McpPrompt => "mcp_prompt",
         CommandSource::Skill => "skill",
     }
 }

@@ -339,7 +339,7 @@ fn begin(
     };
     if !options.model_asked_for {
         // The model the conversation was left with, not the default of new ones.
-        session_options.model = None;
+        session_options.usual_model = session_options.model.take();
     }
     let tools = session_options.tools.clone();
     let system_prompt = Arc::clone(&session_options.system_prompt);

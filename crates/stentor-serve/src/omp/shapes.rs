@@ -84,7 +84,9 @@ pub(super) struct WireState<'a> {
     /// Null: nothing was counted, or too short a time.
     tokens_per_second: Option<f64>,
     todo_phases: Vec<TodoPhase>,
-    context_usage: WireContext,
+    /// Absent where nobody counted: omp's Python client reads numbers here, no null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_usage: Option<WireContext>,
     system_prompt: [&'a str; 1],
     dump_tools: Vec<DumpedTool<'a>>,
     /// What commands are held back from; absent when nothing does or should.
@@ -106,13 +108,20 @@ struct DumpedTool<'a> {
     parameters: &'a Value,
 }
 
-/// How full the context is; null where nobody counted.
+/// How full the context is; null where nobody counted, which only the statistics say (7.9).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireContext {
     tokens: Option<u64>,
     context_window: u64,
     percent: Option<f64>,
+}
+
+impl WireContext {
+    fn if_counted(context: ContextUse) -> Option<Self> {
+        let usage = Self::from(context);
+        (usage.tokens.is_some() && usage.percent.is_some()).then_some(usage)
+    }
 }
 
 impl From<ContextUse> for WireContext {
@@ -158,7 +167,7 @@ impl<'a> WireState<'a> {
             fast_mode_active: false,
             tokens_per_second: state.tokens_per_second,
             todo_phases: todo_phases(&state.plan),
-            context_usage: state.context.into(),
+            context_usage: WireContext::if_counted(state.context),
             system_prompt: [system_prompt],
             dump_tools: tools
                 .iter()

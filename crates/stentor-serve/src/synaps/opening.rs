@@ -24,7 +24,7 @@ pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, St
     };
     if options.model.is_none() {
         // The model the session was left with, not the default of new ones.
-        session.model = None;
+        session.usual_model = session.model.take();
     }
     let path = find(agent, wanted).map_err(|error| error.to_string())?;
     agent

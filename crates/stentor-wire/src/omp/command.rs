@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 
 pub use fields::*;
 
+use super::facts::NOT_OFFERED;
+
 /// One line of a client.
 #[derive(Debug)]
 pub enum Inbound {
@@ -38,6 +40,12 @@ pub enum Refused {
     /// Answered with the type as the command, without id.
     #[error("Unknown command: {name}")]
     Unknown { name: String },
+    /// Answered with id and command.
+    #[error("{name} is not supported")]
+    NotOffered {
+        id: Option<Box<RawValue>>,
+        name: &'static str,
+    },
     /// Answered with id and command.
     #[error("{why}")]
     BadFields {
@@ -122,7 +130,11 @@ impl Inbound {
             return Ok(Self::Side(side));
         }
         let Some((known, read)) = table(&name) else {
-            return Err(Refused::Unknown { name });
+            let id = envelope.id;
+            return Err(match NOT_OFFERED.into_iter().find(|known| *known == name) {
+                Some(name) => Refused::NotOffered { id, name },
+                None => Refused::Unknown { name },
+            });
         };
         match read(line) {
             Ok(body) => Ok(Self::Command(Command {

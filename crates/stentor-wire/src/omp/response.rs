@@ -63,7 +63,9 @@ impl<'a> Response<'a, ()> {
             Refused::NotJson(_) => (None, Some(PARSE)),
             Refused::NoType => (None, None),
             Refused::Unknown { name } => (None, Some(name.as_str())),
-            Refused::BadFields { id, name, .. } => (id.as_deref(), Some(*name)),
+            Refused::NotOffered { id, name } | Refused::BadFields { id, name, .. } => {
+                (id.as_deref(), Some(*name))
+            }
         };
         Self {
             id,
@@ -96,6 +98,10 @@ mod tests {
             (
                 r#"{"id":"e","type":"nope"}"#,
                 r#"{"type":"response","command":"nope","success":false,"error":"Unknown command: nope"}"#,
+            ),
+            (
+                r#"{"id":"e","type":"handoff"}"#,
+                r#"{"id":"e","type":"response","command":"handoff","success":false,"error":"handoff is not supported"}"#,
             ),
             (
                 r#"{"id":"e","type":"branch"}"#,

@@ -102,7 +102,7 @@ impl Ask<'_> {
             None => self.agent.start_with(options, NewSession::default()),
             Some(file) => {
                 if !self.model_asked_for {
-                    options.model = None;
+                    options.usual_model = options.model.take();
                 }
                 self.agent.resume(&file, options)
             }

@@ -42,6 +42,7 @@ mod shell;
 mod slash;
 mod steering;
 mod stored;
+mod strict;
 mod subagent_control;
 mod subagents;
 mod tools;

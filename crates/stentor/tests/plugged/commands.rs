@@ -83,7 +83,7 @@ fn omp_lists_them_as_each_original_does() {
     let mut child = world.omp();
     let told = until_deploy(&mut child);
     expect![[r#"
-        {"type":"available_commands_update","commands":[{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"},"source":"extension"},{"name":"ask","source":"extension"},{"name":"boom","source":"extension"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"prompt"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"prompt"}]}"#]]
+        {"type":"available_commands_update","commands":[{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"},"source":"extension"},{"name":"ask","source":"extension"},{"name":"boom","source":"extension"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}"#]]
     .assert_eq(&told);
     child.send(r#"{"id":"1","type":"get_available_commands"}"#);
     let listed = child.until_type("response").pop().unwrap();

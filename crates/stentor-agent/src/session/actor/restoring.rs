@@ -110,16 +110,21 @@ impl Actor {
         level: Option<String>,
         options: &SessionOptions,
     ) {
-        if options.model.is_none()
-            && let Some((provider, id)) = model
-        {
-            match self.environment.models.find(&provider, &id) {
-                Some(info) => {
-                    self.settings.model = Some(ChosenModel::new(&self.environment, info));
-                }
-                None => self.warn(format!(
-                    "the session's model {provider}/{id} is not known here; choose another"
-                )),
+        if options.model.is_none() {
+            let known = model.as_ref();
+            let known = known.and_then(|(provider, id)| self.environment.models.find(provider, id));
+            if let (Some((provider, id)), None) = (&model, &known) {
+                let instead = match &options.usual_model {
+                    Some(usual) => format!("going on with {}/{}", usual.provider, usual.id),
+                    None => "choose another".to_owned(),
+                };
+                self.warn(format!(
+                    "the session's model {provider}/{id} is not known here; {instead}"
+                ));
+            }
+            let info = known.or_else(|| options.usual_model.clone());
+            if let Some(info) = info {
+                self.settings.model = Some(ChosenModel::new(&self.environment, info));
             }
         }
         let level = options.thinking.or_else(|| level?.parse().ok());

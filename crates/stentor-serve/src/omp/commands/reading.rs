@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use stentor_agent::commands::READ_TOOL;
-use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_agent::event::CommandSource;
 use stentor_agent::message::Message;
+use stentor_agent::session::{Session, SessionError};
 use stentor_agent::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
-use stentor_wire::omp::facts::MAX_PAGE_MESSAGES;
+use stentor_wire::omp::facts::{MAX_PAGE_MESSAGES, ROLES_OF_OTHERS};
 
-use crate::omp::connection::{self, source_name};
+use crate::omp::connection;
 use crate::omp::dialect::Dialect;
 use crate::omp::reply::{Data, Failure, Outcome};
 use crate::omp::shapes::{Messages, WireState, WireStats};
@@ -19,7 +21,8 @@ use crate::omp::shapes::{Messages, WireState, WireStats};
 /// `get_state`.
 pub(super) async fn state(dialect: &Dialect) -> Outcome {
     let live = dialect.live();
-    let state = live.session.state().await?;
+    let mut state = live.session.state().await?;
+    state.message_count = shown_messages(&live.session).await?.len();
     let tools = dialect.hosting.tools(&live.tools, &dialect.me());
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
@@ -29,10 +32,24 @@ pub(super) async fn state(dialect: &Dialect) -> Outcome {
 
 /// `get_messages`: what is in context.
 pub(super) async fn messages(dialect: &Dialect) -> Outcome {
-    let messages = dialect.session().messages().await?;
+    let messages = shown_messages(&dialect.session()).await?;
     Data::of(&Messages {
         messages: &messages,
     })
+}
+
+/// What is in context, without messages of roles that clients do not know. Newer pi keeps such in
+/// its files; omp's clients refuse a whole list that has one in it.
+async fn shown_messages(session: &Session) -> Result<Vec<Arc<Message>>, SessionError> {
+    let mut messages = session.messages().await?;
+    messages.retain(|message| match &**message {
+        Message::Known(_) => true,
+        Message::Other(fields) => fields
+            .get("role")
+            .and_then(Value::as_str)
+            .is_some_and(|role| ROLES_OF_OTHERS.contains(&role)),
+    });
+    Ok(messages)
 }
 
 /// `get_messages_page`: what is in context, piece by piece, oldest first.
@@ -61,7 +78,7 @@ pub(super) async fn page(dialect: &Dialect, page: Page) -> Outcome {
         let why = "Cannot page messages while the session is changing";
         return Err(Failure::coded("session_busy", why));
     }
-    let messages = live.session.messages().await?;
+    let messages = shown_messages(&live.session).await?;
     let beginning = format!("{:x}-{:x}", live.generation, beginning_of(&messages));
     let from = match &page.cursor {
         None => 0,
@@ -100,7 +117,9 @@ fn beginning_of(messages: &[Arc<Message>]) -> u64 {
 
 /// `get_session_stats`.
 pub(super) async fn stats(dialect: &Dialect) -> Outcome {
-    let stats = dialect.session().stats().await?;
+    let session = dialect.session();
+    let mut stats = session.stats().await?;
+    stats.total_messages = shown_messages(&session).await?.len();
     Data::of(&WireStats::of(&stats))
 }
 
@@ -274,30 +293,39 @@ pub(super) async fn commands(dialect: &Dialect) -> Outcome {
         commands: Vec<Command>,
     }
     let known = dialect.session().slash().list().await;
-    let own = |command: &&CommandInfo| command.source != CommandSource::Builtin;
-    let commands = known.iter().filter(own).map(|command| {
+    let commands = known.iter().filter_map(|command| {
         let path = command.path.as_ref();
         let in_project = path.is_some_and(|path| path.starts_with(&dialect.options.cwd));
-        Command {
+        Some(Command {
             name: command.name.clone(),
             description: command.description.clone(),
-            source: source_name(command.source),
+            source: pi_source(command.source)?,
             source_info: SourceInfo {
                 path: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
                 source: "local",
                 scope: if in_project { "project" } else { "user" },
                 origin: "top-level",
             },
-        }
+        })
     });
     Data::of(&Listed {
         commands: commands.collect(),
     })
 }
 
+/// pi's word for where a command comes from (6.4); it has none for the program's own.
+fn pi_source(source: CommandSource) -> Option<&'static str> {
+    match source {
+        CommandSource::Builtin => None,
+        CommandSource::Extension => Some("extension"),
+        CommandSource::Prompt | CommandSource::Agent | CommandSource::McpPrompt => Some("prompt"),
+        CommandSource::Skill => Some("skill"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
