@@ -171,6 +171,10 @@ pub enum Frame<'a, M, O> {
         id: Option<&'a RawValue>,
         delta: &'a str,
     },
+    Notice {
+        level: &'a str,
+        message: &'a str,
+    },
     ExtensionError {
         extension_path: &'a str,
         event: &'a str,
