@@ -77,8 +77,15 @@ impl Actor {
         self.return_from_fallback();
         self.must_have_model()?;
         self.tell_unheard_bash()?;
+        let before = self.leaf.clone();
+        let id = message.deliver_as.clone();
         let message = self.append_delivered(message, true)?;
-        self.record.sync().await?;
+        if let Err(error) = self.record.sync().await {
+            // Refused, so it was never said: what comes next goes on from before it.
+            self.conversation.forget(&id);
+            self.leaf = before;
+            return Err(error.into());
+        }
         self.start(Work::Answer(vec![message]), None);
         Ok(())
     }

@@ -129,6 +129,7 @@ impl Actor {
                 synthetic: None,
                 steering: (queued.queue == QueueKind::Steering).then_some(true),
                 timestamp: queued.timestamp,
+                rest: Default::default(),
             })));
             self.append_message(id, Arc::clone(&message))?;
             return Ok(message);
@@ -145,6 +146,7 @@ impl Actor {
             content: content.clone(),
             display,
             details: details.clone(),
+            attribution: None,
         };
         let id = self.append_at(id, timestamp, kind, must_last)?;
         let message = Arc::new(Message::from(KnownMessage::Custom(CustomMessage {
@@ -153,6 +155,7 @@ impl Actor {
             display,
             details,
             timestamp,
+            rest: Default::default(),
         })));
         self.conversation.push(id, Arc::clone(&message));
         Ok(message)
