@@ -178,7 +178,7 @@ fn while_a_retry_waits() {
     let frames = child.done(json!({"id": "a", "type": "abort"}));
     expect![[r#"
         {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
+        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"aborted","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":true}
         {"id":"a","type":"response","command":"abort","success":true}
