@@ -422,7 +422,10 @@ fn many_commands_at_once_are_all_answered_in_their_order() {
     });
     for n in 0..count {
         let line = lines.recv().unwrap();
-        assert!(line.starts_with(&format!("{{\"id\":{n},")), "{line}");
+        let expected = format!(
+            r#"{{"id":{n},"type":"response","command":"get_last_assistant_text","success":true,"data":{{}}}}"#
+        );
+        assert_eq!(line, expected);
     }
     drop(writer.join().unwrap());
 }
