@@ -117,6 +117,9 @@ impl ScriptModel {
         if rule.wait_ms > 0 {
             turn = turn.wait(rule.wait_ms);
         }
+        if let Some(file) = rule.wait_for.clone() {
+            turn = turn.step(Step::WaitFor { file });
+        }
         let fails = nth <= rule.error_times.unwrap_or(u32::MAX);
         if let Some(error) = rule.error.as_ref().filter(|_| fails) {
             return turn.step(Step::Error(error.clone()));

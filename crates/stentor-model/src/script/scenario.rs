@@ -158,6 +158,8 @@ pub struct Compaction {
     pub summary: Option<String>,
     pub chunk_chars: Option<usize>,
     pub wait_ms: u64,
+    /// A file that must be there first.
+    pub wait_for: Option<PathBuf>,
     pub usage: Option<UsageRule>,
     pub error: Option<ErrorStep>,
     /// How often the error comes before a summary does. Default: always.

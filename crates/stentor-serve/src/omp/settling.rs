@@ -78,6 +78,8 @@ pub(super) fn write_settled(
         let (status, error) = match &outcome.status {
             Status::Completed => ("completed", None),
             Status::Aborted => ("aborted", None),
+            // Somebody stopped it before it was tried again.
+            Status::Failed { .. } if aborted => ("aborted", None),
             Status::Failed {
                 message,
                 http_status,

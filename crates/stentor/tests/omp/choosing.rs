@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use crate::child::{Child, Folder};
 use crate::transcript::{lines_of, told};
 
-/// Three models that a user of pi has described: one that thinks, one that does not, and one whose
-/// key is in a variable nobody set.
+/// What a user of pi has described: a model that thinks and one that does not.
 const MODELS: &str = r#"{
     "providers": {
         "acme": {
@@ -242,5 +241,17 @@ fn what_is_asked_behind_a_change_is_answered_with_the_change() {
         {"type":"model_changed"}
         {"id":3,"type":"response","command":"cycle_model","success":true,"data":{"model":{"id":"guide","name":"Offline guide","api":"offline","provider":"offline","baseUrl":"","reasoning":true,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"off","isScoped":false}}
         {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
+    "#]].assert_eq(&told(&frames, &folder));
+}
+
+#[test]
+fn an_id_nobody_has_described_is_taken_where_its_provider_is_known() {
+    let folder = folder();
+    let mut child = child(&folder, "acme/plain", &["--no-session"]);
+    let set = json!({"id": 1, "type": "set_model", "provider": "acme", "modelId": "unheard-of"});
+    let frames = child.done(set);
+    expect![[r#"
+        {"type":"model_changed"}
+        {"id":1,"type":"response","command":"set_model","success":true,"data":{"id":"unheard-of","name":"unheard-of","api":"openai-completions","provider":"acme","baseUrl":"http://127.0.0.1:9/v1","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":100000,"maxTokens":8000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}}}
     "#]].assert_eq(&told(&frames, &folder));
 }

@@ -8,6 +8,7 @@
 )]
 
 mod aborts;
+mod auto_compacting;
 mod bad_fields;
 mod child;
 mod choosing;

@@ -56,32 +56,44 @@ fn stdin_closing_ends_a_run_at_once_with_the_session_on_disk() {
     "#]].assert_eq(&lines_of(file.as_str().unwrap(), &folder));
 }
 
-#[test]
-fn signals_end_it_with_their_codes_and_its_tools_with_it() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
-        let folder = Folder::with(
-            "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo $$ > pid; exec sleep 300\" }",
-        );
-        let mut child = folder.child(&["--no-session"]);
-        child.send(json!({"type": "prompt", "message": "hi"}));
-        child.until_type("tool_execution_start");
-        let pid_is_written = || {
-            let text = std::fs::read_to_string(folder.work("pid"));
-            text.is_ok_and(|text| text.ends_with('\n'))
-        };
-        while !pid_is_written() {
-            std::thread::yield_now();
-        }
-        let pid = Pid::from_raw(i32::try_from(child.process.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-        assert_eq!(child.process.wait().unwrap().code(), Some(code));
-        let tool = std::fs::read_to_string(folder.work("pid")).unwrap();
-        let alive = std::path::Path::new("/proc")
-            .join(tool.trim())
-            .join("cmdline");
-        let alive = std::fs::read_to_string(alive).unwrap_or_default();
-        assert!(!alive.starts_with("sleep"), "the tool outlived the child");
+/// Sends a signal while a command of the model runs. Returns what of the conversation is on disk.
+fn ended_by(signal: Signal, code: i32) -> String {
+    let folder = Folder::with(
+        "[model]\nid = \"mock\"\n[[turn]]\ntool = \"bash\"\narguments = { command = \"echo $$ > pid; exec sleep 300\" }",
+    );
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.send(json!({"type": "prompt", "message": "hi"}));
+    child.until_type("tool_execution_start");
+    let file = child.data(json!({"type": "get_state"}))["sessionFile"].clone();
+    let tool = || std::fs::read_to_string(folder.work("pid")).unwrap_or_default();
+    while !tool().ends_with('\n') {
+        std::thread::yield_now();
     }
+    let pid = Pid::from_raw(i32::try_from(child.process.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+    assert_eq!(child.process.wait().unwrap().code(), Some(code));
+    let alive = std::path::Path::new("/proc")
+        .join(tool().trim())
+        .join("cmdline");
+    let alive = std::fs::read_to_string(alive).unwrap_or_default();
+    assert!(!alive.starts_with("sleep"), "the tool outlived the child");
+    // How the call ended is told as well, if there was time for it.
+    let kept = lines_of(file.as_str().unwrap(), &folder);
+    let kept: Vec<&str> = kept.lines().take(5).collect();
+    kept.join("\n")
+}
+
+#[test]
+fn signals_end_it_with_their_codes_and_its_tools_with_it_and_the_session_is_on_disk() {
+    let kept = ended_by(Signal::TERM, 143);
+    expect![[r#"
+        {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+        {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{"command":"echo $$ > pid; exec sleep 300"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}"#]].assert_eq(&kept);
+    assert_eq!(ended_by(Signal::HUP, 129), kept);
+    assert_eq!(ended_by(Signal::INT, 130), kept);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn check(calls: &[&str], expected: Expect) {
 }
 
 #[test]
-fn reading() {
+fn tools_that_read_say_what_is_there_and_where_they_stopped() {
     check(
         &[
             r#"tool = "read", arguments = { path = "notes.txt" }"#,
@@ -86,7 +86,7 @@ fn reading() {
 }
 
 #[test]
-fn changing() {
+fn tools_that_write_say_what_they_changed() {
     check(
         &[
             r#"tool = "write", arguments = { path = "new.txt", content = "one\ntwo\n" }"#,
@@ -111,7 +111,7 @@ fn changing() {
 }
 
 #[test]
-fn running() {
+fn a_command_that_fails_is_an_error_that_ends_with_its_exit_code() {
     check(
         &[
             r#"tool = "bash", arguments = { command = "echo out; echo err 1>&2" }"#,
