@@ -480,6 +480,10 @@ def failures(folder):
         assert unknown.error == "Unknown command: no_such_command", unknown
         wrong = error_of(lambda: client.request_raw("set_model", provider=1))
         assert wrong.command == "set_model" and "provider" in wrong.error, wrong
+        absent = error_of(lambda: client.predict_word("wor", 3))
+        assert absent.error == "predict_word is not supported", absent
+        assert error_of(lambda: client.set_ask_dialog(True)).command == "set_ask_dialog"
+        assert error_of(lambda: client.set_cache_warming("idle")).command == "set_cache_warming"
         client.prompt("never stop")
         watched.until(is_delta)
         waiting = Later(lambda: client.wait_for_idle())

@@ -25,6 +25,9 @@ BEYOND_IT = {
     "entry_appended",
     "session_info_changed",
     "session_info_update",
+    "summarization_retry_attempt_start",
+    "summarization_retry_finished",
+    "summarization_retry_scheduled",
 }
 
 

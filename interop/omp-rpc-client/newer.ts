@@ -171,10 +171,6 @@ async function commands(client: any) {
   const { entries } = await client.getEntries();
   assert.equal(entries.at(-1).id, leafId);
   await assert.rejects(() => client.getEntries("nobody"), { code: "unknown_since" });
-  // What is not offered is refused at once: the class would wait half a minute.
-  await assert.rejects(() => client.handoff(), /handoff is not supported/);
-  await assert.rejects(() => client.openSession("x"), /open_session is not supported/);
-  await assert.rejects(() => client.setFastMode(true), /set_fast_mode is not supported/);
 }
 
 async function login(client: any) {

@@ -27,14 +27,11 @@ pub const UPDATE_INTERVAL_MS: u64 = 50;
 
 /// Commands of newer originals that are not offered here (section 19). They are known, so that who
 /// asks for one is answered with its id instead of waiting for an answer that never comes.
-pub const NOT_OFFERED: [&str; 7] = [
-    "handoff",
-    "open_session",
+pub const NOT_OFFERED: [&str; 4] = [
     "predict_word",
     "predict_word_feedback",
     "set_ask_dialog",
     "set_cache_warming",
-    "set_fast_mode",
 ];
 
 /// Roles that clients know although nothing here makes such messages (section 7.4).

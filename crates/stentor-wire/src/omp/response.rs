@@ -100,8 +100,8 @@ mod tests {
                 r#"{"type":"response","command":"nope","success":false,"error":"Unknown command: nope"}"#,
             ),
             (
-                r#"{"id":"e","type":"handoff"}"#,
-                r#"{"id":"e","type":"response","command":"handoff","success":false,"error":"handoff is not supported"}"#,
+                r#"{"id":"e","type":"predict_word"}"#,
+                r#"{"id":"e","type":"response","command":"predict_word","success":false,"error":"predict_word is not supported"}"#,
             ),
             (
                 r#"{"id":"e","type":"branch"}"#,

@@ -7,7 +7,7 @@ use super::shapes::{
 };
 
 /// What is sent for other clients; this one hands it on unread.
-const UNREAD: [&str; 9] = [
+const UNREAD: [&str; 12] = [
     "agent_settled",
     "bash_execution_update",
     "command_output",
@@ -17,6 +17,9 @@ const UNREAD: [&str; 9] = [
     "entry_appended",
     "session_info_changed",
     "session_info_update",
+    "summarization_retry_attempt_start",
+    "summarization_retry_finished",
+    "summarization_retry_scheduled",
 ];
 
 /// The fields of a frame of that type; nothing for a type the client has never heard of.
@@ -28,7 +31,9 @@ pub fn frame(kind: &str) -> Option<&'static [Field]> {
             Must("maxFrameBytes", Is::Count),
             Must("maxReassembledFrameBytes", Is::Count),
         ],
-        "agent_start" | "turn_start" | "session_settled" => &[],
+        "agent_start" | "turn_start" | "session_settled" | "todo_auto_clear" | "model_changed" => {
+            &[]
+        }
         "agent_end" => &[
             Must("messages", MESSAGES),
             May("messageCount", Is::Count),
@@ -88,6 +93,17 @@ pub fn frame(kind: &str) -> Option<&'static [Field]> {
             Must("success", Is::Flag),
             Must("attempt", Is::Count),
             May("finalError", Is::Text),
+        ],
+        "retry_fallback_applied" => &[
+            Must("from", Is::Text),
+            Must("to", Is::Text),
+            Must("role", Is::Text),
+        ],
+        "retry_fallback_succeeded" => &[Must("model", Is::Text), Must("role", Is::Text)],
+        "notice" => &[
+            Must("level", Is::Word(&["info", "warning", "error"])),
+            Must("message", Is::Text),
+            May("source", Is::Text),
         ],
         "ttsr_triggered" => &[Must("rules", Is::Each(&Is::Object))],
         "todo_reminder" => &[
