@@ -51,17 +51,17 @@ fn a_compaction_by_hand_is_told_answered_and_kept() {
         {"type":"compaction_start","reason":"manual"}
         {"type":"compaction_end","reason":"manual","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":125,"estimatedTokensAfter":14,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
         {"id":"c","type":"response","command":"compact","success":true,"data":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":125,"estimatedTokensAfter":14,"details":{"readFiles":[],"modifiedFiles":[]}}}
-        {"id":0,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"compactionSummary","summary":"Things were said.\nMany of them.","tokensBefore":125,"timestamp":"TIME"},{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Heard: second"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
-        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID2","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":3,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":0,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"compactionSummary","summary":"Things were said.\nMany of them.","tokensBefore":125,"timestamp":"TIME"},{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"Heard: second"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID2","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":3,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":2,"type":"response","command":"get_session_stats","success":true,"data":{"sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID2","userMessages":1,"assistantMessages":1,"toolCalls":0,"toolResults":0,"totalMessages":3,"tokens":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"total":125},"cost":0,"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"premiumRequests":0}}
-        {"id":3,"type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"model_change","id":"ID3","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"},{"type":"thinking_level_change","id":"ID4","parentId":"ID3","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"attribution":"user","timestamp":"TIME"}},{"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Heard: first"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"message","id":"ID1","parentId":"ID6","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"attribution":"user","timestamp":"TIME"}},{"type":"message","id":"ID7","parentId":"ID1","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Heard: second"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"custom","id":"ID8","parentId":"ID7","timestamp":"TIME","customType":"stentor.consumedBySummary","data":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}},{"type":"compaction","id":"ID9","parentId":"ID8","timestamp":"TIME","summary":"Things were said.\nMany of them.","firstKeptEntryId":"ID1","tokensBefore":125,"details":{"readFiles":[],"modifiedFiles":[]}},{"type":"model_change","id":"ID10","parentId":"ID9","timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"},{"type":"thinking_level_change","id":"ID11","parentId":"ID10","timestamp":"TIME","thinkingLevel":"medium"}],"leafId":"ID11"}}
+        {"id":3,"type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"model_change","id":"ID3","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"},{"type":"thinking_level_change","id":"ID4","parentId":"ID3","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"first"}],"timestamp":"TIME"}},{"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Heard: first"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"message","id":"ID1","parentId":"ID6","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"second"}],"timestamp":"TIME"}},{"type":"message","id":"ID7","parentId":"ID1","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Heard: second"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"custom","id":"ID8","parentId":"ID7","timestamp":"TIME","customType":"stentor.consumedBySummary","data":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}},{"type":"compaction","id":"ID9","parentId":"ID8","timestamp":"TIME","summary":"Things were said.\nMany of them.","firstKeptEntryId":"ID1","tokensBefore":125,"details":{"readFiles":[],"modifiedFiles":[]}},{"type":"model_change","id":"ID10","parentId":"ID9","timestamp":"TIME","provider":"script","modelId":"mock"},{"type":"thinking_level_change","id":"ID11","parentId":"ID10","timestamp":"TIME","thinkingLevel":"medium"}],"leafId":"ID11"}}
         {"type":"compaction_start","reason":"manual"}
         {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: Already compacted"}
         {"id":"again","type":"response","command":"compact","success":false,"error":"Already compacted"}
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"attribution":"user","timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -99,11 +99,12 @@ fn a_compaction_by_hand_ends_the_run_first() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Well","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Well"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Well","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-6","toolResults":[]}
         {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
@@ -151,7 +152,7 @@ fn what_is_said_while_a_summary_is_made_waits_for_it_and_an_abort_cancels_it() {
     expect![[r#"
         {"id":"a","type":"response","command":"abort","success":true}
         {"id":"c","type":"response","command":"compact","success":false,"error":"Compaction cancelled"}
-        {"id":"g","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":true,"isCompacting":true,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":4,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":false,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":"g","type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":true,"isCompacting":true,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":4,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":false,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":125,"contextWindow":200000,"percent":0.0625},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"id":"s","type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}
     "#]].assert_eq(&told(&answers, &folder));
@@ -160,11 +161,11 @@ fn what_is_said_while_a_summary_is_made_waits_for_it_and_an_abort_cancels_it() {
         {"type":"queue_update","steering":["and this"],"followUp":[]}
         {"type":"compaction_end","reason":"manual","aborted":true,"willRetry":false}
         {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"attribution":"user","timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"queue_update","steering":[],"followUp":[]}
-        {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"and this"}],"attribution":"user","steering":true,"timestamp":"TIME"}}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-5","message":"as it began"}
+        {"type":"message_start","messageId":"msg-6","message":{"role":"user","content":[{"type":"text","text":"and this"}],"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-6","message":"as it began"}
         {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -180,163 +181,10 @@ fn what_is_said_while_a_summary_is_made_waits_for_it_and_an_abort_cancels_it() {
 }
 
 #[test]
-<<<<<<< HEAD
-fn a_compaction_by_itself_is_told_in_the_words_of_both_families() {
-    filled(
-        SUMMARY,
-        &[],
-        expect![[r#"
-            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-5","message":"as it began"}
-            {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"turn_end","message":"msg-6","toolResults":[]}
-            {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-            {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-            {"type":"compaction_start","reason":"threshold"}
-            {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190025,"estimatedTokensAfter":24765,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-            {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190025,"estimatedTokensAfter":24765,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-            {"type":"session_settled"}
-            {"type":"agent_settled","aborted":false}
-        "#]],
-    );
-}
-
-#[test]
-fn a_compaction_by_itself_that_fails_is_told_and_the_conversation_goes_on() {
-    filled(
-        "[compaction]\nerror = { kind = \"invalid_request\", message = \"no summary today\" }",
-        &[],
-        expect![[r#"
-            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-5","message":"as it began"}
-            {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"turn_end","message":"msg-6","toolResults":[]}
-            {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-            {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-            {"type":"compaction_start","reason":"threshold"}
-            {"type":"auto_compaction_end","action":"context-full","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: no summary today"}
-            {"type":"compaction_end","reason":"threshold","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: no summary today"}
-            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-            {"type":"session_settled"}
-            {"type":"agent_settled","aborted":false}
-        "#]],
-    );
-}
-
-#[test]
-fn no_compaction_begins_by_itself_if_that_is_not_wanted() {
-    filled(
-        SUMMARY,
-        &[json!({"type": "set_auto_compaction", "enabled": false})],
-        expect![[r#"
-            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-            {"type":"agent_start"}
-            {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
-            {"type":"message_end","messageId":"msg-5","message":"as it began"}
-            {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
-            {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-            {"type":"turn_end","message":"msg-6","toolResults":[]}
-            {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-            {"type":"session_settled"}
-            {"type":"agent_settled","aborted":false}
-        "#]],
-    );
-}
-
-#[test]
-fn a_conversation_that_is_too_long_already_is_compacted_before_the_next_prompt() {
-    let folder = Folder::with(&format!(
-        r#"
-        on_exhausted = {{ text = "Short." }}
-        [model]
-        id = "mock"
-        [[turn]]
-        text = "Long."
-        usage = {{ input = 10, output = 1 }}
-        [[turn]]
-        text = "Longer."
-        usage = {{ input = 190000, output = 25 }}
-        {SUMMARY}
-        "#
-    ));
-    let mut child = folder.child(&["--no-session"]);
-    child.data(json!({"type": "set_auto_compaction", "enabled": false}));
-    child.prompt(&"many words ".repeat(9_000));
-    child.prompt(&"more words ".repeat(9_000));
-    child.data(json!({"type": "set_auto_compaction", "enabled": true}));
-    let frames = child.prompt("few words");
-    expect![[r#"
-        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-        {"type":"compaction_start","reason":"threshold"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190028,"estimatedTokensAfter":24763,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190028,"estimatedTokensAfter":24763,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-5","message":"as it began"}
-        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"turn_end","message":"msg-6","toolResults":[]}
-        {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-    "#]].assert_eq(&told(&frames, &folder));
-}
-
-#[test]
-fn a_compaction_by_itself_is_cancelled_by_an_abort() {
-    let folder = Folder::with(
-        r#"
-        on_exhausted = { text = "Again." }
-        [model]
-        id = "mock"
-        [[turn]]
-        text = "Long."
-        times = 2
-        usage = { input = 10, output = 1 }
-        [[turn]]
-        text = "Short."
-        usage = { input = 190000, output = 25 }
-        [compaction]
-        summary = "Never."
-        wait_ms = 3600000
-        "#,
-    );
-    let mut child = folder.child(&["--no-session"]);
-    child.prompt(&"many words ".repeat(9_000));
-    child.prompt(&"more words ".repeat(9_000));
-    child.send(json!({"id": "p", "type": "prompt", "message": "few words"}));
-=======
 fn what_is_queued_during_a_compaction_by_hand_is_delivered_after_it() {
     let folder = folder("[compaction]\nsummary = \"Said.\"\nwait_for = \"../gate\"\n");
     let mut child = talked(&folder);
     child.send(json!({"id": "c", "type": "compact"}));
->>>>>>> w-whole
     let mut frames = child.until_type("compaction_start");
     frames.extend(child.done(json!({"id": 1, "type": "get_state"})));
     frames.extend(child.done(json!({"id": 2, "type": "prompt", "message": "no behaviour given"})));
@@ -361,11 +209,7 @@ fn what_is_queued_during_a_compaction_by_hand_is_delivered_after_it() {
         {"type":"queue_update","steering":[],"followUp":[]}
         {"type":"agent_start"}
         {"type":"turn_start"}
-<<<<<<< HEAD
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
-=======
         {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"and this"}],"timestamp":"TIME"}}
->>>>>>> w-whole
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -374,67 +218,7 @@ fn what_is_queued_during_a_compaction_by_hand_is_delivered_after_it() {
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Heard: and this"}],"api":"script","provider":"script","model":"mock","usage":{"input":100,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":125,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-6","toolResults":[]}
         {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-<<<<<<< HEAD
-        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-        {"type":"compaction_start","reason":"threshold"}
-        {"type":"auto_compaction_end","action":"context-full","aborted":true,"willRetry":false}
-        {"type":"compaction_end","reason":"threshold","aborted":true,"willRetry":false}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-        {"id":"a","type":"response","command":"abort","success":true}
-    "#]].assert_eq(&told(&frames, &folder));
-}
-
-#[test]
-fn a_context_that_is_too_long_is_compacted_and_the_run_goes_on() {
-    let folder = Folder::with(
-        r#"
-        [model]
-        id = "mock"
-        [[turn]]
-        text = "One."
-        times = 2
-        [[turn]]
-        error = { kind = "context_overflow", message = "prompt is too long" }
-        [[turn]]
-        text = "Now it fits."
-        [compaction]
-        summary = "Much was said."
-        "#,
-    );
-    let mut child = folder.child(&["--no-session"]);
-    child.prompt(&"many words ".repeat(9_000));
-    child.prompt("and more");
-    let frames = child.prompt("and on");
-    expect![[r#"
-        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"and on"}],"attribution":"user","timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-5","message":"as it began"}
-        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
-        {"type":"turn_end","message":"msg-6","toolResults":[]}
-        {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
-        {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
-        {"type":"auto_compaction_start","reason":"overflow","action":"context-full"}
-        {"type":"compaction_start","reason":"overflow"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID3","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
-        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID3","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-        {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":"Now it fits."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Now it fits.","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-7","message":{"…":"as it began","content":[{"type":"text","text":"Now it fits."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Now it fits.","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_end","messageId":"msg-7","message":{"role":"assistant","content":[{"type":"text","text":"Now it fits."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"turn_end","message":"msg-7","toolResults":[]}
-        {"type":"agent_end","messages":["msg-7"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":1}
-        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-=======
         {"type":"prompt_result","id":3,"agentInvoked":true,"status":"completed","sessionSettled":true}
->>>>>>> w-whole
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
     "#]].assert_eq(&told(&events, &folder));
