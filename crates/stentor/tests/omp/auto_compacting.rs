@@ -39,26 +39,26 @@ fn a_compaction_by_itself_is_told_in_the_words_of_both_families() {
         SUMMARY,
         &[],
         expect![[r#"
-        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-5","message":"as it began"}
-        {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
-        {"type":"turn_end","message":"msg-6","toolResults":[]}
-        {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
-        {"type":"compaction_start","reason":"threshold"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190025,"estimatedTokensAfter":24765,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190025,"estimatedTokensAfter":24765,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-    "#]],
+            {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+            {"type":"agent_start"}
+            {"type":"turn_start"}
+            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-5","message":"as it began"}
+            {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"Short.","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":"Short."}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"Short.","partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"text","text":"Short."}],"api":"script","provider":"script","model":"mock","usage":{"input":190000,"output":25,"cacheRead":0,"cacheWrite":0,"totalTokens":190025,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-6","toolResults":[]}
+            {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
+            {"type":"compaction_start","reason":"threshold"}
+            {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190025,"estimatedTokensAfter":24765,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+            {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190025,"estimatedTokensAfter":24765,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+            {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":false}
+        "#]],
     );
 }
 
@@ -71,7 +71,7 @@ fn a_compaction_by_itself_that_fails_is_told_and_the_conversation_goes_on() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-5","message":"as it began"}
             {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -100,7 +100,7 @@ fn no_compaction_begins_by_itself_if_that_is_not_wanted() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-5","message":"as it began"}
             {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -148,7 +148,7 @@ fn what_is_queued_during_a_compaction_by_itself_is_delivered_after_it() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -159,15 +159,15 @@ fn what_is_queued_during_a_compaction_by_itself_is_delivered_after_it() {
         {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
         {"type":"auto_compaction_start","reason":"threshold","action":"context-full"}
         {"type":"compaction_start","reason":"threshold"}
-        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}},"thinkingLevel":"medium","isStreaming":true,"isCompacting":true,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":6,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":false,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":190025,"contextWindow":200000,"percent":95.0125},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":true,"isCompacting":true,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":6,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":false,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":190025,"contextWindow":200000,"percent":95.0125},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"type":"queue_update","steering":[],"followUp":["and this"]}
         {"id":2,"type":"response","command":"follow_up","success":true,"data":{"disposition":"queued"}}
         {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Things were said.","shortSummary":"Things were said.","firstKeptEntryId":"ID2","tokensBefore":190025,"estimatedTokensAfter":24762,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
         {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.","shortSummary":"Things were said.","firstKeptEntryId":"ID2","tokensBefore":190025,"estimatedTokensAfter":24762,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"type":"queue_update","steering":[],"followUp":[]}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-7","message":{"role":"user","content":[{"type":"text","text":"and this"}],"timestamp":"TIME"}}
+        {"type":"queue_update","steering":[],"followUp":[]}
+        {"type":"message_start","messageId":"msg-7","message":{"role":"user","content":[{"type":"text","text":"and this"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-7","message":"as it began"}
         {"type":"message_start","messageId":"msg-8","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-8","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -212,7 +212,7 @@ fn a_conversation_that_is_too_long_already_is_compacted_before_the_next_prompt()
         {"type":"compaction_end","reason":"threshold","result":{"summary":"Things were said.\nMany of them.","shortSummary":"Things were said.","firstKeptEntryId":"ID1","tokensBefore":190028,"estimatedTokensAfter":24763,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -256,7 +256,7 @@ fn a_compaction_by_itself_is_cancelled_by_an_abort() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"few words"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -301,16 +301,17 @@ fn a_context_that_is_too_long_is_compacted_and_the_run_goes_on() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"and on"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"and on"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
         {"type":"turn_end","message":"msg-6","toolResults":[]}
         {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
+        {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
         {"type":"auto_compaction_start","reason":"overflow","action":"context-full"}
         {"type":"compaction_start","reason":"overflow"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID1","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
-        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID1","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
+        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID3","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
+        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID3","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
         {"type":"agent_start"}
         {"type":"turn_start"}
         {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
@@ -350,16 +351,17 @@ fn a_context_that_is_still_too_long_after_a_compaction_fails() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"third"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
         {"type":"turn_end","message":"msg-6","toolResults":[]}
         {"type":"agent_end","messages":["msg-5","msg-6"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
+        {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
         {"type":"auto_compaction_start","reason":"overflow","action":"context-full"}
         {"type":"compaction_start","reason":"overflow"}
-        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID1","tokensBefore":8,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
-        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID1","tokensBefore":8,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
+        {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID3","tokensBefore":8,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
+        {"type":"compaction_end","reason":"overflow","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID3","tokensBefore":8,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}
         {"type":"agent_start"}
         {"type":"turn_start"}
         {"type":"message_start","messageId":"msg-7","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}

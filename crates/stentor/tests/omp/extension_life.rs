@@ -25,8 +25,10 @@ fn what_an_extension_keeps_is_told_as_an_entry_that_can_be_read_again() {
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{"what":"keep"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-1","name":"demo","arguments":{"what":"keep"}},"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{"what":"keep"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"tool_execution_start","toolCallId":"call-1","toolName":"demo","args":{"what":"keep"}}
-        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"Tool demo not found"}],"details":{}},"isError":true,"durationMs":"MS"}
-        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"demo","content":[{"type":"text","text":"Tool demo not found"}],"details":{},"isError":true,"timestamp":"TIME"}}
+        {"type":"entry_appended","entry":{"type":"custom","id":"ID1","parentId":"ID2","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":{"a":1}}}}
+        {"type":"entry_appended","entry":{"type":"custom","id":"ID3","parentId":"ID1","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":null}}}
+        {"type":"tool_execution_end","toolCallId":"call-1","toolName":"demo","result":{"content":[{"type":"text","text":"\"kept\""}]},"isError":false,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call-1","toolName":"demo","content":[{"type":"text","text":"\"kept\""}],"isError":false,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-3","message":"as it began"}
         {"type":"turn_end","message":"msg-2","toolResults":["msg-3"]}
         {"type":"turn_start"}
@@ -40,7 +42,7 @@ fn what_an_extension_keeps_is_told_as_an_entry_that_can_be_read_again() {
         {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-        {"id":1,"type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"model_change","id":"ID1","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"},{"type":"thinking_level_change","id":"ID2","parentId":"ID1","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID3","parentId":"ID2","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}},{"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{"what":"keep"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"toolResult","toolCallId":"call-1","toolName":"demo","content":[{"type":"text","text":"Tool demo not found"}],"details":{},"isError":true,"timestamp":"TIME"}},{"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"leafId":"ID6"}}
+        {"id":1,"type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"model_change","id":"ID4","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"},{"type":"thinking_level_change","id":"ID5","parentId":"ID4","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}},{"type":"message","id":"ID2","parentId":"ID6","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{"what":"keep"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"custom","id":"ID1","parentId":"ID2","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":{"a":1}}},{"type":"custom","id":"ID3","parentId":"ID1","timestamp":"TIME","customType":"extension:demo","data":{"key":"k","value":null}},{"type":"message","id":"ID7","parentId":"ID3","timestamp":"TIME","message":{"role":"toolResult","toolCallId":"call-1","toolName":"demo","content":[{"type":"text","text":"\"kept\""}],"isError":false,"timestamp":"TIME"}},{"type":"message","id":"ID8","parentId":"ID7","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"leafId":"ID8"}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -60,7 +62,7 @@ fn an_extension_that_dies_is_told_of_and_the_run_goes_on() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -108,7 +110,7 @@ fn an_abort_withdraws_the_question_of_an_extension() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -193,7 +195,7 @@ fn what_an_extension_forbids_and_changes_is_told() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"bash","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"bash","partial":"=message"},"usage":"=message.usage"}
@@ -212,6 +214,7 @@ fn what_an_extension_forbids_and_changes_is_told() {
         {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}},"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[{"type":"toolCall","id":"call-2","name":"bash","arguments":{"command":"echo old"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"tool_execution_start","toolCallId":"call-2","toolName":"bash","args":{"command":"echo old"}}
+        {"type":"notice","level":"info","message":"An extension changed a call: bash {\"command\":\"echo new\"}"}
         {"type":"extension_ui_request","id":"3000000100000001","method":"notify","message":"An extension changed a call: bash {\"command\":\"echo new\"}","notifyType":"info"}
         {"type":"tool_execution_end","toolCallId":"call-2","toolName":"bash","result":{"content":[{"type":"text","text":"new\n"}]},"isError":false,"durationMs":"MS"}
         {"type":"message_start","messageId":"msg-5","message":{"role":"toolResult","toolCallId":"call-2","toolName":"bash","content":[{"type":"text","text":"new\n"}],"isError":false,"timestamp":"TIME"}}
@@ -250,7 +253,7 @@ fn what_an_extension_forbids_and_changes_is_told() {
         {"id":"f","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-9","message":{"role":"user","content":[{"type":"text","text":"something forbidden"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-9","message":{"role":"user","content":[{"type":"text","text":"something forbidden"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-9","message":"as it began"}
         {"type":"message_start","messageId":"msg-10","message":{"role":"assistant","content":[],"api":"unknown","provider":"unknown","model":"unknown","usage":"nothing","stopReason":"error","errorMessage":"not before noon","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-10","message":"as it began"}

@@ -68,7 +68,7 @@ fn each_kind_of_question_is_asked_and_its_answer_arrives() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -112,7 +112,7 @@ fn a_question_that_is_cancelled_gets_its_default_whatever_else_the_answer_says()
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -156,7 +156,7 @@ fn an_answer_of_the_wrong_kind_counts_as_none() {
             {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -205,7 +205,7 @@ fn a_question_nobody_answers_in_time_is_withdrawn_and_a_late_answer_is_ignored()
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -253,7 +253,7 @@ fn what_an_extension_shows_is_shown() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}
@@ -311,7 +311,7 @@ fn what_an_extension_shows_and_asks_comes_in_the_order_it_was_sent() {
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"toolCall","id":"call-1","name":"demo","arguments":{}}]},"assistantMessageEvent":{"type":"toolcall_start","contentIndex":0,"id":"call-1","toolName":"demo","partial":"=message"},"usage":"=message.usage"}

@@ -278,7 +278,7 @@ fn a_changed_model_is_told_before_the_answer() {
     let frames = child.until(|frame| frame["id"] == "m");
     expect![[r#"
         {"type":"model_changed"}
-        {"id":"m","type":"response","command":"set_model","success":true,"data":{"id":"second","name":"Scenario second","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"]}}}
+        {"id":"m","type":"response","command":"set_model","success":true,"data":{"id":"second","name":"Scenario second","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}}}
     "#]].assert_eq(&shown(&frames, &folder));
 }
 
@@ -294,8 +294,8 @@ fn what_the_agent_says_of_its_own_accord_is_told_in_the_words_of_both_families()
         frame["method"] == "notify"
     }]);
     expect![[r#"
-        {"type":"notice","level":"warning","message":"the session's model script/gone.toml is not known here; choose another"}
-        {"type":"extension_ui_request","id":"3000000200000001","method":"notify","message":"the session's model script/gone.toml is not known here; choose another","notifyType":"warning"}
+        {"type":"notice","level":"warning","message":"the session's model script/gone.toml is not known here; going on with script/mock"}
+        {"type":"extension_ui_request","id":"3000000200000001","method":"notify","message":"the session's model script/gone.toml is not known here; going on with script/mock","notifyType":"warning"}
         {"id":"s","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
     "#]].assert_eq(&shown(&frames, &folder));
 }

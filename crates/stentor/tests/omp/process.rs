@@ -49,7 +49,7 @@ fn stdin_closing_ends_a_run_at_once_with_the_session_on_disk() {
     assert_eq!(code, Some(0));
     expect![[r#"
         {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
-        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"ROOT/work/../scenario.toml"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"ROOT/work/../scenario.toml","model":"script/ROOT/work/../scenario.toml"}
         {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
         {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"Well"}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME","duration":"MS","ttft":"MS"}}
@@ -88,9 +88,9 @@ fn signals_end_it_with_their_codes_and_its_tools_with_it_and_the_session_is_on_d
     let kept = ended_by(Signal::TERM, 143);
     expect![[r#"
         {"type":"session","version":3,"id":"ID1","timestamp":"TIME","cwd":"ROOT/work"}
-        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"}
+        {"type":"model_change","id":"ID2","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"}
         {"type":"thinking_level_change","id":"ID3","parentId":"ID2","timestamp":"TIME","thinkingLevel":"medium"}
-        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{"command":"echo $$ > pid; exec sleep 300"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}"#]].assert_eq(&kept);
     assert_eq!(ended_by(Signal::HUP, 129), kept);
     assert_eq!(ended_by(Signal::INT, 130), kept);
@@ -177,7 +177,7 @@ fn every_flag_that_clients_give_is_known() {
     frames.extend(child.done(json!({"id": 1, "type": "get_state"})));
     expect![[r#"
         {"type":"ready","protocolVersion":1,"supportedProtocolVersions":[1,2],"maxFrameBytes":1048576,"maxReassembledFrameBytes":67108864}
-        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID1","sessionName":"mine","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","grep"]}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"mock","name":"Scenario mock","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../sessions/TIME_ID.jsonl","sessionId":"ID1","sessionName":"mine","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"systemPrompt":"…","dumpTools":["read","grep"]}}
     "#]].assert_eq(&told(&frames, &folder));
     let mut stderr = child.process.stderr.take().unwrap();
     assert_eq!(child.close().1, Some(0));
@@ -195,7 +195,7 @@ fn what_commands_write_to_the_childs_own_stdout_reaches_nobody_who_reads_frames(
     frames.extend(child.done(json!({"id": 2, "type": "abort"})));
     expect![[r#"
         {"type":"bash_execution_update","id":1,"delta":"no frame\nseen\n"}
-        {"id":1,"type":"response","command":"bash","success":true,"data":{"output":"no frame\nseen\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":2,"totalBytes":14,"outputLines":2,"outputBytes":14}}
+        {"id":1,"type":"response","command":"bash","success":true,"data":{"output":"no frame\nseen\n","exitCode":0,"cancelled":false,"truncated":false,"totalLines":3,"totalBytes":14,"outputLines":3,"outputBytes":14}}
         {"id":2,"type":"response","command":"abort","success":true}
     "#]].assert_eq(&told(&frames, &folder));
 }
@@ -215,7 +215,7 @@ fn flags_choose_the_model_the_thinking_the_tools_and_the_name() {
     ]);
     let frames = child.done(json!({"id": 1, "type": "get_state"}));
     expect![[r#"
-        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../elsewhere/TIME_ID.jsonl","sessionId":"ID1","sessionName":"my name","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read"]}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"low","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/work/../elsewhere/TIME_ID.jsonl","sessionId":"ID1","sessionName":"my name","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":0,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"systemPrompt":"…","dumpTools":["read"]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -238,7 +238,7 @@ fn a_conversation_goes_on_where_it_was_left() {
     }
     assert_eq!(told_each[0], told_each[1]);
     expect![[r#"
-        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"contextUsage":{"tokens":null,"contextWindow":200000,"percent":null},"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
+        {"id":1,"type":"response","command":"get_state","success":true,"data":{"model":{"id":"ROOT/work/../scenario.toml","name":"Scenario ROOT/work/../scenario.toml","api":"script","provider":"script","baseUrl":"","reasoning":true,"input":["text","image"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":200000,"maxTokens":32000,"thinking":{"mode":"effort","efforts":["minimal","low","medium","high","xhigh"],"minLevel":"minimal","maxLevel":"xhigh"}},"thinkingLevel":"medium","isStreaming":false,"isCompacting":false,"steeringMode":"one-at-a-time","followUpMode":"one-at-a-time","interruptMode":"immediate","sessionFile":"ROOT/sessions/TIME_ID.jsonl","sessionId":"ID1","autoCompactionEnabled":true,"autoRetryEnabled":true,"messageCount":2,"queuedMessageCount":0,"pendingMessageCount":0,"queuedMessages":{"steering":[],"followUp":[]},"hasPendingAsyncWork":false,"isSettled":true,"fastModeEnabled":false,"fastModeActive":false,"tokensPerSecond":null,"todoPhases":[],"systemPrompt":"…","dumpTools":["read","bash","edit","write","grep","find","ls","todo","subagent"]}}
         {"id":2,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"First."}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
     "#]].assert_eq(&told_each[0]);
 }

@@ -32,13 +32,14 @@ fn a_model_that_recovers_is_asked_again_in_a_run_of_its_own() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
             {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"Overloaded"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_start","messageId":"msg-3","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
@@ -68,13 +69,14 @@ fn a_model_that_does_not_recover_is_given_up_after_three_times() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
             {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"slow down"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_start","messageId":"msg-3","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
@@ -82,6 +84,7 @@ fn a_model_that_does_not_recover_is_given_up_after_three_times() {
             {"type":"turn_end","message":"msg-3","toolResults":[]}
             {"type":"agent_end","messages":["msg-3"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":1}
             {"type":"auto_retry_start","attempt":2,"maxAttempts":3,"delayMs":2,"errorMessage":"slow down"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID3","parentId":"ID4","timestamp":"TIME","targetId":"ID4","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
@@ -89,6 +92,7 @@ fn a_model_that_does_not_recover_is_given_up_after_three_times() {
             {"type":"turn_end","message":"msg-4","toolResults":[]}
             {"type":"agent_end","messages":["msg-4"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":1}
             {"type":"auto_retry_start","attempt":3,"maxAttempts":3,"delayMs":4,"errorMessage":"slow down"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID5","parentId":"ID6","timestamp":"TIME","targetId":"ID6","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_start","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
@@ -114,7 +118,7 @@ fn a_request_the_provider_refuses_is_not_repeated() {
             {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"no such thing","timestamp":"TIME","duration":"MS"}}
@@ -149,22 +153,23 @@ fn a_retry_that_waits_is_cancelled_by_abort_retry() {
     cancelled_by(
         "abort_retry",
         expect![[r#"
-        {"type":"agent_start"}
-        {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"without an id"}],"timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-1","message":"as it began"}
-        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
-        {"type":"turn_end","message":"msg-2","toolResults":[]}
-        {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
-        {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":300000,"errorMessage":"Overloaded"}
-        {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-        {"type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
-        {"id":"a","type":"response","command":"abort_retry","success":true}
-    "#]],
+            {"type":"agent_start"}
+            {"type":"turn_start"}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"without an id"}],"attribution":"user","timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
+            {"type":"turn_end","message":"msg-2","toolResults":[]}
+            {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
+            {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":300000,"errorMessage":"Overloaded"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
+            {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
+            {"type":"prompt_result","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":false}
+            {"type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+            {"id":"a","type":"response","command":"abort_retry","success":true}
+        "#]],
     );
 }
 
@@ -175,13 +180,14 @@ fn a_retry_that_waits_is_cancelled_by_abort() {
         expect![[r#"
             {"type":"agent_start"}
             {"type":"turn_start"}
-            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"without an id"}],"timestamp":"TIME"}}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"without an id"}],"attribution":"user","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-1","message":"as it began"}
             {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
             {"type":"turn_end","message":"msg-2","toolResults":[]}
             {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":300000,"errorMessage":"Overloaded"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
             {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
             {"type":"prompt_result","agentInvoked":true,"status":"aborted","sessionSettled":true}
             {"type":"session_settled"}
@@ -203,7 +209,7 @@ fn nothing_is_asked_again_if_that_is_not_wanted() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
@@ -234,16 +240,16 @@ fn an_answer_that_breaks_off_leaves_the_context_but_not_the_file() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"It is"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"It is","partial":"=message"},"usage":"=message.usage"}
-        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"It is"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"It is","partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"It is"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"script/mock: the answer broke off (the scenario says so)","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-2","toolResults":[]}
         {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
         {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"script/mock: the answer broke off (the scenario says so)"}
+        {"type":"entry_appended","entry":{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null}}
         {"type":"agent_start"}
         {"type":"turn_start"}
         {"type":"message_start","messageId":"msg-3","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
@@ -257,7 +263,7 @@ fn an_answer_that_breaks_off_leaves_the_context_but_not_the_file() {
         {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
         {"type":"agent_settled","aborted":false}
-        {"id":1,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"It is done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
-        {"id":2,"type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"model_change","id":"ID1","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock"},{"type":"thinking_level_change","id":"ID2","parentId":"ID1","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID3","parentId":"ID2","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}},{"type":"message","id":"ID4","parentId":"ID3","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"It is"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"script/mock: the answer broke off (the scenario says so)","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"custom","id":"ID5","parentId":"ID4","timestamp":"TIME","customType":"stentor.forgotten","data":{"entryId":"ID4"}},{"type":"message","id":"ID6","parentId":"ID5","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"It is done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"leafId":"ID6"}}
+        {"id":1,"type":"response","command":"get_messages","success":true,"data":{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"},{"role":"assistant","content":[{"type":"text","text":"It is done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}]}}
+        {"id":2,"type":"response","command":"get_entries","success":true,"data":{"entries":[{"type":"model_change","id":"ID3","parentId":null,"timestamp":"TIME","provider":"script","modelId":"mock","model":"script/mock"},{"type":"thinking_level_change","id":"ID4","parentId":"ID3","timestamp":"TIME","thinkingLevel":"medium"},{"type":"message","id":"ID5","parentId":"ID4","timestamp":"TIME","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}},{"type":"message","id":"ID2","parentId":"ID5","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"It is"}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"error","errorMessage":"script/mock: the answer broke off (the scenario says so)","timestamp":"TIME","duration":"MS","ttft":"MS"}},{"type":"context_edit","id":"ID1","parentId":"ID2","timestamp":"TIME","targetId":"ID2","replacement":null},{"type":"message","id":"ID6","parentId":"ID1","timestamp":"TIME","message":{"role":"assistant","content":[{"type":"text","text":"It is done."}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}],"leafId":"ID6"}}
     "#]].assert_eq(&told(&frames, &folder));
 }

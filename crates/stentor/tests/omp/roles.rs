@@ -61,11 +61,13 @@ fn each_comes_back_with_every_field_it_had_also_in_a_copy() {
     let entries: Vec<Value> = roles.iter().cloned().map(said).collect();
     folder.file("stored.jsonl", &stored(&entries));
     let mut child = folder.child(&["--session-dir", "../sessions", "--session", "stored.jsonl"]);
+    // Clients that know no such role would fail over the last one.
+    let known = Value::from(roles.split_last().unwrap().1);
     let messages = child.data(json!({"type": "get_messages"}))["messages"].take();
-    assert_eq!(messages, Value::from(roles.clone()));
+    assert_eq!(messages, known);
     child.data(json!({"type": "clone"}));
     let messages = child.data(json!({"type": "get_messages"}))["messages"].take();
-    assert_eq!(messages, Value::from(roles));
+    assert_eq!(messages, known);
 }
 
 #[test]

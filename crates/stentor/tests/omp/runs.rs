@@ -278,7 +278,7 @@ fn thinking_that_nobody_may_read_is_in_the_message_and_not_told_of() {
         {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
         {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"redactedThinking","data":"b3BhcXVl"},{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":1,"partial":"=message"},"usage":"=message.usage"}
