@@ -1,8 +1,9 @@
 //! The plan of a session, and taking out of it what has been done for a while.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::options::PlanClearing;
 use crate::event::EventKind;
@@ -22,6 +23,10 @@ struct Kept {
     /// What is done, by phase and content, with the number of the waiting it is part of.
     done: HashMap<(String, String), u64>,
     waitings: u64,
+    /// When each waiting ends, the next first. Never more than tasks that are done.
+    due: VecDeque<(Instant, u64)>,
+    /// True while somebody waits for them.
+    is_waited_for: bool,
 }
 
 impl PlanKeeper {
@@ -49,32 +54,52 @@ impl PlanKeeper {
 
     /// Replaces the plan, tells everybody, and begins to wait for what is newly done in it.
     pub fn set(&self, plan: Plan) {
+        let has_done = plan.tasks().any(|task| is_done(task.status));
+        let after = has_done.then(|| self.clearing.after()).flatten();
         let mut kept = lock(&self.kept);
         let waiting = kept.take_over(plan.clone());
         // Told under the lock, so that it is told in the order in which it happened.
         self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
-        drop(kept);
-        let Some(waiting) = waiting else {
-            return;
-        };
-        if let Some(after) = self.clearing.after() {
-            let (hub, kept) = (self.hub.clone(), Arc::downgrade(&self.kept));
-            tokio::spawn(tidy_after(after, hub, kept, waiting));
+        // A time that no clock reaches never comes.
+        let due = after.and_then(|after| Instant::now().checked_add(after));
+        if let (Some(waiting), Some(due)) = (waiting, due) {
+            kept.due.push_back((due, waiting));
+            if !std::mem::replace(&mut kept.is_waited_for, true) {
+                tokio::spawn(tidy(self.hub.clone(), Arc::downgrade(&self.kept)));
+            }
         }
     }
 }
 
-async fn tidy_after(after: Duration, hub: Hub, kept: Weak<Mutex<Kept>>, waiting: u64) {
-    tokio::time::sleep(after).await;
-    let Some(kept) = kept.upgrade() else {
-        return;
-    };
-    let mut kept = lock(&kept);
-    if kept.tidy(waiting) {
-        let plan = Arc::new(kept.plan.clone());
-        hub.publish(EventKind::PlanChanged(plan));
-        hub.publish(EventKind::PlanTidied);
+/// Waits for what is due, one after the other, until nothing is.
+async fn tidy(hub: Hub, kept: Weak<Mutex<Kept>>) {
+    loop {
+        let Some(next) = next_due(&kept) else {
+            return;
+        };
+        tokio::time::sleep_until(next).await;
+        let Some(kept) = kept.upgrade() else {
+            return;
+        };
+        let mut kept = lock(&kept);
+        let now = Instant::now();
+        while let Some((_, waiting)) = kept.due.pop_front_if(|(due, _)| *due <= now) {
+            if kept.tidy(waiting) {
+                let plan = Arc::new(kept.plan.clone());
+                hub.publish(EventKind::PlanChanged(plan));
+                hub.publish(EventKind::PlanTidied);
+            }
+        }
     }
+}
+
+/// When the next waiting ends. `None` when nobody need wait any more.
+fn next_due(kept: &Weak<Mutex<Kept>>) -> Option<Instant> {
+    let kept = kept.upgrade()?;
+    let mut kept = lock(&kept);
+    let next = kept.due.front().map(|(due, _)| *due);
+    kept.is_waited_for = next.is_some();
+    next
 }
 
 impl Kept {
@@ -90,6 +115,8 @@ impl Kept {
             }
         }
         let is_new = done.values().any(|of| *of == waiting);
+        let live: HashSet<u64> = done.values().copied().collect();
+        self.due.retain(|(_, waiting)| live.contains(waiting));
         self.plan = plan;
         self.done = done;
         is_new.then(|| {

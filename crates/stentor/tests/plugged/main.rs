@@ -6,6 +6,8 @@ mod commands;
 #[cfg(test)]
 mod failing;
 #[cfg(test)]
+mod fallback;
+#[cfg(test)]
 mod guard;
 #[cfg(test)]
 mod hanging;
