@@ -269,3 +269,71 @@ fn without_long_facts(frame: &mut Value) {
         *tools = names.collect();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn message(text: &str, timestamp: u64) -> Value {
+        json!({"role": "user", "content": text, "timestamp": timestamp})
+    }
+
+    fn ended(id: &str, message: &Value) -> Value {
+        json!({"type": "message_end", "messageId": id, "message": message})
+    }
+
+    #[test]
+    fn only_what_is_exactly_what_was_said_is_referred_to() {
+        let folder = Folder::with("");
+        let (one, later) = (message("a", 1), message("a", 2));
+        let frames = [
+            json!({"type": "message_start", "messageId": "msg-1", "message": one}),
+            ended("msg-1", &one),
+            json!({"type": "message_start", "messageId": "msg-2", "message": one}),
+            ended("msg-2", &later),
+            json!({"type": "turn_end", "message": later, "toolResults": [one]}),
+            json!({"type": "agent_end", "messages": [one, later, message("b", 1)]}),
+        ];
+        expect![[r#"
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":"a","timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"user","content":"a","timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"user","content":"a","timestamp":"TIME"}}
+            {"type":"turn_end","message":"msg-2","toolResults":[{"role":"user","content":"a","timestamp":"TIME"}]}
+            {"type":"agent_end","messages":["msg-1","msg-2",{"role":"user","content":"b","timestamp":"TIME"}]}
+        "#]].assert_eq(&told(&frames, &folder));
+    }
+
+    #[test]
+    fn deltas_of_one_block_are_one_and_those_of_two_are_two() {
+        let folder = Folder::with("");
+        let delta = |id: &str, index: u8, delta: &str, so_far: &str| {
+            json!({
+                "type": "message_update", "messageId": id, "message": {"content": so_far},
+                "assistantMessageEvent": {
+                    "type": "text_delta", "contentIndex": index, "delta": delta,
+                    "partial": {"content": so_far},
+                },
+            })
+        };
+        let output = |id: u8, delta: &str| json!({"type": OUTPUT, "id": id, "delta": delta});
+        let frames = [
+            delta("msg-1", 0, "a", "a"),
+            delta("msg-1", 0, "b", "ab"),
+            delta("msg-1", 1, "c", "abc"),
+            delta("msg-2", 1, "d", "d"),
+            output(1, "x"),
+            output(1, "y"),
+            output(2, "z"),
+        ];
+        expect![[r#"
+            {"type":"message_update","messageId":"msg-1","message":{"content":"ab"},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"ab","partial":"=message"}}
+            {"type":"message_update","messageId":"msg-1","message":{"content":"abc"},"assistantMessageEvent":{"type":"text_delta","contentIndex":1,"delta":"c","partial":"=message"}}
+            {"type":"message_update","messageId":"msg-2","message":{"content":"d"},"assistantMessageEvent":{"type":"text_delta","contentIndex":1,"delta":"d","partial":"=message"}}
+            {"type":"bash_execution_update","id":1,"delta":"xy"}
+            {"type":"bash_execution_update","id":2,"delta":"z"}
+        "#]].assert_eq(&told(&frames, &folder));
+    }
+}
