@@ -12,6 +12,9 @@ use crate::message::{
 /// Characters one token stands for where no provider counted.
 const CHARS_PER_TOKEN: u64 = 4;
 
+/// An answer that took less says nothing about how fast its model is.
+const SHORTEST_ANSWER_MS: u64 = 100;
+
 /// What a picture counts for where no provider counted.
 const IMAGE_TOKENS: u64 = 1200;
 
@@ -34,15 +37,17 @@ impl Conversation {
         self.items.push(Item { entry_id, message });
     }
 
-    /// Takes an answer out of the context, and the results of its calls with it.
-    pub fn forget(&mut self, entry_id: &str) {
+    /// Takes an answer out of the context, and the results of its calls with it. Returns the
+    /// entries of what was taken out.
+    pub fn forget(&mut self, entry_id: &str) -> Vec<String> {
         let is_it = |item: &Item| item.entry_id == entry_id;
         let Some(at) = self.items.iter().rposition(is_it) else {
-            return;
+            return Vec::new();
         };
-        let forgotten = self.items.remove(at).message;
-        let Some(answer) = forgotten.as_assistant() else {
-            return;
+        let Item { entry_id, message } = self.items.remove(at);
+        let mut taken_out = vec![entry_id];
+        let Some(answer) = message.as_assistant() else {
+            return taken_out;
         };
         let is_answered_here = |item: &Item| {
             item.message.as_tool_result().is_some_and(|result| {
@@ -55,7 +60,9 @@ impl Conversation {
             .iter()
             .take_while(|item| is_answered_here(item))
             .count();
-        self.items.drain(at..at + results);
+        let results = self.items.drain(at..at + results);
+        taken_out.extend(results.map(|item| item.entry_id));
+        taken_out
     }
 
     /// Replaces everything before the item `first_kept` by `summary`.
@@ -136,6 +143,16 @@ impl Conversation {
             })?;
         let text = message.text().trim().to_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// How fast the last answer was written. `None` when nothing was counted, or it took so short
+    /// that the number would mean nothing.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let mut answers = self.items.iter().rev();
+        let last = answers.find_map(|item| item.message.as_assistant())?;
+        let took_ms = last.duration.filter(|ms| *ms >= SHORTEST_ANSWER_MS)?;
+        let output = last.usage.output;
+        (output > 0).then(|| output as f64 * 1000.0 / took_ms as f64)
     }
 
     fn compacted_after(&self, index: usize) -> bool {
@@ -432,6 +449,25 @@ mod tests {
         );
         assert_eq!(conversation.items().len(), 2);
         assert_eq!(conversation.counted_tokens(), None);
+    }
+
+    #[test]
+    fn the_speed_is_that_of_the_last_answer_if_it_took_long_enough() {
+        let took = |ms: u64, output: u64| {
+            message(
+                json!({"role":"assistant","content":[],"api":"a","provider":"p","model":"m",
+                "usage":{"output":output},"stopReason":"stop","timestamp":1,"duration":ms}),
+            )
+        };
+        let mut conversation = Conversation::default();
+        assert_eq!(conversation.tokens_per_second(), None);
+        conversation.push("1".into(), took(500, 25));
+        conversation.push("2".into(), user("and?"));
+        assert_eq!(conversation.tokens_per_second(), Some(50.0));
+        conversation.push("3".into(), took(99, 25));
+        assert_eq!(conversation.tokens_per_second(), None);
+        conversation.push("4".into(), took(500, 0));
+        assert_eq!(conversation.tokens_per_second(), None);
     }
 
     #[test]

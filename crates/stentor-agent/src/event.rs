@@ -89,13 +89,16 @@ pub enum EventKind {
     /// An entry was appended to the session file.
     EntryAppended {
         id: String,
-        /// The entry, if an extension had it appended. Latecomers read it from the file.
-        custom: Option<Arc<Entry>>,
+        /// The entry, if an extension had it appended or it changes the context. Latecomers read
+        /// it from the file.
+        entry: Option<Arc<Entry>>,
     },
     CompactionStarted {
         reason: CompactionReason,
     },
     CompactionEnded(Arc<CompactionEnd>),
+    /// The model that summarises failed and is asked again.
+    SummaryRetry(SummaryRetry),
     RetryStarted {
         attempt: u32,
         max_attempts: u32,
@@ -111,11 +114,22 @@ pub enum EventKind {
         attempt: u32,
         final_error: Option<String>,
     },
+    /// A model that failed gives way to another one of its chain.
+    FallbackApplied(Arc<Fallback>),
+    /// The model that stepped in has answered.
+    FallbackSucceeded {
+        /// `provider/id`.
+        model: String,
+        /// The chain it is of.
+        role: String,
+    },
     /// Nothing automatic follows any more: no retry, no compaction, no queued message.
     Settled {
         aborted: bool,
     },
     PlanChanged(Arc<Plan>),
+    /// What is done was taken out of the plan. [`EventKind::PlanChanged`] said before what is left.
+    PlanTidied,
     /// Output of a shell command the user runs beside the conversation.
     BashOutput {
         id: u64,
@@ -133,6 +147,7 @@ pub enum EventKind {
     Notice {
         level: NoticeLevel,
         message: String,
+        from: NoticeSource,
     },
     /// A question to a person that is no permission.
     DialogAsked {
@@ -186,12 +201,41 @@ pub enum EventKind {
         attempt: u32,
         max_attempts: u32,
     },
+    /// An extension wants the program to end. Nothing runs in the session any more.
+    ShutdownAsked,
     ExtensionFailed {
         extension: String,
         /// What it was doing.
         event: String,
         error: String,
     },
+}
+
+/// How it goes on with a summary that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SummaryRetry {
+    /// The model is asked again after this time.
+    Scheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error: String,
+    },
+    /// It is asked again.
+    Started { reason: CompactionReason },
+    /// There is a summary, or none will come.
+    Ended,
+}
+
+/// Another model steps in for one that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fallback {
+    /// `provider/id`, perhaps with `:level`.
+    pub from: String,
+    pub to: String,
+    /// The chain it is of.
+    pub role: String,
+    pub reason: String,
 }
 
 /// A slash command.
@@ -385,6 +429,8 @@ pub enum CompactionReason {
     Threshold,
     /// The model said the context is too long.
     Overflow,
+    /// Somebody wants to go on from a summary of everything.
+    Handoff,
 }
 
 /// How a compaction ended.
@@ -410,12 +456,33 @@ pub struct CompactionResult {
     pub modified_files: Vec<String>,
 }
 
+/// Who tells something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NoticeSource {
+    /// The agent, of its own accord.
+    #[default]
+    Agent,
+    Extension,
+    /// Something that a client asked for, such as a login.
+    Asked,
+}
+
 /// How important a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeLevel {
     Info,
     Warning,
     Error,
+}
+
+impl CompactionReason {
+    /// True when somebody asked for it; else it began by itself.
+    pub fn is_asked_for(self) -> bool {
+        match self {
+            Self::Manual | Self::Handoff => true,
+            Self::Threshold | Self::Overflow => false,
+        }
+    }
 }
 
 impl QueueMode {

@@ -194,9 +194,9 @@ impl State {
     }
 
     fn remember(&mut self, mut event: Event) {
-        if let EventKind::EntryAppended { custom, .. } = &mut event.kind {
+        if let EventKind::EntryAppended { entry, .. } = &mut event.kind {
             // It may be long, and who was away can read it.
-            *custom = None;
+            *entry = None;
         }
         if matches!(event.kind, EventKind::SubagentEvent { .. }) {
             // Who was away reads a subagent's conversation instead; the log is for the session's.

@@ -16,6 +16,7 @@ pub mod conversation;
 pub mod dialog;
 pub mod event;
 pub mod export;
+pub mod fallback;
 mod hook_chain;
 pub mod hooks;
 pub mod hub;

@@ -260,6 +260,25 @@ impl Message {
         }))
     }
 
+    /// The same message with other content, if it is of a kind that has any to replace.
+    pub fn with_content(&self, content: &UserContent) -> Option<Self> {
+        let Self::Known(known) = self else {
+            return None;
+        };
+        let mut known = known.clone();
+        match &mut known {
+            KnownMessage::User(message) => message.content = content.clone(),
+            KnownMessage::Custom(message) => message.content = content.clone(),
+            KnownMessage::Assistant(message) => message.content = content.to_blocks(),
+            KnownMessage::ToolResult(message) => message.content = content.to_blocks(),
+            KnownMessage::Developer(_)
+            | KnownMessage::BashExecution(_)
+            | KnownMessage::BranchSummary(_)
+            | KnownMessage::CompactionSummary(_) => return None,
+        }
+        Some(Self::Known(known))
+    }
+
     /// The assistant message, if it is one.
     pub fn as_assistant(&self) -> Option<&AssistantMessage> {
         match self {

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
+use stentor_agent::fallback::FallbackSettings;
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
-use stentor_agent::session::{Budget, CompactionSettings, Environment, SessionOptions};
+use stentor_agent::session::{
+    Budget, CompactionSettings, Environment, PlanClearing, SessionOptions,
+};
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
@@ -115,6 +119,8 @@ impl Defaults {
             base_delay_ms: settings.retry_base_delay_ms.value,
             ..RetryPolicy::default()
         };
+        options.fallback = self.fallback(settings);
+        options.plan_clearing = self.plan_clearing(settings);
         options.budget = Budget {
             tokens: settings.budget_tokens.as_ref().map(|set| set.value),
             cost: settings.budget_cost.as_ref().map(|set| set.value),
@@ -136,6 +142,32 @@ impl Defaults {
         let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, held_back)?;
         options.servers = Some(servers);
         Ok(options)
+    }
+
+    /// The models that step in for one that fails.
+    fn fallback(&self, settings: &Settings) -> FallbackSettings {
+        let models = Arc::clone(&self.models);
+        FallbackSettings {
+            models: settings
+                .retry_fallback
+                .as_ref()
+                .map(|set| set.value.clone())
+                .unwrap_or_default(),
+            chains: Arc::new(move || models.registry().fallback_chains()),
+            cooldown_ms: settings.retry_fallback_cooldown_ms.value,
+            returns: settings.retry_fallback_returns.value,
+        }
+    }
+
+    /// When what is done leaves the plan.
+    fn plan_clearing(&self, settings: &Settings) -> PlanClearing {
+        let models = Arc::clone(&self.models);
+        let own = settings.todo_clear_after_s.as_ref();
+        let own = own.map(|set| set.value.0.map(Duration::from_secs));
+        PlanClearing {
+            wanted: Arc::new(move || own.or_else(|| models.registry().todo_clear_delay())),
+            otherwise: None,
+        }
     }
 
     /// What all sessions of the process share.

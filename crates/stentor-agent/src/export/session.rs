@@ -57,6 +57,7 @@ fn message_of(entry: &Entry) -> Option<Arc<Message>> {
         EntryKind::ModelChange { .. }
         | EntryKind::ThinkingLevelChange { .. }
         | EntryKind::Custom { .. }
+        | EntryKind::ContextEdit { .. }
         | EntryKind::Label { .. }
         | EntryKind::SessionInfo { .. }
         | EntryKind::Other(_) => return None,

@@ -6,11 +6,12 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
+use super::injected::{Delivery, Injected};
 use super::options::RunOptions;
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
-use crate::event::{CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
@@ -35,6 +36,12 @@ pub(super) enum Command {
         content: Vec<ContentBlock>,
         reply: Reply<Result<(), SessionError>>,
     },
+    Inject {
+        injected: Injected,
+        delivery: Delivery,
+        reply: Reply<Result<(), SessionError>>,
+    },
+    AskForShutdown,
     ClearQueues {
         reply: Reply<Queues>,
     },
@@ -71,6 +78,7 @@ pub(super) enum Command {
     },
     AbortBash,
     Compact {
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     },

@@ -9,12 +9,15 @@ use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
+use super::injected::{Delivery, Injected};
 use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::commands::{PromptSource, SlashCommands};
 use crate::dialog::{Dialog, DialogAnswer};
-use crate::event::{CompactionResult, EventKind, InterruptMode, QueueMode, Queues};
+use crate::event::{
+    CompactionReason, CompactionResult, EventKind, InterruptMode, QueueMode, Queues,
+};
 use crate::hook_chain;
 use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
@@ -246,6 +249,21 @@ impl Session {
         .await?
     }
 
+    /// Puts a message of an extension into the conversation, now or when its time comes.
+    pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), SessionError> {
+        self.ask(|reply| Command::Inject {
+            injected,
+            delivery,
+            reply,
+        })
+        .await?
+    }
+
+    /// Has everybody told that the program should end, when nothing runs any more.
+    pub async fn ask_for_shutdown(&self) -> Result<(), SessionError> {
+        self.tell(Command::AskForShutdown).await
+    }
+
     /// Takes all waiting messages out of the queues and returns them.
     pub async fn clear_queues(&self) -> Result<Queues, SessionError> {
         self.ask(|reply| Command::ClearQueues { reply }).await
@@ -322,8 +340,27 @@ impl Session {
         &self,
         instructions: Option<String>,
     ) -> Result<CompactionResult, SessionError> {
+        self.summarise(CompactionReason::Manual, instructions).await
+    }
+
+    /// Replaces the whole conversation by a summary that says how to go on. A running turn is
+    /// stopped first.
+    pub async fn hand_off(
+        &self,
+        instructions: Option<String>,
+    ) -> Result<CompactionResult, SessionError> {
+        self.summarise(CompactionReason::Handoff, instructions)
+            .await
+    }
+
+    async fn summarise(
+        &self,
+        reason: CompactionReason,
+        instructions: Option<String>,
+    ) -> Result<CompactionResult, SessionError> {
         let result = self
             .ask(|reply| Command::Compact {
+                reason,
                 instructions,
                 reply,
             })

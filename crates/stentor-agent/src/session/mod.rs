@@ -8,7 +8,9 @@ mod command;
 mod dialogs;
 mod error;
 mod handle;
+mod injected;
 mod options;
+mod plan_keeper;
 mod queues;
 mod record;
 mod settings;
@@ -18,8 +20,10 @@ mod weak;
 
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
+pub use injected::{DeliverAs, Delivery, Injected};
 pub use options::{
-    Budget, CompactionSettings, Environment, RunOptions, ScopedModel, SessionOptions, Storage,
+    Budget, CompactionSettings, Environment, PlanClearing, RunOptions, ScopedModel, SessionOptions,
+    Storage,
 };
 pub use queues::QueueKind;
 pub use state::{

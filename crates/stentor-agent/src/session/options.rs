@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::SharedClock;
 use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
+use crate::fallback::FallbackSettings;
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::permission::PermissionMode;
@@ -59,6 +61,8 @@ pub struct SessionOptions {
     pub auto_retry: bool,
     pub compaction: CompactionSettings,
     pub retry: RetryPolicy,
+    /// The models that step in for one that fails.
+    pub fallback: FallbackSettings,
     pub budget: Budget,
     /// The models that cycling goes through; all available ones when empty.
     pub scoped_models: Vec<ScopedModel>,
@@ -66,12 +70,39 @@ pub struct SessionOptions {
     pub rules: Arc<RuleBook>,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    pub plan_clearing: PlanClearing,
     /// The prompt templates, skills and agents of files.
     pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Option<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
     pub servers: Option<SessionServers>,
+}
+
+/// When what is done leaves the plan.
+#[derive(Clone)]
+pub struct PlanClearing {
+    /// What the user wants, if somebody said so; looked up when something is done. The inner
+    /// nothing means never.
+    pub wanted: Arc<dyn Fn() -> Option<Option<Duration>> + Send + Sync>,
+    /// What counts where nobody said.
+    pub otherwise: Option<Duration>,
+}
+
+impl Default for PlanClearing {
+    fn default() -> Self {
+        Self {
+            wanted: Arc::new(|| None),
+            otherwise: None,
+        }
+    }
+}
+
+impl PlanClearing {
+    /// How long after it is done something leaves the plan; `None` when it stays.
+    pub fn after(&self) -> Option<Duration> {
+        (self.wanted)().unwrap_or(self.otherwise)
+    }
 }
 
 /// What one run has otherwise than its session. The session stays as it is.
@@ -170,10 +201,12 @@ impl SessionOptions {
             auto_retry: true,
             compaction: CompactionSettings::default(),
             retry: RetryPolicy::default(),
+            fallback: FallbackSettings::default(),
             budget: Budget::default(),
             scoped_models: Vec::new(),
             rules: Arc::default(),
             plan_reminders: 0,
+            plan_clearing: PlanClearing::default(),
             commands: None,
             hooks: None,
             servers: None,

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::event::{QueueMode, Queues};
-use crate::message::{ContentBlock, text_of};
+use crate::message::UserContent;
 
 /// Messages one queue may hold. A client that queues more is refused.
 pub const MAX_QUEUED: usize = 1000;
@@ -18,6 +19,10 @@ pub enum QueueKind {
     Steering,
     /// Delivered when the agent would stop.
     FollowUp,
+    /// Messages of extensions that follow the next prompt.
+    NextTurn,
+    /// Messages of extensions that came during a run and neither steer nor prolong it.
+    Aside,
 }
 
 /// A message that waits. It is on disk already, as a note that names the entry it will become.
@@ -28,18 +33,36 @@ pub(super) struct Queued {
     #[serde(default)]
     pub session: String,
     pub queue: QueueKind,
-    pub content: Vec<ContentBlock>,
+    pub content: UserContent,
+    /// What makes it a message of an extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomPart>,
+    /// Who caused it, where it is not the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<String>,
     /// The id of the entry it becomes when it is delivered. An entry of that id on disk means
     /// that it was.
     pub deliver_as: String,
     pub timestamp: u64,
 }
 
-/// Both queues, first come first served.
+/// What a message of an extension has beside its content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CustomPart {
+    pub custom_type: String,
+    pub display: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// All queues, first come first served.
 #[derive(Debug, Default)]
 pub(super) struct WaitingMessages {
     steering: VecDeque<Queued>,
     follow_up: VecDeque<Queued>,
+    next_turn: VecDeque<Queued>,
+    asides: VecDeque<Queued>,
 }
 
 impl WaitingMessages {
@@ -64,7 +87,7 @@ impl WaitingMessages {
         }
     }
 
-    /// Takes everything out.
+    /// Takes everything out that steers or prolongs a run.
     pub fn clear(&mut self) -> Vec<Queued> {
         self.steering
             .drain(..)
@@ -74,13 +97,15 @@ impl WaitingMessages {
 
     /// The first message with that text.
     pub fn find(&self, queue: QueueKind, text: &str) -> Option<&Queued> {
-        self.peek(queue).iter().find(|queued| queued.text() == text)
+        let is_it = |queued: &&Queued| queued.custom.is_none() && queued.text() == text;
+        self.peek(queue).iter().find(is_it)
     }
 
     /// Takes out the first message with that text.
     pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<Queued> {
         let waiting = self.of(queue);
-        let index = waiting.iter().position(|queued| queued.text() == text)?;
+        let is_it = |queued: &Queued| queued.custom.is_none() && queued.text() == text;
+        let index = waiting.iter().position(is_it)?;
         waiting.remove(index)
     }
 
@@ -93,12 +118,16 @@ impl WaitingMessages {
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Queued> {
-        self.steering.iter().chain(&self.follow_up)
+        let to_run = self.steering.iter().chain(&self.follow_up);
+        to_run.chain(&self.next_turn).chain(&self.asides)
     }
 
-    /// What clients are told.
+    /// What clients are told: what people said, not what extensions did.
     pub fn texts(&self) -> Queues {
-        let texts = |queue: &VecDeque<Queued>| queue.iter().map(Queued::text).collect();
+        let texts = |queue: &VecDeque<Queued>| {
+            let said = queue.iter().filter(|queued| queued.custom.is_none());
+            said.map(Queued::text).collect()
+        };
         Queues {
             steering: texts(&self.steering),
             follow_up: texts(&self.follow_up),
@@ -109,6 +138,8 @@ impl WaitingMessages {
         match queue {
             QueueKind::Steering => &mut self.steering,
             QueueKind::FollowUp => &mut self.follow_up,
+            QueueKind::NextTurn => &mut self.next_turn,
+            QueueKind::Aside => &mut self.asides,
         }
     }
 
@@ -116,12 +147,14 @@ impl WaitingMessages {
         match queue {
             QueueKind::Steering => &self.steering,
             QueueKind::FollowUp => &self.follow_up,
+            QueueKind::NextTurn => &self.next_turn,
+            QueueKind::Aside => &self.asides,
         }
     }
 }
 
 impl Queued {
     pub fn text(&self) -> String {
-        text_of(&self.content, "\n")
+        self.content.text()
     }
 }

@@ -7,6 +7,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
 use super::dialogs::Dialogs;
+use super::options::PlanClearing;
+use super::plan_keeper::PlanKeeper;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
 use crate::hooks::Hooks;
@@ -29,12 +31,12 @@ pub(super) struct SessionToolHost {
     jobs: Arc<Jobs>,
     subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
+    plan: PlanKeeper,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    plan: Plan,
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
     /// What was left before the tools that run now.
@@ -49,8 +51,10 @@ impl SessionToolHost {
         dialogs: Arc<Dialogs>,
         jobs: Arc<Jobs>,
         requests: mpsc::Sender<Request>,
+        clearing: PlanClearing,
     ) -> Self {
         Self {
+            plan: PlanKeeper::new(hub.clone(), clearing),
             hub,
             dialogs,
             jobs,
@@ -71,7 +75,7 @@ impl SessionToolHost {
 
     /// Takes over a plan without telling anybody.
     pub fn restore_plan(&self, plan: Plan) {
-        self.lock().plan = plan;
+        self.plan.restore(plan);
     }
 
     pub fn set_hooks(&self, hooks: Arc<dyn Hooks>) {
@@ -103,12 +107,11 @@ impl SessionToolHost {
 
 impl ToolHost for SessionToolHost {
     fn plan(&self) -> Plan {
-        self.lock().plan.clone()
+        self.plan.plan()
     }
 
     fn set_plan(&self, plan: Plan) {
-        self.lock().plan = plan.clone();
-        self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
+        self.plan.set(plan);
     }
 
     fn jobs(&self) -> Option<Arc<Jobs>> {

@@ -106,6 +106,19 @@ fn write_fields<M: SerializeMap>(kind: &EntryKind, map: &mut M) -> Result<(), M:
             map.serialize_entry("display", display)?;
             write_if_some(map, "details", details.as_ref())
         }
+        EntryKind::ContextEdit {
+            target_id,
+            replacement,
+        } => {
+            #[derive(Serialize)]
+            struct Replacement<'a> {
+                content: &'a UserContent,
+            }
+            map.serialize_entry("targetId", target_id)?;
+            // Null means: nothing.
+            let replacement = replacement.as_ref().map(|content| Replacement { content });
+            map.serialize_entry("replacement", &replacement)
+        }
         EntryKind::Label { target_id, label } => {
             map.serialize_entry("targetId", target_id)?;
             write_if_some(map, "label", label.as_ref())
@@ -207,6 +220,13 @@ fn read_known(kind: &str, fields: &Map<String, Value>) -> Option<EntryKind> {
             content: UserContent::deserialize(fields.get("content")?).ok()?,
             display: fields.get("display").is_none_or(|shown| shown != false),
             details: value("details"),
+        },
+        "context_edit" => EntryKind::ContextEdit {
+            target_id: string("targetId")?,
+            replacement: match fields.get("replacement")? {
+                Value::Null => None,
+                other => Some(UserContent::deserialize(other.get("content")?).ok()?),
+            },
         },
         "label" => EntryKind::Label {
             target_id: string("targetId")?,

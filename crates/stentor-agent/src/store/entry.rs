@@ -55,6 +55,12 @@ pub enum EntryKind {
         display: bool,
         details: Option<Value>,
     },
+    /// What stands for an earlier message from here on: nothing, or its role with other content.
+    /// The newest edit of a message counts.
+    ContextEdit {
+        target_id: String,
+        replacement: Option<UserContent>,
+    },
     /// A bookmark on another entry; no label clears it.
     Label {
         target_id: String,
@@ -153,6 +159,7 @@ impl EntryKind {
             Self::BranchSummary { .. } => "branch_summary",
             Self::Custom { .. } => "custom",
             Self::CustomMessage { .. } => "custom_message",
+            Self::ContextEdit { .. } => "context_edit",
             Self::Label { .. } => "label",
             Self::SessionInfo { .. } => "session_info",
             Self::Other(fields) => fields.get("type").and_then(Value::as_str).unwrap_or(""),

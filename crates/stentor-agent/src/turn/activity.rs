@@ -3,25 +3,27 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::compaction::{self, Compaction};
-use super::link::{Link, Request};
+use super::link::{FallbackPlan, Link, Request};
 use super::rounds::{self, Ran, Start};
 use super::tools::Stopped;
 use crate::event::{
-    CompactionReason, CompactionResult, EventKind, NoticeLevel, RunEnd, RunOutcome,
+    CompactionReason, CompactionResult, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome,
 };
 use crate::message::Message;
 use crate::model::{ModelError, ModelErrorKind};
 
 /// What the session was asked to do.
 pub(crate) enum Work {
-    /// Answer a message that is already in the conversation.
-    Answer(Arc<Message>),
+    /// Answer messages that are already in the conversation.
+    Answer(Vec<Arc<Message>>),
     /// Compact because somebody asked for it.
     Compact {
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: oneshot::Sender<Result<CompactionResult, String>>,
     },
@@ -30,18 +32,18 @@ pub(crate) enum Work {
 /// Does it. When it returns the session is idle, or gone.
 pub(crate) async fn perform(link: Link, work: Work) {
     match work {
-        Work::Answer(message) => {
+        Work::Answer(messages) => {
             let start = Start {
-                messages: vec![message],
+                messages,
                 queue_was_asked: false,
             };
             answer(&link, start).await;
         }
         Work::Compact {
+            reason,
             instructions,
             reply,
         } => {
-            let reason = CompactionReason::Manual;
             let end = compaction::compact(&link, reason, instructions, false).await;
             let result = match end {
                 Compaction::Done(result) => Ok(result),
@@ -81,7 +83,7 @@ async fn answer(link: &Link, start: Start) {
                 ran.failure = None;
             }
         }
-        let then = decide(link, &ran, &mut retries).await;
+        let mut then = decide(link, &ran, &mut retries).await;
         let went_well = matches!(
             ran.outcome,
             Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit)
@@ -92,12 +94,20 @@ async fn answer(link: &Link, start: Start) {
             link.slash.refresh().await;
         }
         end_run(link, ran, !matches!(then, Then::Over));
+        let mut at_once = false;
+        if let (Then::Fallback(plan), Some((error, _))) = (&mut then, &failed)
+            && let Some(plan) = plan.take()
+        {
+            fall_back(link, &mut retries, plan, error).await;
+            at_once = true;
+            then = Then::Retry;
+        }
         let go_on = match (then, failed) {
             (Then::Retry, Some((error, entry_id))) => {
-                retry(link, &mut retries, &error, entry_id).await
+                retry(link, &mut retries, &error, entry_id, at_once).await
             }
             (Then::Compact, Some((_, entry_id))) => {
-                link.tell(Request::Forget { entry_id }).await.ok();
+                forget(link, entry_id).await;
                 retries.compacted = true;
                 let reason = CompactionReason::Overflow;
                 matches!(
@@ -131,6 +141,8 @@ async fn answer(link: &Link, start: Start) {
 enum Then {
     Over,
     Retry,
+    /// Another model is asked. Always there; taken when it is applied.
+    Fallback(Option<FallbackPlan>),
     Compact,
 }
 
@@ -151,25 +163,80 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
             Then::Over
         };
     }
-    let may = error.is_transient()
-        && retries.attempt < link.retry.max_attempts
-        && (link.retry.after_output || !ran.begun);
-    if may && automatic.retry {
-        Then::Retry
-    } else {
-        Then::Over
+    if !automatic.retry || (ran.begun && !link.retry.after_output) {
+        return Then::Over;
+    }
+    let may_repeat = error.is_transient() && retries.attempt < link.retry.max_attempts;
+    if !may_repeat || is_of_the_model(error.kind) {
+        let (error, tried) = (error.clone(), retries.tried.clone());
+        let found = link.ask(|reply| Request::FindFallback {
+            error,
+            tried,
+            reply,
+        });
+        if let Ok(Some(plan)) = found.await {
+            return Then::Fallback(Some(plan));
+        }
+    }
+    if may_repeat { Then::Retry } else { Then::Over }
+}
+
+/// True when the same model would fail again for a while, but another one need not.
+fn is_of_the_model(kind: ModelErrorKind) -> bool {
+    match kind {
+        ModelErrorKind::Overloaded | ModelErrorKind::RateLimited => true,
+        ModelErrorKind::Server
+        | ModelErrorKind::Network
+        | ModelErrorKind::BrokenStream
+        | ModelErrorKind::Silence
+        | ModelErrorKind::Auth
+        | ModelErrorKind::Quota
+        | ModelErrorKind::ContextOverflow
+        | ModelErrorKind::InvalidRequest
+        | ModelErrorKind::UnknownModel
+        | ModelErrorKind::Other => false,
+    }
+}
+
+/// Lets another model step in. If somebody has chosen one meanwhile, that one is asked.
+async fn fall_back(link: &Link, retries: &mut Retries, plan: FallbackPlan, error: &ModelError) {
+    if retries.attempt >= link.retry.max_attempts {
+        // The other model has all its attempts before it.
+        retries.attempt = 0;
+    }
+    retries.tried.push(plan.info.full_name());
+    let reason = error.message.clone();
+    let applied = link.ask(|reply| Request::ApplyFallback {
+        plan,
+        reason,
+        reply,
+    });
+    if let Ok(Some((fallback, model))) = applied.await {
+        let role = fallback.role.clone();
+        link.hub
+            .publish(EventKind::FallbackApplied(Arc::new(fallback)));
+        retries.stands_in = Some((model, role));
     }
 }
 
 /// Waits as long as it takes and says whether the run goes on.
-async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id: String) -> bool {
+async fn retry(
+    link: &Link,
+    retries: &mut Retries,
+    error: &ModelError,
+    entry_id: String,
+    at_once: bool,
+) -> bool {
     retries.attempt += 1;
     link.signals
         .retry_attempt
         .store(retries.attempt, Ordering::Release);
-    let delay = link
-        .retry
-        .delay(retries.attempt, error, link.clock.random());
+    let delay = if at_once {
+        Duration::ZERO
+    } else {
+        link.retry
+            .delay(retries.attempt, error, link.clock.random())
+    };
     let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     // Whoever sees the event may cancel at once, so this listens before it is told.
     let mut given_up = pin!(link.cancel_retry.notified());
@@ -183,12 +250,19 @@ async fn retry(link: &Link, retries: &mut Retries, error: &ModelError, entry_id:
         rate_limit: error.rate_limit,
         error: error.message.clone(),
     });
-    link.tell(Request::Forget { entry_id }).await.ok();
+    forget(link, entry_id).await;
     tokio::select! {
         () = tokio::time::sleep(delay) => true,
         () = link.cancel.cancelled() => retries.cancelled(link),
         () = given_up => retries.cancelled(link),
     }
+}
+
+/// Takes a failed answer out of the context. What is told of it comes before what follows.
+async fn forget(link: &Link, entry_id: String) {
+    let request = |reply| Request::Forget { entry_id, reply };
+    // A session that is gone has nothing to forget.
+    link.ask(request).await.ok();
 }
 
 /// The retries since the last success.
@@ -197,11 +271,20 @@ struct Retries {
     attempt: u32,
     last_error: Option<String>,
     compacted: bool,
+    /// The models that stepped in, by their full names.
+    tried: Vec<String>,
+    /// The model that stepped in last and its chain, until it has answered.
+    stands_in: Option<(String, String)>,
 }
 
 impl Retries {
     fn succeeded(&mut self, link: &Link) {
         self.last_error = None;
+        if let Some((model, role)) = self.stands_in.take() {
+            link.hub
+                .publish(EventKind::FallbackSucceeded { model, role });
+        }
+        self.tried.clear();
         if self.attempt > 0 {
             self.end(link, true, None);
         }
@@ -262,6 +345,10 @@ async fn finish(link: &Link, go_on: bool) -> Option<Start> {
 fn notice(link: &Link, outcome: &RunOutcome) {
     if let RunOutcome::Failed { message, .. } = outcome {
         let (level, message) = (NoticeLevel::Error, message.clone());
-        link.hub.publish(EventKind::Notice { level, message });
+        link.hub.publish(EventKind::Notice {
+            level,
+            message,
+            from: NoticeSource::Agent,
+        });
     }
 }

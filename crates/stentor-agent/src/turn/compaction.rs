@@ -11,9 +11,11 @@ use futures_util::{FutureExt, StreamExt};
 use super::answer::failed_inside;
 use super::link::{Link, Request};
 use crate::conversation::{Item, estimate_tokens};
-use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind};
+use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind, SummaryRetry};
 use crate::message::{ContentBlock, KnownBlock, KnownMessage, Message};
-use crate::model::{Model, ModelEvent, ModelRequest, Purpose, ThinkingLevel};
+use crate::model::{
+    Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, ThinkingLevel,
+};
 
 /// Longest piece of one tool result that is shown to the model that summarises.
 const RESULT_CHARS: usize = 2_000;
@@ -22,7 +24,8 @@ const RESULT_CHARS: usize = 2_000;
 pub(crate) struct CompactionPlan {
     pub model: Arc<dyn Model>,
     pub older: Vec<Arc<Message>>,
-    pub first_kept_entry_id: String,
+    /// None when nothing is kept.
+    pub first_kept_entry_id: Option<String>,
     pub tokens_before: u64,
     pub instructions: Option<String>,
 }
@@ -43,7 +46,7 @@ pub(super) async fn compact(
     instructions: Option<String>,
     will_retry: bool,
 ) -> Compaction {
-    let manual = reason == CompactionReason::Manual;
+    let manual = reason.is_asked_for();
     let _flag = Flag::raise(link);
     if manual {
         link.hub.publish(EventKind::CompactionStarted { reason });
@@ -64,7 +67,7 @@ pub(super) async fn compact(
         link.hub.publish(EventKind::CompactionStarted { reason });
     }
     let end = match plan {
-        Ok(plan) => carry_out(link, plan).await,
+        Ok(plan) => carry_out(link, plan, reason).await,
         Err(why) => Compaction::Failed(why),
     };
     let (result, aborted, error) = match &end {
@@ -101,22 +104,25 @@ impl Drop for Flag<'_> {
     }
 }
 
-async fn carry_out(link: &Link, plan: CompactionPlan) -> Compaction {
-    let work = AssertUnwindSafe(summarise(link, &plan)).catch_unwind();
+async fn carry_out(link: &Link, plan: CompactionPlan, reason: CompactionReason) -> Compaction {
+    let mut retries = 0;
     let summary = tokio::select! {
-        summary = work => summary.unwrap_or_else(|_| {
-            Err(failed_inside(&plan.model.info().full_name()).message)
-        }),
-        () = link.cancel.cancelled() => return Compaction::Cancelled,
+        summary = persistently(link, &plan, reason, &mut retries) => Some(summary),
+        () = link.cancel.cancelled() => None,
     };
+    if retries > 0 {
+        link.hub
+            .publish(EventKind::SummaryRetry(SummaryRetry::Ended));
+    }
     let summary = match summary {
-        Ok(summary) => summary,
-        Err(why) => return Compaction::Failed(why),
+        Some(Ok(summary)) => summary,
+        Some(Err(error)) => return Compaction::Failed(error.message),
+        None => return Compaction::Cancelled,
     };
     let (read_files, modified_files) = touched_files(&plan.older);
     let result = CompactionResult {
         summary,
-        first_kept_entry_id: plan.first_kept_entry_id,
+        first_kept_entry_id: plan.first_kept_entry_id.unwrap_or_default(),
         tokens_before: plan.tokens_before,
         tokens_after: 0,
         read_files,
@@ -129,7 +135,40 @@ async fn carry_out(link: &Link, plan: CompactionPlan) -> Compaction {
     }
 }
 
-async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, String> {
+/// Asks for a summary as often as the session asks a model again. Counts how often that was.
+async fn persistently(
+    link: &Link,
+    plan: &CompactionPlan,
+    reason: CompactionReason,
+    retries: &mut u32,
+) -> Result<String, ModelError> {
+    loop {
+        let asked = AssertUnwindSafe(summarise(link, plan)).catch_unwind().await;
+        let asked = asked.unwrap_or_else(|_| Err(failed_inside(&plan.model.info().full_name())));
+        let error = match asked {
+            Err(error) if error.is_transient() && *retries < link.retry.max_attempts => error,
+            summary_or_end => return summary_or_end,
+        };
+        let automatic = link.ask(|reply| Request::Automatic { reply }).await;
+        if !automatic.unwrap_or_default().retry {
+            return Err(error);
+        }
+        *retries += 1;
+        let delay = link.retry.delay(*retries, &error, link.clock.random());
+        link.hub
+            .publish(EventKind::SummaryRetry(SummaryRetry::Scheduled {
+                attempt: *retries,
+                max_attempts: link.retry.max_attempts,
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                error: error.message,
+            }));
+        tokio::time::sleep(delay).await;
+        link.hub
+            .publish(EventKind::SummaryRetry(SummaryRetry::Started { reason }));
+    }
+}
+
+async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelError> {
     let info = plan.model.info();
     let room_chars = usize::try_from(info.context_window)
         .unwrap_or(usize::MAX)
@@ -155,7 +194,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, String>
     let mut in_text = false;
     let mut is_whole = false;
     while let Some(event) = stream.next().await {
-        match event.map_err(|error| error.message)? {
+        match event? {
             ModelEvent::BlockStarted(kind) => in_text = kind == crate::live::LiveBlockKind::Text,
             ModelEvent::Delta(delta) if in_text => summary.push_str(&delta),
             ModelEvent::Finished(finish) => {
@@ -174,9 +213,11 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, String>
     let summary = summary.trim().to_owned();
     if !is_whole {
         // Half a summary would silently replace what it says nothing of.
-        Err("the summary broke off without an end".to_owned())
+        let why = "the summary broke off without an end";
+        Err(ModelError::new(ModelErrorKind::BrokenStream, why))
     } else if summary.is_empty() {
-        Err("the model returned no summary".to_owned())
+        let why = "the model returned no summary";
+        Err(ModelError::new(ModelErrorKind::Other, why))
     } else {
         Ok(summary)
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::NOT_RUN_ABORTED;
 use super::link::Link;
 use crate::arguments;
-use crate::event::{EventKind, NoticeLevel};
+use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::hooks::{AddedContext, CallVerdict, HookFuture, PromptVerdict};
 use crate::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 use crate::tool::{ToolOutput, ToolSpec};
@@ -22,13 +22,16 @@ pub(super) enum Prompted {
     Denied(String),
 }
 
-/// What the user said in messages that begin a run; `None` where there is nobody to tell.
+/// What the user said in messages that begin a run; `None` where there is nobody to tell, and for
+/// what an extension said in the user's name.
 pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<str>> {
     link.hooks.as_ref()?;
     let said: Vec<String> = messages
         .iter()
         .filter_map(|message| match &**message {
-            Message::Known(KnownMessage::User(user)) => Some(user.content.text()),
+            Message::Known(KnownMessage::User(user)) if user.attribution.is_none() => {
+                Some(user.content.text())
+            }
             _ => None,
         })
         .collect();
@@ -84,6 +87,7 @@ fn tell_of_change(link: &Link, wanted: &ToolCall) {
     link.hub.publish(EventKind::Notice {
         level: NoticeLevel::Info,
         message: format!("An extension changed a call: {} {arguments}", wanted.name),
+        from: NoticeSource::Agent,
     });
 }
 

@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
 use crate::commands::SlashCommands;
-use crate::event::{BudgetLimit, CompactionReason, CompactionResult};
+use crate::event::{BudgetLimit, CompactionReason, CompactionResult, Fallback};
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::message::{Message, ToolCall};
-use crate::model::{Model, ModelInfo, ThinkingLevel};
+use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::store::StoreError;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
@@ -93,7 +93,19 @@ pub(crate) enum Request {
         reply: Reply<Result<Vec<String>, StoreError>>,
     },
     /// Takes a failed answer, and what its calls were told, out of the context; both stay on disk.
-    Forget { entry_id: String },
+    Forget { entry_id: String, reply: Reply<()> },
+    /// Which model could step in for the one that failed with this error, and is none of `tried`.
+    FindFallback {
+        error: ModelError,
+        tried: Vec<String>,
+        reply: Reply<Option<FallbackPlan>>,
+    },
+    /// Lets it. The answer has the name of the model, too; it is none when somebody chose another.
+    ApplyFallback {
+        plan: FallbackPlan,
+        reason: String,
+        reply: Reply<Option<(Fallback, String)>>,
+    },
     /// The next model call, or why there must be none.
     NextCall {
         reply: Reply<Result<ModelCall, Refusal>>,
@@ -137,6 +149,18 @@ pub(crate) enum Request {
     },
 }
 
+/// A model that could step in.
+pub(crate) struct FallbackPlan {
+    /// The chain it is of.
+    pub role: String,
+    /// The model that failed, as chains name it.
+    pub from: String,
+    /// What the chain calls it.
+    pub name: String,
+    pub info: Arc<ModelInfo>,
+    pub level: Option<ThinkingLevel>,
+}
+
 /// What a session does without being asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Automatic {
@@ -173,7 +197,7 @@ pub(crate) enum Why {
     #[error("{0}")]
     Hook(String),
     #[error(transparent)]
-    Model(crate::model::ModelError),
+    Model(ModelError),
 }
 
 /// Whether a call may run.

@@ -17,7 +17,8 @@ mod tools;
 pub(crate) use activity::{Work, perform};
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
-    Automatic, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict, Watch, Why,
+    Automatic, FallbackPlan, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict,
+    Watch, Why,
 };
 pub use retry::RetryPolicy;
 

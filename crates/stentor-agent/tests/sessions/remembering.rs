@@ -111,6 +111,6 @@ async fn what_of_the_sandbox_does_not_hold_is_in_the_state_and_told_at_the_start
         .filter(|event| matches!(event.kind, EventKind::Notice { .. }))
         .map(|event| format!("{:?}", event.kind))
         .collect();
-    expect![[r#"Notice { level: Warning, message: "sandbox: files are not held" }"#]]
+    expect![[r#"Notice { level: Warning, message: "sandbox: files are not held", from: Agent }"#]]
         .assert_eq(&notices.join("\n"));
 }

@@ -143,7 +143,7 @@ fn line(kind: &EventKind) -> Option<String> {
             format!("    may {} run? (question {id})", request.call.name)
         }
         EventKind::PermissionAnswered { id, answer } => format!("    question {id}: {answer:?}"),
-        EventKind::Notice { level, message } => format!("notice {level:?}: {message}"),
+        EventKind::Notice { level, message, .. } => format!("notice {level:?}: {message}"),
         // What goes on beside the conversation is tested where it is made.
         beside => format!("{beside:?}"),
     })

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use stentor_agent::fallback::{Chain, FallbackChains};
 use stentor_agent::model::{InputKind, ThinkingLevel};
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -41,6 +43,10 @@ pub(super) struct Foreign {
     /// Provider, model and the file that names them.
     pub default_model: Option<(String, String, PathBuf)>,
     pub default_thinking_level: Option<ThinkingLevel>,
+    /// The models that step in for others.
+    pub fallback: FallbackChains,
+    /// omp's `tasks.todoClearDelay`.
+    pub todo_clear_delay: Option<Option<Duration>>,
     /// What could not be read, for people.
     pub warnings: Vec<String>,
 }
@@ -154,6 +160,14 @@ impl Foreign {
         }
         let level = word("defaultThinkingLevel").and_then(|word| word.parse().ok());
         self.default_thinking_level = self.default_thinking_level.or(level);
+        let seconds = value
+            .pointer("/tasks/todoClearDelay")
+            .and_then(Value::as_i64);
+        let delay = seconds.map(|seconds| u64::try_from(seconds).ok().map(Duration::from_secs));
+        self.todo_clear_delay = self.todo_clear_delay.or(delay);
+        if self.fallback.chains.is_empty() {
+            self.fallback = fallback_chains(&value);
+        }
     }
 
     fn value_of(&mut self, file: &Path) -> Option<Value> {
@@ -244,6 +258,37 @@ impl TheirModel {
             },
             thinking_levels: Vec::new(),
         }
+    }
+}
+
+/// omp's `retry.fallbackChains`, with the models of its roles. What is no list of names is passed
+/// over, as omp does.
+fn fallback_chains(settings: &Value) -> FallbackChains {
+    let is_off = |name: &str| settings.pointer(name) == Some(&Value::Bool(false));
+    let chains = settings.pointer("/retry/fallbackChains");
+    let Some(chains) = chains.and_then(Value::as_object) else {
+        return FallbackChains::default();
+    };
+    if is_off("/retry/enabled") || is_off("/retry/modelFallback") {
+        return FallbackChains::default();
+    }
+    let chains = chains.iter().filter_map(|(key, entries)| {
+        let entries = entries.as_array()?.iter().filter_map(Value::as_str);
+        Some(Chain {
+            key: key.clone(),
+            entries: entries.map(str::to_owned).collect(),
+        })
+    });
+    let roles = settings.get("modelRoles").and_then(Value::as_object);
+    let roles = roles.into_iter().flatten().filter_map(|(role, model)| {
+        let model = model.as_str()?;
+        Some((role.clone(), model.to_owned()))
+    });
+    FallbackChains {
+        chains: chains.collect(),
+        roles: roles.collect(),
+        never_return: settings.pointer("/retry/fallbackRevertPolicy")
+            == Some(&Value::String("never".to_owned())),
     }
 }
 

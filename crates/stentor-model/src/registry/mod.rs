@@ -10,8 +10,10 @@ mod providers;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use stentor_agent::clock::SharedClock;
+use stentor_agent::fallback::FallbackChains;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, ThinkingLevel,
 };
@@ -271,6 +273,17 @@ impl Registry {
         self.providers.get_or_init(|| {
             providers::assemble(&self.sources, self.foreign(), &self.sources.environment)
         })
+    }
+
+    /// The models that step in for others, as configured for other programs.
+    pub fn fallback_chains(&self) -> FallbackChains {
+        self.foreign().fallback.clone()
+    }
+
+    /// When what is done leaves the list of todos, as configured for omp. The inner nothing means
+    /// never.
+    pub fn todo_clear_delay(&self) -> Option<Option<Duration>> {
+        self.foreign().todo_clear_delay
     }
 
     fn foreign(&self) -> &Foreign {

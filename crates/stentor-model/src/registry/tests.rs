@@ -1,6 +1,7 @@
 use std::io::{Read as _, Write as _};
 
 use stentor_agent::clock::CountingClock;
+use stentor_agent::fallback::{Chain, FallbackChains};
 use stentor_agent::model::ModelStream;
 
 use super::*;
@@ -209,6 +210,33 @@ fn models_and_settings_of_other_programs_are_known_without_copying() {
     assert!(registry.find("yours", "c").is_some());
     assert_eq!(registry.warnings(), Vec::<String>::new());
     assert!(registry.open(&a).is_ok());
+}
+
+#[test]
+fn omps_chains_of_models_that_step_in_are_known_with_its_roles() {
+    let chains = "modelRoles:\n  default: p/a:high\nretry:\n  fallbackRevertPolicy: never\n  fallbackChains:\n    default: [q/b, r/c]\n    p/*: [q/*]\n    wrong: 7\n";
+    let setup = Setup::new();
+    setup.write(".omp/agent/config.yml", chains);
+    let chain = |key: &str, entries: &[&str]| Chain {
+        key: key.to_owned(),
+        entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
+    };
+    assert_eq!(
+        setup.registry().fallback_chains(),
+        FallbackChains {
+            chains: vec![chain("default", &["q/b", "r/c"]), chain("p/*", &["q/*"])],
+            roles: vec![("default".to_owned(), "p/a:high".to_owned())],
+            never_return: true,
+        }
+    );
+    assert_eq!(setup.registry().todo_clear_delay(), None);
+    let off = format!("{chains}  modelFallback: false\ntasks:\n  todoClearDelay: -1\n");
+    setup.write(".omp/agent/config.yml", &off);
+    assert_eq!(
+        setup.registry().fallback_chains(),
+        FallbackChains::default()
+    );
+    assert_eq!(setup.registry().todo_clear_delay(), Some(None));
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(super) struct Connection {
     pub sessions: Arc<Sessions>,
     working: Arc<Semaphore>,
     steering: Arc<Semaphore>,
+    /// Fires when an extension wants the program to end.
+    pub shutdown: CancellationToken,
 }
 
 impl Connection {
@@ -49,6 +51,7 @@ impl Connection {
             sessions: Arc::default(),
             working: Arc::new(Semaphore::new(limits::REQUESTS_AT_ONCE)),
             steering: Arc::new(Semaphore::new(limits::STEERING_AT_ONCE)),
+            shutdown: CancellationToken::new(),
         }
     }
 
@@ -380,6 +383,7 @@ impl Connection {
     /// What opening a session needs.
     pub fn opener(&self) -> Opener {
         Opener {
+            shutdown: self.shutdown.clone(),
             agent: self.agent.clone(),
             client: self.client().unwrap_or_default(),
             output: self.output.clone(),

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
-use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
+use stentor_agent::event::{
+    Event, EventKind, Fallback, NoticeLevel, RunEnd, RunOutcome, StateChange,
+};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::{Message, ToolCall};
 use stentor_agent::tool::{Plan, PlanStatus, ToolOutput};
 use stentor_agent::usage::Usage;
 use stentor_wire::acp::{ChunkFrames, ChunkKind, method};
 use stentor_wire::jsonrpc::{Id, encode};
+use tokio_util::sync::CancellationToken;
 
 use super::asking::Asking;
 use super::calls::{CallViewer, Outcome};
@@ -49,6 +52,8 @@ pub(super) struct Encoder {
     pub has_shown_text: bool,
     pub compactions: u64,
     pub has_title: bool,
+    /// Fires when an extension wants the program to end.
+    pub shutdown: CancellationToken,
     /// True once the prompt of the turn has been seen: the client shows that one itself.
     pub knows_prompt: bool,
 }
@@ -124,6 +129,17 @@ impl EventEncoder for Encoder {
                 );
                 self.retrying(&text, event.seq, frames);
             }
+            EventKind::FallbackApplied(fallback) => {
+                let Fallback {
+                    from, to, reason, ..
+                } = &**fallback;
+                self.retrying(
+                    &format!("{reason} {to} steps in for {from}."),
+                    event.seq,
+                    frames,
+                );
+            }
+            EventKind::ShutdownAsked => self.shutdown.cancel(),
             EventKind::Settled { .. } => {
                 self.message = None;
                 self.knows_prompt = false;
@@ -144,7 +160,7 @@ impl EventEncoder for Encoder {
             EventKind::PermissionAnswered { id, answer } => {
                 self.asking.permission_answered(*id, *answer, frames);
             }
-            EventKind::Notice { level, message } => {
+            EventKind::Notice { level, message, .. } => {
                 if !self.hold(event) {
                     self.notice(*level, message, event.seq, frames);
                 }
@@ -181,6 +197,9 @@ impl EventEncoder for Encoder {
             }
             // The protocol has no words for these, or says the same elsewhere.
             EventKind::TurnStarted
+            | EventKind::FallbackSucceeded { .. }
+            | EventKind::SummaryRetry(_)
+            | EventKind::PlanTidied
             | EventKind::TurnEnded { .. }
             | EventKind::QueueChanged(_)
             | EventKind::EntryAppended { .. }

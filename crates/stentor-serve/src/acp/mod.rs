@@ -84,6 +84,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: AcpOptions) -> u8 {
             },
             signal = signals.next() => break signal.exit_code(),
             () = output.closed() => break 0,
+            () = connection.shutdown.cancelled() => break 0,
         }
     };
     connection.end().await;

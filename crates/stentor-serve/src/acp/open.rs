@@ -13,6 +13,7 @@ use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tool::Tool;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::asking::Asking;
 use super::calls::CallViewer;
@@ -58,6 +59,7 @@ pub(super) struct Opener {
     pub client: Client,
     pub output: Output,
     pub outbound: Outbound,
+    pub shutdown: CancellationToken,
 }
 
 impl Opener {
@@ -128,6 +130,7 @@ impl Opener {
         let viewer = CallViewer::new(&wanted.cwd, &tools);
         let message_prefix = format!("{:08x}", self.agent.environment().clock.random());
         let encoder = Encoder {
+            shutdown: self.shutdown.clone(),
             session_id: Arc::clone(session.id()),
             client: self.client,
             turns: turns.clone(),

@@ -49,6 +49,7 @@ impl Replay {
             | EntryKind::Compaction(_)
             | EntryKind::BranchSummary { .. }
             | EntryKind::Custom { .. }
+            | EntryKind::ContextEdit { .. }
             | EntryKind::Label { .. }
             | EntryKind::SessionInfo { .. }
             | EntryKind::Other(_) => {}

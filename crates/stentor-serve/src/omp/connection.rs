@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::value::RawValue;
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
+use tokio_util::sync::CancellationToken;
 
 use super::filter::Wants;
 use super::framing::Framing;
@@ -21,6 +22,8 @@ pub(super) struct Connection {
     pub prompts: OpenPrompts,
     pub subagents: Subagents,
     pub bash: BashCommands,
+    /// Fires when an extension wants the program to end.
+    pub shutdown: CancellationToken,
     shown: AtomicU64,
 }
 

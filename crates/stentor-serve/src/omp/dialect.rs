@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
+use std::time::Duration;
 
 use futures_util::poll;
 use serde_json::value::RawValue;
@@ -23,11 +24,15 @@ use super::limits;
 use super::reply::{Answer, Outcome};
 use super::scoped_models::scoped;
 use super::serving::tell_commands;
+use super::working::Working;
 use crate::output::{Closed, Output};
 use crate::pump::{Answers, Pump};
 
 /// How often a run that stopped with things to do is reminded of them (section 8).
 const PLAN_REMINDERS: u32 = 3;
+
+/// How long what is done stays in the list of todos, as in omp 13.
+const TODO_CLEAR_DELAY: Duration = Duration::from_secs(60);
 
 /// Everything a command may need.
 pub(super) struct Dialect {
@@ -39,6 +44,8 @@ pub(super) struct Dialect {
     pub beside: Arc<Semaphore>,
     /// Permits for what stops something while the client does not read.
     pub urgent: Arc<Semaphore>,
+    /// Commands that are being done.
+    pub working: Working,
     output: Output,
     /// For answers, which must not get lost between two conversations.
     current: RwLock<Option<Current>>,
@@ -100,6 +107,7 @@ impl Dialect {
             hosting: Arc::default(),
             beside: Arc::new(Semaphore::new(limits::BESIDE)),
             urgent: Arc::new(Semaphore::new(limits::BESIDE)),
+            working: Working::default(),
             output,
             current: RwLock::new(Some(current)),
             live: Mutex::new(live),
@@ -287,6 +295,7 @@ pub(super) fn prepare(agent: &Agent, dialect: &OmpOptions, options: &mut Session
     // Clients show the waiting time as it is announced: twice as long each time (section 12).
     options.retry.jitter_percent = 0;
     options.plan_reminders = PLAN_REMINDERS;
+    options.plan_clearing.otherwise = Some(TODO_CLEAR_DELAY);
     if !dialect.models.is_empty() {
         options.scoped_models = scoped(&dialect.models, &agent.models().available());
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use stentor_agent::dialog::DialogClose;
 use stentor_agent::event::{
-    CompactionEnd, CompactionReason, Event, EventKind, NoticeLevel, Queues, RunEnd, StateChange,
+    CompactionEnd, CompactionReason, Event, EventKind, NoticeLevel, NoticeSource, Queues, RunEnd,
+    StateChange, SummaryRetry,
 };
 use stentor_agent::message::ToolCall;
 use stentor_agent::permission::PermissionAnswer;
@@ -110,8 +111,8 @@ impl Encoder {
                 };
                 self.event(frames, "session_info_update", &frame);
             }
-            StateChange::Model(_)
-            | StateChange::SteeringMode(_)
+            StateChange::Model(_) => self.event(frames, "model_changed", &Frame::ModelChanged),
+            StateChange::SteeringMode(_)
             | StateChange::FollowUpMode(_)
             | StateChange::InterruptMode(_)
             | StateChange::AutoCompaction(_)
@@ -124,7 +125,7 @@ impl Encoder {
     /// omp tells only of compactions that began by themselves, pi of all, in other words.
     fn compaction_started(&self, frames: &mut Vec<u8>, reason: CompactionReason) {
         let word = reason_word(reason);
-        if reason != CompactionReason::Manual {
+        if !reason.is_asked_for() {
             let frame = Frame::AutoCompactionStart {
                 reason: word,
                 action: ACTION,
@@ -138,7 +139,7 @@ impl Encoder {
     fn compaction_ended(&self, frames: &mut Vec<u8>, end: &CompactionEnd) {
         let result = end.result.as_ref().map(compaction_result);
         let error_message = end.error.as_deref();
-        if end.reason != CompactionReason::Manual {
+        if !end.reason.is_asked_for() {
             let frame = Frame::AutoCompactionEnd {
                 action: ACTION,
                 result,
@@ -156,6 +157,36 @@ impl Encoder {
             error_message,
         };
         self.event(frames, "compaction_end", &frame);
+    }
+
+    fn summary_retry(&self, frames: &mut Vec<u8>, retry: &SummaryRetry) {
+        match retry {
+            SummaryRetry::Scheduled {
+                attempt,
+                max_attempts,
+                delay_ms,
+                error,
+            } => {
+                let frame = Frame::SummarizationRetryScheduled {
+                    attempt: *attempt,
+                    max_attempts: *max_attempts,
+                    delay_ms: *delay_ms,
+                    error_message: error,
+                };
+                self.event(frames, "summarization_retry_scheduled", &frame);
+            }
+            SummaryRetry::Started { reason } => {
+                let frame = Frame::SummarizationRetryAttemptStart {
+                    source: "compaction",
+                    reason: reason_word(*reason),
+                };
+                self.event(frames, "summarization_retry_attempt_start", &frame);
+            }
+            SummaryRetry::Ended => {
+                let frame = Frame::SummarizationRetryFinished;
+                self.event(frames, "summarization_retry_finished", &frame);
+            }
+        }
     }
 
     fn tool_started(&self, frames: &mut Vec<u8>, call: &ToolCall) {
@@ -293,6 +324,22 @@ impl EventEncoder for Encoder {
                 };
                 self.event(frames, "auto_retry_end", &frame);
             }
+            EventKind::SummaryRetry(retry) => self.summary_retry(frames, retry),
+            EventKind::FallbackApplied(fallback) => {
+                let frame = Frame::RetryFallbackApplied {
+                    from: &fallback.from,
+                    to: &fallback.to,
+                    role: &fallback.role,
+                    reason: &fallback.reason,
+                };
+                self.event(frames, "retry_fallback_applied", &frame);
+            }
+            EventKind::FallbackSucceeded { model, role } => {
+                let frame = Frame::RetryFallbackSucceeded { model, role };
+                self.event(frames, "retry_fallback_succeeded", &frame);
+            }
+            EventKind::PlanTidied => self.event(frames, "todo_auto_clear", &Frame::TodoAutoClear),
+            EventKind::ShutdownAsked => self.connection.shutdown.cancel(),
             EventKind::Settled { aborted } => {
                 // After a compaction by hand there was no run, and nothing to settle.
                 if let Some(outcome) = self.outcome.take() {
@@ -319,12 +366,21 @@ impl EventEncoder for Encoder {
                     self.withdraw(frames, UiKind::Permission, *id);
                 }
             }
-            EventKind::Notice { level, message } => {
+            EventKind::Notice {
+                level,
+                message,
+                from,
+            } => {
                 let notify_type = match level {
                     NoticeLevel::Info => "info",
                     NoticeLevel::Warning => "warning",
                     NoticeLevel::Error => "error",
                 };
+                // omp has a word of its own for what the agent says, pi only that of extensions.
+                if *from == NoticeSource::Agent {
+                    let level = notify_type;
+                    self.event(frames, "notice", &Frame::Notice { level, message });
+                }
                 let method = UiMethod::Notify {
                     message,
                     notify_type,
@@ -454,8 +510,7 @@ impl EventEncoder for Encoder {
                 self.always(frames, "extension_error", &frame);
             }
             EventKind::EntryAppended {
-                custom: Some(entry),
-                ..
+                entry: Some(entry), ..
             } => match serde_json::value::to_raw_value(&**entry) {
                 Ok(entry) => {
                     let frame = Frame::EntryAppended { entry: &entry };
@@ -464,7 +519,7 @@ impl EventEncoder for Encoder {
                 Err(error) => tracing::error!(%error, "an entry could not be written"),
             },
             // Clients of this dialect read other entries and plans when they want them.
-            EventKind::EntryAppended { custom: None, .. } | EventKind::PlanChanged(_) => {}
+            EventKind::EntryAppended { entry: None, .. } | EventKind::PlanChanged(_) => {}
         }
     }
 
@@ -482,7 +537,7 @@ fn message_id(number: u64) -> String {
 
 fn reason_word(reason: CompactionReason) -> &'static str {
     match reason {
-        CompactionReason::Manual => "manual",
+        CompactionReason::Manual | CompactionReason::Handoff => "manual",
         CompactionReason::Threshold => "threshold",
         CompactionReason::Overflow => "overflow",
     }

@@ -25,6 +25,7 @@ mod shapes;
 mod subagents;
 mod ui;
 mod updates;
+mod working;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -115,12 +115,17 @@ impl Inner {
             | EventKind::CompactionEnded(_)
             | EventKind::RetryStarted { .. }
             | EventKind::RetryEnded { .. }
+            | EventKind::FallbackApplied(_)
+            | EventKind::SummaryRetry(_)
+            | EventKind::FallbackSucceeded { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => true,
             EventKind::StateChanged(_)
             | EventKind::EntryAppended { .. }
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
+            | EventKind::PlanTidied
+            | EventKind::ShutdownAsked
             | EventKind::BashOutput { .. }
             | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }

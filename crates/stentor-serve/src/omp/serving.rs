@@ -16,6 +16,7 @@ use super::framing::{AgentFrame, Framing};
 use super::limits;
 use super::reply::Answer;
 use super::ui::{self, UiKind};
+use super::working::AtWork;
 use crate::input::{Input, InputLines};
 use crate::output::Output;
 use crate::signals::{EndSignal, EndSignals};
@@ -64,10 +65,11 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
         _ = &mut reading => End::Input,
         signal = signals.next() => End::Signal(signal),
         () = output.closed() => End::Output,
+        () = asked_to_end(&dialect) => End::Asked,
     };
     reading.abort();
     match end {
-        End::Input => {
+        End::Input | End::Asked => {
             // What was read before the end is still answered.
             tokio::time::timeout(limits::DRAIN, worker).await.ok();
         }
@@ -81,7 +83,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
         .await
         .ok();
     match end {
-        End::Input | End::Output => 0,
+        End::Input | End::Output | End::Asked => 0,
         End::Signal(signal) => signal.exit_code(),
     }
 }
@@ -99,7 +101,16 @@ enum End {
     Input,
     /// The client closed our stdout.
     Output,
+    /// An extension wants it so.
+    Asked,
     Signal(EndSignal),
+}
+
+/// Waits until an extension wants the program to end and what it was asked to do is done: the
+/// command that brought it to this is still answered, with the dialogs that belong to it.
+async fn asked_to_end(dialect: &Dialect) {
+    dialect.connection.shutdown.cancelled().await;
+    dialect.working.wait().await;
 }
 
 /// Tells the client which slash commands there are, if any, when they have been looked for
@@ -126,9 +137,10 @@ fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::J
     let dialect = Arc::clone(dialect);
     let worker = tokio::spawn(async move {
         while let Some(queued) = queue.recv().await {
+            let at_work = dialect.working.begin();
             match queued {
                 Queued::Command(command) if may_wait_long(&command.body) => {
-                    patiently(&dialect, command).await;
+                    patiently(&dialect, command, at_work).await;
                 }
                 Queued::Command(command) => commands::perform(&dialect, command).await,
                 Queued::Refusal(answer) => dialect.say(answer).await,
@@ -147,9 +159,12 @@ fn may_wait_long(body: &CommandBody) -> bool {
 }
 
 /// Lets the commands behind it go on when it takes long: one of them may stop what it waits for.
-async fn patiently(dialect: &Arc<Dialect>, command: Command) {
+async fn patiently(dialect: &Arc<Dialect>, command: Command, at_work: AtWork) {
     let dialect = Arc::clone(dialect);
-    let mut work = Box::pin(async move { commands::perform(&dialect, command).await });
+    let mut work = Box::pin(async move {
+        commands::perform(&dialect, command).await;
+        drop(at_work);
+    });
     if tokio::time::timeout(limits::PATIENCE, &mut work)
         .await
         .is_err()

@@ -71,7 +71,7 @@ pub(super) struct WireState<'a> {
     is_settled: bool,
     fast_mode_enabled: bool,
     fast_mode_active: bool,
-    /// Null: it is not measured.
+    /// Null: nothing was counted, or too short a time.
     tokens_per_second: Option<f64>,
     todo_phases: Vec<TodoPhase>,
     /// Absent where nobody counted: omp's Python client reads numbers here, no null.
@@ -155,7 +155,7 @@ impl<'a> WireState<'a> {
             is_settled: !state.is_running,
             fast_mode_enabled: false,
             fast_mode_active: false,
-            tokens_per_second: None,
+            tokens_per_second: state.tokens_per_second,
             todo_phases: todo_phases(&state.plan),
             context_usage: WireContext::if_counted(state.context),
             system_prompt: [system_prompt],

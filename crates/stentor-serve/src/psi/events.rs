@@ -155,7 +155,7 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             );
         }
         EventKind::DialogClosed { id, .. } => closed(feed, wire, Question::Dialog(*id)),
-        EventKind::Notice { level, message } => {
+        EventKind::Notice { level, message, .. } => {
             let level = match level {
                 NoticeLevel::Info => "info",
                 NoticeLevel::Warning => "warning",
@@ -171,6 +171,11 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             let text = format!("{event}: {error}");
             wire.notification(text, "error", Some(extension.clone()));
         }
+        EventKind::FallbackApplied(fallback) => {
+            let text = format!("{} steps in for {}", fallback.to, fallback.from);
+            wire.notification(text, "warning", None);
+        }
+        EventKind::ShutdownAsked => wire.shared.shutdown.cancel(),
         EventKind::RulesTriggered(rules) => {
             let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
             let text = format!("Rules that apply now: {}", names.join(", "));
@@ -202,6 +207,9 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         }
         EventKind::CommandsChanged(_) => wire.session_updated(&live, &None).await,
         EventKind::TurnStarted
+        | EventKind::FallbackSucceeded { .. }
+        | EventKind::SummaryRetry(_)
+        | EventKind::PlanTidied
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }
         | EventKind::EntryAppended { .. }

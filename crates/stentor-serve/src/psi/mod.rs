@@ -116,6 +116,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
     let ended_by = tokio::select! {
         () = connection.serve(&mut input) => None,
         () = output.closed() => None,
+        () = shared.shutdown.cancelled() => None,
         signal = signals.next() => Some(signal),
     };
     if ended_by.is_none() {

@@ -7,6 +7,7 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::clock::SharedClock;
 use stentor_agent::session::SessionOptions;
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
 use super::item::{Item, Part};
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     ui: Mutex<Ui>,
     /// Told when a session comes to rest.
     settled: Notify,
+    /// Fires when an extension wants the program to end.
+    pub shutdown: CancellationToken,
 }
 
 impl Shared {
@@ -41,6 +44,7 @@ impl Shared {
             sessions: Mutex::default(),
             ui: Mutex::default(),
             settled: Notify::new(),
+            shutdown: CancellationToken::new(),
         };
         (Arc::new(shared), receiver)
     }

@@ -9,6 +9,7 @@ use stentor_agent::session::Session;
 use stentor_wire::synaps::{Event, PROTOCOL_VERSION};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::SynapsOptions;
 use super::events::{self, Encoder};
@@ -33,6 +34,8 @@ pub(super) struct Child {
     /// The abort that is being answered.
     pub last_abort: Option<JoinHandle<()>>,
     output: Output,
+    /// Fires when an extension wants the program to end.
+    pub shutdown: CancellationToken,
     /// Absent when it has ended by itself.
     pump: Option<JoinHandle<Result<Encoder, Closed>>>,
 }
@@ -71,7 +74,8 @@ impl Child {
             .await
             .map_err(|closed| closed.to_string())?;
         let turns = Turns::default();
-        let (answers, pump) = start_pump(&session, &output, &turns);
+        let shutdown = CancellationToken::new();
+        let (answers, pump) = start_pump(&session, &output, &turns, &shutdown);
         Ok(Self {
             agent,
             options,
@@ -82,6 +86,7 @@ impl Child {
             next_model: None,
             last_abort: None,
             output,
+            shutdown,
             pump: Some(pump),
         })
     }
@@ -115,7 +120,7 @@ impl Child {
         options.model = self.model().await.or(options.model);
         let session = opening::start(&self.agent, options)?;
         let id = session.id().to_string();
-        let (answers, pump) = start_pump(&session, &self.output, &self.turns);
+        let (answers, pump) = start_pump(&session, &self.output, &self.turns, &self.shutdown);
         let old = std::mem::replace(&mut self.session, session);
         self.answers = answers;
         let old_pump = self.pump.replace(pump);
@@ -196,9 +201,12 @@ fn start_pump(
     session: &Session,
     output: &Output,
     turns: &Turns,
+    shutdown: &CancellationToken,
 ) -> (Answers, JoinHandle<Result<Encoder, Closed>>) {
     let turns = turns.clone();
-    let (pump, answers) = Pump::new(session.subscribe(), output.clone(), Encoder { turns });
+    let shutdown = shutdown.clone();
+    let encoder = Encoder { turns, shutdown };
+    let (pump, answers) = Pump::new(session.subscribe(), output.clone(), encoder);
     (answers, tokio::spawn(pump.run()))
 }
 

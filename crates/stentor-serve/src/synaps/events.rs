@@ -9,6 +9,8 @@ use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
 use stentor_wire::synaps::{self, AssistantEvent, MAX_FRAME_BYTES, ascii, truncated};
 
+use tokio_util::sync::CancellationToken;
+
 use super::closing;
 use super::limits;
 use super::turn::Turns;
@@ -17,6 +19,8 @@ use crate::pump::EventEncoder;
 /// Writes the frames of a session's events.
 pub(super) struct Encoder {
     pub turns: Turns,
+    /// Fires when an extension wants the program to end.
+    pub shutdown: CancellationToken,
 }
 
 impl EventEncoder for Encoder {
@@ -93,6 +97,9 @@ impl EventEncoder for Encoder {
             | EventKind::CompactionEnded(_)
             | EventKind::RetryStarted { .. }
             | EventKind::RetryEnded { .. }
+            | EventKind::FallbackSucceeded { .. }
+            | EventKind::SummaryRetry(_)
+            | EventKind::PlanTidied
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }
             | EventKind::PermissionAsked { .. }
@@ -111,8 +118,12 @@ impl EventEncoder for Encoder {
             | EventKind::SubagentEvent { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => {}
+            EventKind::ShutdownAsked => self.shutdown.cancel(),
             // The protocol has no frame for these; parents show what is on stderr as a warning.
             EventKind::Notice { message, .. } => tracing::error!("{message}"),
+            EventKind::FallbackApplied(fallback) => {
+                tracing::error!("{} steps in for {}", fallback.to, fallback.from);
+            }
             EventKind::ExtensionFailed {
                 extension,
                 event: doing,

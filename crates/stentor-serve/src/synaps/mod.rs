@@ -50,11 +50,13 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: SynapsOptions) -> Result
         .map_err(|error| format!("stdout cannot be written: {error}"))?;
     let mut child = Child::start(agent, options, output.clone()).await?;
     let mut input = InputLines::read(pipes.stdin, MAX_FRAME_BYTES);
+    let shutdown = child.shutdown.clone();
     let ending = loop {
         let line = tokio::select! {
             line = input.next() => line,
             _ = signals.next() => break Ending::Signal,
             () = output.closed() => break Ending::EndOfInput,
+            () = shutdown.cancelled() => break Ending::Shutdown,
             ending = child.pumped_out() => break ending,
         };
         let Some(line) = line else {

@@ -11,7 +11,7 @@ use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::{Clock, CountingClock, SharedClock};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
-use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel};
+use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{
     CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
 };
@@ -386,6 +386,7 @@ impl Tool for Person {
                 context.host.publish(EventKind::Notice {
                     level: NoticeLevel::Warning,
                     message: message.to_owned(),
+                    from: NoticeSource::Agent,
                 });
             }
             let kind = match text("ask") {

@@ -5,16 +5,21 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
+use stentor_agent::message::UserContent;
+use stentor_agent::session::{DeliverAs, Delivery, Injected};
 use stentor_wire::extension::{
-    ConfirmParams, ConfirmResult, EditorParams, InputParams, SelectOption, SelectParams,
-    StateGetParams, StateGetResult, StateSetParams, StateSetResult, ValueResult, method,
+    self as wire, ConfirmParams, ConfirmResult, EditorParams, InputParams, MessageSendParams,
+    Nothing, SelectOption, SelectParams, StateGetParams, StateGetResult, StateSetParams,
+    StateSetResult, UserMessageSendParams, ValueResult, Words, method,
 };
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::oneshot;
 
 use super::connection::{Connection, OpenQuestion};
-use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, fit};
+use super::content;
+use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, TEXT_BYTES, fit};
 use super::one::Extension;
+use super::port::Port;
 use super::turns::Turns;
 
 /// Something an extension asks, read and made to fit.
@@ -22,6 +27,8 @@ pub(super) enum Ask {
     Question(Dialog),
     Set(StateSetParams),
     Get(StateGetParams),
+    Say(Box<Injected>, Delivery),
+    Shutdown,
 }
 
 /// The same, with a question waiting for its turn.
@@ -35,7 +42,12 @@ pub(super) enum Asked {
     },
     Set(StateSetParams),
     Get(StateGetParams),
+    /// Something the session does, once it is done. Nothing comes when there was no room for it.
+    Doing(oneshot::Receiver<Doing>),
 }
+
+/// Something on its way to the session. The error is text for the extension.
+type Doing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// A question that is open, until it is answered or dropped.
 type Open = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
@@ -53,6 +65,9 @@ impl Ask {
             method::UI_EDITOR => params.parse().map(editor),
             method::STATE_SET => params.parse().map(Ask::Set),
             method::STATE_GET => params.parse().map(Ask::Get),
+            method::MESSAGE_SEND => params.parse().map(message),
+            method::MESSAGE_SEND_USER => params.parse().map(user_message),
+            method::SHUTDOWN => Ok(Ask::Shutdown),
             _ => return None,
         };
         Some(read.map_err(|error| (code::INVALID_PARAMS, error.to_string())))
@@ -82,8 +97,35 @@ impl Ask {
             }
             Ask::Set(params) => Asked::Set(params),
             Ask::Get(params) => Asked::Get(params),
+            Ask::Say(injected, delivery) => Asked::Doing(in_turn(turns, move |port| async move {
+                port.inject(*injected, delivery).await
+            })),
+            Ask::Shutdown => {
+                Asked::Doing(in_turn(turns, |port| async move { port.shut_down().await }))
+            }
         }
     }
+}
+
+/// Has something done after what the extension sent before it.
+fn in_turn<F>(
+    turns: &Turns,
+    work: impl FnOnce(Arc<Port>) -> F + Send + 'static,
+) -> oneshot::Receiver<Doing>
+where
+    F: Future<Output = Result<(), String>> + Send + 'static,
+{
+    let (begun, doing) = oneshot::channel();
+    turns.ask(Box::new(move |port| {
+        let mut work: Doing = Box::pin(work(Arc::clone(port)));
+        // It is on its way when the next turn comes. Who asked may be gone: it is done all the same.
+        let rest: Doing = match (&mut work).now_or_never() {
+            Some(done) => Box::pin(std::future::ready(done)),
+            None => work,
+        };
+        drop(begun.send(rest));
+    }));
+    doing
 }
 
 impl Asked {
@@ -113,6 +155,16 @@ impl Asked {
                 Ok(entry_id) => outbox.answer(id, &StateSetResult { entry_id }).await,
                 Err(why) => outbox.refuse(Some(id), code::INVALID_PARAMS, &why),
             },
+            Asked::Doing(doing) => {
+                let done = match doing.await {
+                    Ok(doing) => doing.await,
+                    Err(_) => Err("too much waits already".to_owned()),
+                };
+                match done {
+                    Ok(()) => outbox.answer(id, &Nothing {}).await,
+                    Err(why) => outbox.refuse(Some(id), code::INVALID_REQUEST, &why),
+                }
+            }
             Asked::Get(StateGetParams { key }) => match state.get(port, &key).await {
                 Ok(value) => outbox.answer(id, &StateGetResult { value }).await,
                 Err(why) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &why),
@@ -203,6 +255,40 @@ fn editor(params: EditorParams) -> Ask {
         DialogKind::Editor { prefill },
         params.timeout_ms,
     )
+}
+
+fn message(params: MessageSendParams) -> Ask {
+    let content = match params.content {
+        Words::Text(text) => UserContent::Text(fit(text, TEXT_BYTES)),
+        pieces @ Words::Pieces(_) => UserContent::Blocks(content::blocks(pieces, TEXT_BYTES)),
+    };
+    let injected = Injected::Custom {
+        custom_type: fit(params.custom_type, LABEL_BYTES),
+        content,
+        display: params.display,
+        details: params.details,
+    };
+    let delivery = Delivery {
+        trigger_turn: params.trigger_turn,
+        deliver_as: params.deliver_as.map(|how| match how {
+            wire::DeliverAs::Steer => DeliverAs::Steer,
+            wire::DeliverAs::FollowUp => DeliverAs::FollowUp,
+            wire::DeliverAs::NextTurn => DeliverAs::NextTurn,
+        }),
+    };
+    Ask::Say(Box::new(injected), delivery)
+}
+
+fn user_message(params: UserMessageSendParams) -> Ask {
+    let delivery = Delivery {
+        trigger_turn: Some(true),
+        deliver_as: params.deliver_as.map(|how| match how {
+            wire::JoinAs::Steer => DeliverAs::Steer,
+            wire::JoinAs::FollowUp => DeliverAs::FollowUp,
+        }),
+    };
+    let said = content::blocks(params.content, TEXT_BYTES);
+    Ask::Say(Box::new(Injected::User(said)), delivery)
 }
 
 fn question(title: String, kind: DialogKind, timeout_ms: Option<u64>) -> Ask {

@@ -29,8 +29,12 @@ pub fn event_name(kind: &EventKind) -> &'static str {
         EventKind::CompactionEnded(_) => "compaction_ended",
         EventKind::RetryStarted { .. } => "retry_started",
         EventKind::RetryEnded { .. } => "retry_ended",
+        EventKind::SummaryRetry(_) => "summary_retry",
+        EventKind::FallbackApplied(_) => "fallback_applied",
+        EventKind::FallbackSucceeded { .. } => "fallback_succeeded",
         EventKind::Settled { .. } => "settled",
         EventKind::PlanChanged(_) => "plan_changed",
+        EventKind::PlanTidied => "plan_tidied",
         EventKind::BashOutput { .. } => "bash_output",
         EventKind::PermissionAsked { .. } => "permission_asked",
         EventKind::PermissionAnswered { .. } => "permission_answered",
@@ -48,6 +52,7 @@ pub fn event_name(kind: &EventKind) -> &'static str {
         EventKind::SubagentEvent { .. } => "subagent_event",
         EventKind::RulesTriggered(_) => "rules_triggered",
         EventKind::PlanReminder { .. } => "plan_reminder",
+        EventKind::ShutdownAsked => "shutdown_asked",
         EventKind::ExtensionFailed { .. } => "extension_failed",
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use stentor_agent::dialog::{Dialog, DialogAnswer};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::session::WeakSession;
+use stentor_agent::session::{Delivery, Injected, WeakSession};
 use stentor_agent::store::EntryKind;
 
 /// The session of an extension, or, when one is only tried out, nobody.
@@ -73,6 +73,22 @@ impl Port {
             Some(session) => session.ask_dialog(dialog).await,
             None => DialogAnswer::Nothing,
         }
+    }
+
+    /// Puts a message into the conversation. The error is text for the extension.
+    pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), String> {
+        let session = self.session.as_ref().and_then(WeakSession::upgrade);
+        let session = session.ok_or("there is no session to say it in")?;
+        let said = session.inject(injected, delivery).await;
+        said.map_err(|error| error.to_string())
+    }
+
+    /// Has the program end when nothing runs any more. The error is text for the extension.
+    pub async fn shut_down(&self) -> Result<(), String> {
+        let session = self.session.as_ref().and_then(WeakSession::upgrade);
+        let session = session.ok_or("there is no session to end")?;
+        let asked = session.ask_for_shutdown().await;
+        asked.map_err(|error| error.to_string())
     }
 
     /// Keeps an entry in the session. The error is text for the extension.

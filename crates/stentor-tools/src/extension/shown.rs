@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use stentor_agent::dialog::WidgetPlacement;
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_wire::extension::{
     EditorTextParams, Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams,
     WidgetParams, method,
@@ -137,6 +137,7 @@ fn notice(params: NotifyParams) -> EventKind {
             Level::Error => NoticeLevel::Error,
         },
         message: fit(params.message, MESSAGE_BYTES),
+        from: NoticeSource::Extension,
     }
 }
 

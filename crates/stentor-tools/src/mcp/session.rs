@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel};
+use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::message::ToolCall;
 use stentor_agent::session::WeakSession;
@@ -247,5 +247,6 @@ fn warn(session: &WeakSession, message: String) {
     session.publish(EventKind::Notice {
         level: NoticeLevel::Warning,
         message,
+        from: NoticeSource::Agent,
     });
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stentor_agent::clock::SystemClock;
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::{ContentBlock, KnownMessage, Message};
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
@@ -213,6 +213,7 @@ impl Seen {
             EventKind::Notice {
                 level: NoticeLevel::Warning,
                 message,
+                from: NoticeSource::Agent,
             } => Some(message.clone()),
             _ => None,
         });

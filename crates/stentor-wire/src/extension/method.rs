@@ -33,6 +33,12 @@ pub const UI_EDITOR: &str = "ui/editor";
 pub const STATE_SET: &str = "state/set";
 /// Extension to agent, request: a value kept in the session.
 pub const STATE_GET: &str = "state/get";
+/// Extension to agent, request: a message in the extension's own name.
+pub const MESSAGE_SEND: &str = "message/send";
+/// Extension to agent, request: a message in the name of the user.
+pub const MESSAGE_SEND_USER: &str = "message/sendUser";
+/// Extension to agent, request: the program is to end when nothing runs any more.
+pub const SHUTDOWN: &str = "shutdown";
 /// Extension to agent, notification: how far a running tool is.
 pub const TOOL_PROGRESS: &str = "tool/progress";
 /// Extension to agent, notification: a message to the person.

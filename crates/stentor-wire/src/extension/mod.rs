@@ -9,6 +9,7 @@ mod ask;
 mod content;
 mod hook;
 mod register;
+mod say;
 mod show;
 mod work;
 
@@ -30,6 +31,7 @@ pub use register::{
     AgentInfo, CommandDeclaration, Effect, HookName, InitializeParams, InitializeResult,
     RegisterParams, SessionInfo, ToolDeclaration,
 };
+pub use say::{DeliverAs, JoinAs, MessageSendParams, UserMessageSendParams};
 pub use show::{
     EditorTextParams, Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams,
     WidgetParams,

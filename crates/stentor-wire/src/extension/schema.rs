@@ -61,6 +61,9 @@ fn generated() -> String {
         to.request::<EditorParams, ValueResult>(method::UI_EDITOR);
         to.request::<StateSetParams, StateSetResult>(method::STATE_SET);
         to.request::<StateGetParams, StateGetResult>(method::STATE_GET);
+        to.request::<MessageSendParams, Nothing>(method::MESSAGE_SEND);
+        to.request::<UserMessageSendParams, Nothing>(method::MESSAGE_SEND_USER);
+        to.request::<Nothing, Nothing>(method::SHUTDOWN);
         to.notification::<ToolProgressParams>(method::TOOL_PROGRESS);
         to.notification::<NotifyParams>(method::UI_NOTIFY);
         to.notification::<StatusParams>(method::UI_STATUS);

@@ -111,6 +111,9 @@ pub enum CommandBody {
     GetLoginProviders,
     Login(Login),
     NegotiateProtocol(NegotiateProtocol),
+    OpenSession(OpenSession),
+    SetFastMode(Switch),
+    Handoff(Compact),
 }
 
 impl Inbound {
@@ -304,6 +307,9 @@ fn table(name: &str) -> Option<(&'static str, Read)> {
         "get_login_providers" => GetLoginProviders,
         "login" => Login(Login),
         "negotiate_protocol" => NegotiateProtocol(NegotiateProtocol),
+        "open_session" => OpenSession(OpenSession),
+        "set_fast_mode" => SetFastMode(Switch),
+        "handoff" => Handoff(Compact),
     }
 }
 

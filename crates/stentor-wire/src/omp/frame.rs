@@ -78,6 +78,7 @@ pub enum Frame<'a, M, O> {
         level: &'a str,
         thinking_level: &'a str,
     },
+    ModelChanged,
     /// pi's word for a new name.
     SessionInfoChanged {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +129,28 @@ pub enum Frame<'a, M, O> {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    /// pi's words for a summary that is asked for again.
+    SummarizationRetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: &'a str,
+    },
+    SummarizationRetryAttemptStart {
+        source: &'static str,
+        reason: &'a str,
+    },
+    SummarizationRetryFinished,
+    RetryFallbackApplied {
+        from: &'a str,
+        to: &'a str,
+        role: &'a str,
+        reason: &'a str,
+    },
+    RetryFallbackSucceeded {
+        model: &'a str,
+        role: &'a str,
+    },
     TtsrTriggered {
         rules: Vec<Rule<'a>>,
     },
@@ -136,7 +159,8 @@ pub enum Frame<'a, M, O> {
         attempt: u32,
         max_attempts: u32,
     },
-    /// An extension had an entry appended to the session.
+    TodoAutoClear,
+    /// An entry that an extension had appended to the session, or that changes the context.
     EntryAppended {
         entry: &'a RawValue,
     },

@@ -10,7 +10,7 @@ use stentor_agent::sandbox::SandboxMode;
 
 use super::error::Problem;
 use super::source::Sourced;
-use super::value::{Folders, Input, Name, Setting};
+use super::value::{Folders, Input, Name, Seconds, Setting};
 
 /// What is known about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,8 @@ settings! {
         "data_dir" data_dir: PathBuf, "The folder for what stentor keeps.";
         "session_dir" session_dir: PathBuf, "The folder for session files.";
         "extension_files" extension_files: Folders, "Further extensions, by their files.";
+        "retry.fallback" retry_fallback: Vec<String>, "The models that step in for one that fails, as `provider/id`, in this order.";
+        "todo_clear_after_s" todo_clear_after_s: Seconds, "Seconds after which what is done leaves the todo list, or `never`.";
         "budget.tokens" budget_tokens: u64, "Most tokens a session may use.";
         "budget.cost" budget_cost: f64, "Most US dollars a session may cost.";
         "budget.turns" budget_turns: u64, "Most model calls a session may make.";
@@ -129,6 +131,8 @@ settings! {
         "auto_retry" auto_retry: bool = true, "Whether a model that is overloaded or breaks off is asked again.";
         "retry.max_attempts" retry_max_attempts: u64 = 3, "How often it is asked again.";
         "retry.base_delay_ms" retry_base_delay_ms: u64 = 2_000, "The first wait before asking again; it doubles each time.";
+        "retry.fallback_cooldown_ms" retry_fallback_cooldown_ms: u64 = 300_000, "How long a model that failed is left alone, if it does not say so itself.";
+        "retry.fallback_returns" retry_fallback_returns: bool = true, "Whether the first model comes back then.";
         "sandbox.mode" sandbox_mode: SandboxMode = SandboxMode::Off, "What commands may change.";
         "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";

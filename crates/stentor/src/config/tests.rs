@@ -142,6 +142,8 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         data_dir  "home/.local/share/stentor"  default
         session_dir  "home/.local/share/stentor/sessions"  default
         extension_files  -  not set
+        retry.fallback  -  not set
+        todo_clear_after_s  -  not set
         budget.tokens  -  not set
         budget.cost  -  not set
         budget.turns  -  not set
@@ -155,6 +157,8 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         auto_retry  true  default
         retry.max_attempts  3  default
         retry.base_delay_ms  2000  default
+        retry.fallback_cooldown_ms  300000  default
+        retry.fallback_returns  true  default
         sandbox.mode  "off"  default
         sandbox.network  false  default
         sandbox.writable  []  default

@@ -211,6 +211,27 @@ impl Setting for u64 {
     }
 }
 
+/// A number of seconds, or `never`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Option<u64>);
+
+impl Setting for Seconds {
+    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+        if input.text("").is_ok_and(|text| text == "never") {
+            return Ok(Self(None));
+        }
+        let read = u64::read(input).map(|seconds| Self(Some(seconds)));
+        read.map_err(|_| input.problem("a whole number of seconds, or \"never\""))
+    }
+
+    fn shown(&self) -> Json {
+        match self.0 {
+            Some(seconds) => json!(seconds),
+            None => json!("never"),
+        }
+    }
+}
+
 impl Setting for f64 {
     fn read(input: &Input<'_>) -> Result<Self, Problem> {
         let number: Option<f64> = match input.raw {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stentor_agent::event::{
     BudgetLimit, CompactionEnd, CompactionReason, Event, EventKind, NoticeLevel, RunEnd,
-    RunOutcome, StateChange,
+    RunOutcome, StateChange, SummaryRetry,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::permission::PermissionRequest;
@@ -26,6 +26,28 @@ pub fn event_json(event: &Event) -> Value {
 /// What holds for the commands of a session, as its first line.
 pub fn sandbox_json(session: &str, sandbox: &SandboxState) -> Value {
     json!({ "type": "sandbox", "sandbox": sandbox, "session": session })
+}
+
+fn summary_retry_json(retry: &SummaryRetry) -> Value {
+    match retry {
+        SummaryRetry::Scheduled {
+            attempt,
+            max_attempts,
+            delay_ms,
+            error,
+        } => json!({
+            "type": "summary_retry",
+            "how": "scheduled",
+            "attempt": attempt,
+            "maxAttempts": max_attempts,
+            "delayMs": delay_ms,
+            "error": error,
+        }),
+        SummaryRetry::Started { reason } => {
+            json!({ "type": "summary_retry", "how": "started", "reason": reason_word(*reason) })
+        }
+        SummaryRetry::Ended => json!({ "type": "summary_retry", "how": "ended" }),
+    }
 }
 
 fn kind_json(kind: &EventKind) -> Value {
@@ -109,6 +131,19 @@ fn kind_json(kind: &EventKind) -> Value {
             "attempt": attempt,
             "error": final_error,
         }),
+        EventKind::SummaryRetry(retry) => summary_retry_json(retry),
+        EventKind::FallbackApplied(fallback) => json!({
+            "type": "fallback_applied",
+            "from": fallback.from,
+            "to": fallback.to,
+            "role": fallback.role,
+            "reason": fallback.reason,
+        }),
+        EventKind::FallbackSucceeded { model, role } => {
+            json!({ "type": "fallback_succeeded", "model": model, "role": role })
+        }
+        EventKind::PlanTidied => json!({ "type": "plan_tidied" }),
+        EventKind::ShutdownAsked => json!({ "type": "shutdown_asked" }),
         EventKind::Settled { aborted } => json!({ "type": "settled", "aborted": aborted }),
         EventKind::PlanChanged(plan) => json!({ "type": "plan_changed", "plan": plan }),
         EventKind::BashOutput { id, delta } => {
@@ -118,7 +153,7 @@ fn kind_json(kind: &EventKind) -> Value {
         EventKind::PermissionAnswered { id, answer } => {
             json!({ "type": "permission_answered", "id": id, "answer": answer })
         }
-        EventKind::Notice { level, message } => {
+        EventKind::Notice { level, message, .. } => {
             let level = match level {
                 NoticeLevel::Info => "info",
                 NoticeLevel::Warning => "warning",
@@ -290,6 +325,7 @@ fn permission_json(id: u64, request: &PermissionRequest) -> Value {
 fn reason_word(reason: CompactionReason) -> &'static str {
     match reason {
         CompactionReason::Manual => "manual",
+        CompactionReason::Handoff => "handoff",
         CompactionReason::Threshold => "threshold",
         CompactionReason::Overflow => "overflow",
     }

@@ -7,7 +7,9 @@ pub mod style;
 
 use std::io::{self, Write};
 
-use stentor_agent::event::{CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome};
+use stentor_agent::event::{
+    CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, SummaryRetry,
+};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::ToolCall;
 use stentor_agent::session::SessionState;
@@ -146,6 +148,19 @@ impl Printer {
                 let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");
                 self.line(self.options.style.waiting(), &what, err)
             }
+            EventKind::SummaryRetry(SummaryRetry::Scheduled {
+                delay_ms, error, ..
+            }) => {
+                let what = format!(
+                    "asking for a summary again in {}: {error}",
+                    seconds(*delay_ms)
+                );
+                self.line(self.options.style.waiting(), &what, err)
+            }
+            EventKind::FallbackApplied(fallback) => {
+                let what = format!("{} steps in for {}", fallback.to, fallback.from);
+                self.line(self.options.style.waiting(), &what, err)
+            }
             EventKind::CompactionStarted { .. } => {
                 let what = "summarising the older part of the conversation";
                 self.line(self.options.style.waiting(), what, err)
@@ -155,7 +170,7 @@ impl Printer {
                 let what = format!("{}: {}", request.call.name, request.reason);
                 self.line(self.options.style.question(), &what, err)
             }
-            EventKind::Notice { level, message } => self.notice(*level, message, err),
+            EventKind::Notice { level, message, .. } => self.notice(*level, message, err),
             EventKind::RunEnded(end) => self.run_ended(end, err),
             EventKind::ExtensionFailed {
                 extension,
@@ -186,6 +201,10 @@ impl Printer {
             | EventKind::StateChanged(_)
             | EventKind::EntryAppended { .. }
             | EventKind::RetryEnded { .. }
+            | EventKind::FallbackSucceeded { .. }
+            | EventKind::SummaryRetry(SummaryRetry::Started { .. } | SummaryRetry::Ended)
+            | EventKind::PlanTidied
+            | EventKind::ShutdownAsked
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }

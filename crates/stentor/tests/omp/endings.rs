@@ -55,6 +55,7 @@ fn a_model_that_recovers_is_asked_again_in_a_run_of_its_own() {
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}}
             {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"Overloaded","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"Overloaded"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_end","messageId":"msg-3","message":{"role":"assistant","content":[{"type":"text","text":"Here I am."}],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
@@ -83,16 +84,19 @@ fn a_model_that_does_not_recover_is_given_up_after_three_times() {
             {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
             {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
             {"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":1,"errorMessage":"slow down"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_end","messageId":"msg-3","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
             {"type":"agent_end","messages":[{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":1}
             {"type":"auto_retry_start","attempt":2,"maxAttempts":3,"delayMs":2,"errorMessage":"slow down"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_end","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
             {"type":"agent_end","messages":[{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":1}
             {"type":"auto_retry_start","attempt":3,"maxAttempts":3,"delayMs":4,"errorMessage":"slow down"}
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
             {"type":"agent_start"}
             {"type":"turn_start"}
             {"type":"message_end","messageId":"msg-5","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"slow down","timestamp":"TIME","duration":"MS"}}
@@ -192,20 +196,22 @@ fn a_retry_that_waits_is_cancelled() {
     cancelled_by(
         "abort_retry",
         expect![[r#"
-        {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":false}
-    "#]],
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
+            {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":false}
+        "#]],
     );
     cancelled_by(
         "abort",
         expect![[r#"
-        {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
-        {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
-        {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-    "#]],
+            {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
+            {"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"error","error":{"message":"Overloaded","provider":"script","model":"mock","httpStatus":529,"retryable":true},"sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":true}
+        "#]],
     );
 }
 
@@ -236,6 +242,7 @@ fn a_context_that_is_too_long_is_compacted_and_the_run_goes_on() {
         {"type":"message_end","messageId":"msg-5","message":{"role":"user","content":[{"type":"text","text":"and on"}],"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}}
         {"type":"agent_end","messages":[{"role":"user","content":[{"type":"text","text":"and on"}],"timestamp":"TIME"},{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"prompt is too long","timestamp":"TIME","duration":"MS"}],"willRetry":true,"isTerminal":false,"yielded":false,"messageCount":2}
+        {"type":"entry_appended","entry":{"type":"context_edit","id":"ID","parentId":"ID","timestamp":"TIME","targetId":"ID","replacement":null}}
         {"type":"auto_compaction_start","reason":"overflow","action":"context-full"}
         {"type":"compaction_start","reason":"overflow"}
         {"type":"auto_compaction_end","action":"context-full","result":{"summary":"Much was said.","shortSummary":"Much was said.","firstKeptEntryId":"ID","tokensBefore":24756,"estimatedTokensAfter":6,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":true}

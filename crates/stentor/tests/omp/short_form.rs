@@ -251,6 +251,9 @@ fn count(list: &Value) -> usize {
 }
 
 fn content(blocks: &Value) -> String {
+    if blocks.is_string() {
+        return format!("text {blocks}");
+    }
     let blocks: Vec<String> = blocks
         .as_array()
         .unwrap()

@@ -90,3 +90,33 @@ fn a_run_that_stops_with_things_to_do_is_reminded_three_times() {
             .all(|frame| frame["type"] != "todo_reminder")
     );
 }
+
+/// The list of todos after something in it was done and left it, and what was told of that.
+fn cleared(config: &str, omp: &str, phases: Value) -> (Vec<Value>, Value) {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"Hello.\"");
+    folder.file("../home/.config/stentor/config.toml", config);
+    folder.file("../home/.omp/agent/config.yml", omp);
+    let mut child = folder.child(&["--no-session"]);
+    child.send(json!({"id": "t", "type": "set_todos", "phases": phases}));
+    let mut frames = child.until_all(&[
+        &|frame: &Value| frame["type"] == "todo_auto_clear",
+        &|frame: &Value| frame["id"] == "t",
+    ]);
+    frames.retain(|frame| frame["id"] != "t");
+    let left = child.data(json!({"type": "get_state"}))["todoPhases"].take();
+    (frames, left)
+}
+
+#[test]
+fn what_is_done_leaves_the_todos_after_a_while_and_an_empty_phase_with_it() {
+    let phases = json!([
+        {"name": "One", "tasks": [{"content": "a", "status": "completed"}, {"content": "b", "status": "pending"}]},
+        {"name": "Two", "tasks": [{"content": "c", "status": "abandoned"}]},
+    ]);
+    let left = json!([{"name": "One", "tasks": [{"content": "b", "status": "pending"}]}]);
+    let told = vec![json!({"type": "todo_auto_clear"})];
+    let own = cleared("todo_clear_after_s = 0\n", "", phases.clone());
+    assert_eq!(own, (told.clone(), left.clone()));
+    let omps = cleared("", "tasks:\n  todoClearDelay: 0\n", phases);
+    assert_eq!(omps, (told, left));
+}

@@ -12,4 +12,6 @@ mod hanging;
 #[cfg(test)]
 mod held_back;
 #[cfg(test)]
+mod shutdown;
+#[cfg(test)]
 mod world;

@@ -229,6 +229,20 @@ impl Child {
         self.shown(line).replace(session, "SESSION")
     }
 
+    /// All further lines, of a program that ends by itself and well.
+    pub fn ended(mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            match self.lines.recv_timeout(NEVER) {
+                Ok(line) => lines.push(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {lines:#?}"),
+            }
+        }
+        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        lines
+    }
+
     /// Closes stdin and waits for the end.
     pub fn end(self) {
         self.end_and_stderr();

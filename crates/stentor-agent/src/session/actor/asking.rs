@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Actor, answer};
-use crate::event::{EventKind, NoticeLevel};
+use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::message::ToolCall;
 use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
 use crate::policy::{self, Remembered};
@@ -26,6 +26,7 @@ impl Actor {
             self.hub.publish(EventKind::Notice {
                 level: NoticeLevel::Warning,
                 message: format!("sandbox: {gap}"),
+                from: NoticeSource::Agent,
             });
         }
     }
@@ -114,6 +115,7 @@ impl Actor {
         self.hub.publish(EventKind::Notice {
             level: NoticeLevel::Warning,
             message: format!("the answer holds for this session only: {problem}"),
+            from: NoticeSource::Agent,
         });
     }
 

@@ -31,6 +31,7 @@ impl Actor {
             is_scoped: false,
         };
         self.choose(&choice)?;
+        self.forget_fallback();
         Ok(choice)
     }
 
@@ -42,6 +43,7 @@ impl Actor {
             return Ok(None);
         };
         self.choose(&choice)?;
+        self.forget_fallback();
         Ok(Some(choice))
     }
 
@@ -116,7 +118,7 @@ impl Actor {
         self.changed(StateChange::PermissionMode(mode));
     }
 
-    fn choose(&mut self, choice: &ModelChoice) -> Result<(), SessionError> {
+    pub(super) fn choose(&mut self, choice: &ModelChoice) -> Result<(), SessionError> {
         let chosen = ChosenModel::new(&self.environment, choice.model.clone());
         if let Err(error) = &chosen.opened {
             return Err(error.clone().into());

@@ -17,6 +17,7 @@ impl Actor {
     /// Compacts because somebody asked for it. A running turn is stopped first.
     pub(super) fn compact(
         &mut self,
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     ) {
@@ -24,12 +25,14 @@ impl Actor {
         if let Some(activity) = &self.activity {
             activity.cancel.cancel();
             self.afterwards.push(Afterwards::Compact {
+                reason,
                 instructions,
                 reply,
             });
         } else {
             self.start(
                 Work::Compact {
+                    reason,
                     instructions,
                     reply,
                 },
@@ -47,7 +50,7 @@ impl Actor {
             return Err("No model selected.".to_owned());
         };
         let window = chosen.info.context_window;
-        let manual = reason == CompactionReason::Manual;
+        let manual = reason.is_asked_for();
         if !manual && !self.settings.auto_compaction {
             return Ok(None);
         }
@@ -62,6 +65,13 @@ impl Actor {
         if manual && self.only_just_compacted() {
             return Err("Already compacted".to_owned());
         }
+        if reason == CompactionReason::Handoff {
+            // One that was never answered has nothing to hand over.
+            if items.len() < 2 {
+                return Err("Nothing to hand off (no messages yet)".to_owned());
+            }
+            return self.plan_of(items.len(), tokens_before).map(Some);
+        }
         // What is kept must leave room in the window, or compacting would not help.
         let keep = self.settings.compaction.keep_recent_tokens.min(near / 2);
         let force = reason != CompactionReason::Threshold;
@@ -72,20 +82,28 @@ impl Actor {
                 Err("Nothing to compact (session too small)".to_owned())
             };
         };
-        let Some(first_kept) = items.get(cut) else {
-            return Err("Nothing to compact (session too small)".to_owned());
+        self.plan_of(cut, tokens_before).map(Some)
+    }
+
+    /// The plan to summarise the first `cut` messages.
+    fn plan_of(&self, cut: usize, tokens_before: u64) -> Result<Box<CompactionPlan>, String> {
+        let Some(chosen) = self.model_of_now() else {
+            return Err("No model selected.".to_owned());
         };
         let model = chosen
             .opened
             .as_ref()
             .map_err(|error| error.message.clone())?;
-        Ok(Some(Box::new(CompactionPlan {
+        let items = self.conversation.items();
+        let older = items.iter().take(cut).map(|item| &item.message);
+        let first_kept = items.get(cut);
+        Ok(Box::new(CompactionPlan {
             model: Arc::clone(model),
-            older: conversation::lower(items[..cut].iter().map(|item| &item.message)),
-            first_kept_entry_id: first_kept.entry_id.clone(),
+            older: conversation::lower(older),
+            first_kept_entry_id: first_kept.map(|item| item.entry_id.clone()),
             tokens_before,
             instructions: None,
-        })))
+        }))
     }
 
     /// Records a compaction: an entry that refers to what is kept, never a copy of it.
@@ -104,8 +122,13 @@ impl Actor {
         });
         // A resumed session takes the summary's time from the entry, so they are the same here.
         let now_ms = self.environment.clock.now_ms();
+        let entry_id = self.new_entry_id();
+        if result.first_kept_entry_id.is_empty() {
+            // Nothing is kept, which other programs read from this.
+            result.first_kept_entry_id.clone_from(&entry_id);
+        }
         let entry_id = self.append_at(
-            self.new_entry_id(),
+            entry_id,
             now_ms,
             EntryKind::Compaction(Compaction {
                 summary: result.summary.clone(),

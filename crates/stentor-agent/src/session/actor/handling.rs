@@ -26,6 +26,15 @@ impl Actor {
                 let result = self.enqueue(queue, content).await;
                 answer(reply, result);
             }
+            Command::Inject {
+                injected,
+                delivery,
+                reply,
+            } => {
+                let result = self.inject(injected, delivery).await;
+                answer(reply, result);
+            }
+            Command::AskForShutdown => self.ask_for_shutdown(),
             Command::ClearQueues { reply } => {
                 let cleared = self.clear_queues();
                 answer(reply, cleared);
@@ -64,9 +73,10 @@ impl Actor {
             }
             Command::AbortBash => self.jobs.cancel_all(JobKind::Shell),
             Command::Compact {
+                reason,
                 instructions,
                 reply,
-            } => self.compact(instructions, reply),
+            } => self.compact(reason, instructions, reply),
             Command::SetModel {
                 provider,
                 id,

@@ -8,7 +8,9 @@ mod asking;
 mod bash;
 mod choosing;
 mod compacting;
+mod falling_back;
 mod handling;
+mod injecting;
 mod prompting;
 mod queueing;
 mod reading;
@@ -35,8 +37,10 @@ use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
 use crate::conversation::Conversation;
 use crate::event::{
-    CompactionResult, EventKind, InterruptMode, NoticeLevel, RunEnd, RunOutcome, StateChange,
+    CompactionReason, CompactionResult, EventKind, InterruptMode, NoticeLevel, NoticeSource,
+    RunEnd, RunOutcome, StateChange,
 };
+use crate::fallback::FallbackSettings;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
@@ -53,6 +57,7 @@ use crate::usage::Usage;
 
 use asking::OpenQuestion;
 use bash::{Deferred, FinishedBash};
+use falling_back::Fallbacks;
 
 /// News the actor's own tasks may have waiting for it.
 const NEWS: usize = 16;
@@ -96,6 +101,8 @@ pub(super) struct Actor {
     hooks: Option<Arc<dyn Hooks>>,
     slash: Arc<SlashCommands>,
     retry: RetryPolicy,
+    fallback: FallbackSettings,
+    fallbacks: Fallbacks,
     watch: Arc<Watch>,
 
     activity: Option<Activity>,
@@ -113,6 +120,8 @@ pub(super) struct Actor {
     next_bash: u64,
     /// Commands of the user that ended during a run: the model hears of them after it.
     unheard_bash: Vec<Deferred>,
+    /// Somebody wants the program to end when nothing runs.
+    shutdown_asked: bool,
     consumed: Consumed,
 }
 
@@ -133,6 +142,7 @@ enum Afterwards {
         reply: Reply<Result<Started, SessionError>>,
     },
     Compact {
+        reason: CompactionReason,
         instructions: Option<String>,
         reply: Reply<Result<CompactionResult, String>>,
     },
@@ -198,6 +208,7 @@ impl Actor {
             Arc::clone(&dialogs),
             Arc::clone(&jobs),
             requests.0.clone(),
+            options.plan_clearing.clone(),
         );
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
         let mut actor = Self {
@@ -226,6 +237,8 @@ impl Actor {
             hooks: None,
             slash: Arc::new(slash),
             retry: options.retry,
+            fallback: options.fallback.clone(),
+            fallbacks: Fallbacks::default(),
             watch: Arc::new(Watch {
                 rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,
@@ -240,6 +253,7 @@ impl Actor {
             running_bash: 0,
             next_bash: 1,
             unheard_bash: Vec::new(),
+            shutdown_asked: false,
             consumed: Consumed::Known {
                 usage: Usage::default(),
                 turns: 0,
@@ -333,6 +347,7 @@ impl Actor {
                 self.hub.publish(EventKind::Notice {
                     level: NoticeLevel::Error,
                     message: message.clone(),
+                    from: NoticeSource::Agent,
                 });
                 if self.signals.in_run.swap(false, Ordering::AcqRel) {
                     // Clients wait for the end of every run that began.

@@ -52,14 +52,8 @@ impl Actor {
         if content.is_empty() {
             return Err(SessionError::EmptyMessage);
         }
-        match self.model_of_now() {
-            None => return Err(SessionError::NoModel),
-            Some(chosen) => {
-                if let Err(error) = &chosen.opened {
-                    return Err(error.clone().into());
-                }
-            }
-        }
+        self.return_from_fallback();
+        self.must_have_model()?;
         self.tell_unheard_bash()?;
         let message = Arc::new(Message::user(content, self.environment.clock.now_ms()));
         let before = self.leaf.clone();
@@ -71,10 +65,23 @@ impl Actor {
             self.leaf = before;
             return Err(error.into());
         }
+        let mut messages = vec![message];
+        messages.extend(self.deliver_all(QueueKind::NextTurn));
         let (go, gone) = oneshot::channel();
         let after = self.hub.seq();
-        let run = self.start(Work::Answer(message), Some(gone));
+        let run = self.start(Work::Answer(messages), Some(gone));
         Ok(Started { go, run, after })
+    }
+
+    /// Why nothing can be answered, if that is so.
+    pub(super) fn must_have_model(&self) -> Result<(), SessionError> {
+        match self.model_of_now() {
+            None => Err(SessionError::NoModel),
+            Some(chosen) => match &chosen.opened {
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.clone().into()),
+            },
+        }
     }
 
     /// Starts an activity and gives its number. With a gate it begins when the gate opens or falls.
@@ -200,12 +207,26 @@ impl Actor {
         if let Err(error) = self.tell_unheard_bash() {
             tracing::warn!(%error, "a command of the user could not be recorded");
         }
+        self.deliver_asides();
         let aborted = activity.cancel.is_cancelled();
         self.hub.publish(EventKind::Settled { aborted });
         for waiter in activity.waiters {
             answer(waiter, ());
         }
         self.begin_what_waited().await;
+        self.tell_shutdown();
+    }
+
+    /// Somebody wants the program to end, which it does when nothing runs any more.
+    pub(super) fn ask_for_shutdown(&mut self) {
+        self.shutdown_asked = true;
+        self.tell_shutdown();
+    }
+
+    fn tell_shutdown(&mut self) {
+        if self.activity.is_none() && std::mem::take(&mut self.shutdown_asked) {
+            self.hub.publish(EventKind::ShutdownAsked);
+        }
     }
 
     /// Takes what waited in the order it was asked for. One of it may begin something that the
@@ -219,9 +240,10 @@ impl Actor {
                     reply,
                 } => self.prompt(content, options, reply).await,
                 Afterwards::Compact {
+                    reason,
                     instructions,
                     reply,
-                } => self.compact(instructions, reply),
+                } => self.compact(reason, instructions, reply),
                 Afterwards::Abort { reply } => self.abort(reply),
             }
         }

@@ -6,9 +6,11 @@ use serde_json::json;
 
 use super::Actor;
 use crate::event::{EventKind, QueueMode, Queues};
-use crate::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
+use crate::message::{
+    ContentBlock, CustomMessage, KnownMessage, Message, UserContent, UserMessage,
+};
 use crate::session::error::SessionError;
-use crate::session::queues::{QueueKind, Queued};
+use crate::session::queues::{CustomPart, QueueKind, Queued};
 use crate::store::{EntryKind, StoreError};
 
 /// The note on disk that a message waits. Its data is a [`Queued`].
@@ -32,18 +34,25 @@ impl Actor {
         let queued = Queued {
             session: self.id.to_string(),
             queue,
-            content,
+            content: UserContent::Blocks(content),
+            custom: None,
+            attribution: None,
             deliver_as: self.new_entry_id(),
             timestamp: self.environment.clock.now_ms(),
         };
+        self.enqueue_message(queued).await
+    }
+
+    pub(super) async fn enqueue_message(&mut self, queued: Queued) -> Result<(), SessionError> {
         self.note_queued(&queued)?;
         if let Err(error) = self.record.sync().await {
             // Refused, so a resumed session must not deliver it either.
             self.note_unqueued(&[queued]);
             return Err(error.into());
         }
+        let is_told = queued.custom.is_none();
         self.waiting.push(queued);
-        self.queues_changed();
+        self.queues_changed(is_told);
         Ok(())
     }
 
@@ -64,39 +73,32 @@ impl Actor {
         let mode = match queue {
             QueueKind::Steering => self.settings.steering_mode,
             QueueKind::FollowUp => self.settings.follow_up_mode,
+            QueueKind::NextTurn | QueueKind::Aside => QueueMode::All,
         };
         let taken = self.waiting.take(queue, mode);
         if taken.is_empty() {
             return Ok(Vec::new());
         }
+        let are_told = taken.iter().any(|queued| queued.custom.is_none());
         let mut delivered = Vec::with_capacity(taken.len());
         let mut taken = taken.into_iter();
         let mut failure = None;
         for queued in taken.by_ref() {
-            let message: Arc<Message> = Arc::new(
-                KnownMessage::User(UserMessage {
-                    content: UserContent::Blocks(queued.content.clone()),
-                    attribution: None,
-                    synthetic: None,
-                    steering: None,
-                    timestamp: queued.timestamp,
-                })
-                .into(),
-            );
-            if let Err(error) = self.append_message(queued.deliver_as.clone(), Arc::clone(&message))
-            {
-                failure = Some((queued, error));
-                break;
+            match self.append_delivered(&queued, true) {
+                Ok(message) => delivered.push(message),
+                Err(error) => {
+                    failure = Some((queued, error));
+                    break;
+                }
             }
-            delivered.push(message);
         }
         let Some((refused, error)) = failure else {
-            self.queues_changed();
+            self.queues_changed(are_told);
             return Ok(delivered);
         };
         let left: Vec<Queued> = std::iter::once(refused).chain(taken).collect();
         self.waiting.put_back(queue, left);
-        self.queues_changed();
+        self.queues_changed(are_told);
         if delivered.is_empty() {
             Err(error)
         } else {
@@ -104,12 +106,57 @@ impl Actor {
         }
     }
 
+    /// Puts a message into the conversation as the entry it was to become. With `must_last` it is
+    /// in the file when this returns.
+    pub(super) fn append_delivered(
+        &mut self,
+        queued: &Queued,
+        must_last: bool,
+    ) -> Result<Arc<Message>, StoreError> {
+        let id = queued.deliver_as.clone();
+        let content = queued.content.clone();
+        let Some(custom) = &queued.custom else {
+            let message = Arc::new(Message::from(KnownMessage::User(UserMessage {
+                content,
+                attribution: queued.attribution.clone(),
+                synthetic: None,
+                steering: None,
+                timestamp: queued.timestamp,
+            })));
+            self.append_message(id, Arc::clone(&message))?;
+            return Ok(message);
+        };
+        let CustomPart {
+            custom_type,
+            display,
+            details,
+        } = custom.clone();
+        // A resumed session takes the message's time from the entry, so they are the same here.
+        let timestamp = self.environment.clock.now_ms();
+        let kind = EntryKind::CustomMessage {
+            custom_type: custom_type.clone(),
+            content: content.clone(),
+            display,
+            details: details.clone(),
+        };
+        let id = self.append_at(id, timestamp, kind, must_last)?;
+        let message = Arc::new(Message::from(KnownMessage::Custom(CustomMessage {
+            custom_type,
+            content,
+            display,
+            details,
+            timestamp,
+        })));
+        self.conversation.push(id, Arc::clone(&message));
+        Ok(message)
+    }
+
     pub(super) fn clear_queues(&mut self) -> Queues {
         let texts = self.waiting.texts();
         let cleared = self.waiting.clear();
         if !cleared.is_empty() {
             self.note_unqueued(&cleared);
-            self.queues_changed();
+            self.queues_changed(true);
         }
         texts
     }
@@ -119,9 +166,10 @@ impl Actor {
         let dropped = self.waiting.take(QueueKind::Steering, QueueMode::All);
         if !dropped.is_empty() {
             self.note_unqueued(&dropped);
-            self.queues_changed();
+            self.queues_changed(true);
         }
-        dropped.iter().map(Queued::text).collect()
+        let said = dropped.iter().filter(|queued| queued.custom.is_none());
+        said.map(Queued::text).collect()
     }
 
     pub(super) fn remove_queued(&mut self, queue: QueueKind, text: &str) -> bool {
@@ -129,7 +177,7 @@ impl Actor {
             return false;
         };
         self.note_unqueued(&[removed]);
-        self.queues_changed();
+        self.queues_changed(true);
         true
     }
 
@@ -153,7 +201,7 @@ impl Actor {
         }
         self.waiting.push(promoted);
         self.record.sync().await?;
-        self.queues_changed();
+        self.queues_changed(true);
         Ok(true)
     }
 
@@ -182,9 +230,12 @@ impl Actor {
         }
     }
 
-    fn queues_changed(&self) {
+    /// The queues changed; `is_told` where clients know of what changed.
+    fn queues_changed(&self, is_told: bool) {
         self.signal_steering();
-        self.hub
-            .publish(EventKind::QueueChanged(Arc::new(self.waiting.texts())));
+        if is_told {
+            let queues = Arc::new(self.waiting.texts());
+            self.hub.publish(EventKind::QueueChanged(queues));
+        }
     }
 }

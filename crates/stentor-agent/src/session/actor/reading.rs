@@ -36,6 +36,7 @@ impl Actor {
             message_count: self.conversation.items().len(),
             queues: Arc::new(self.waiting.texts()),
             context: self.context_use(),
+            tokens_per_second: self.conversation.tokens_per_second(),
             plan: self.host.plan(),
             leaf: self.leaf.clone(),
             is_scoped: !self.settings.scoped_models.is_empty(),

@@ -91,15 +91,14 @@ impl Actor {
         self.record
             .append(&entry, must_last, &*self.environment.clock)?;
         self.leaf = Some(id.clone());
-        let custom = match &entry.kind {
-            EntryKind::Custom { custom_type, .. } if !custom_type.starts_with(OWN_TYPES) => {
-                Some(Arc::new(entry))
-            }
-            _ => None,
+        let is_told = match &entry.kind {
+            EntryKind::Custom { custom_type, .. } => !custom_type.starts_with(OWN_TYPES),
+            EntryKind::ContextEdit { .. } => true,
+            _ => false,
         };
         self.hub.publish(EventKind::EntryAppended {
             id: id.clone(),
-            custom,
+            entry: is_told.then(|| Arc::new(entry)),
         });
         Ok(id)
     }

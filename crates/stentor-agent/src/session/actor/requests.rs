@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
@@ -51,7 +49,29 @@ impl Actor {
                     answer(reply, ids);
                 }
             }
-            Request::Forget { entry_id } => self.forget(entry_id),
+            Request::Forget { entry_id, reply } => {
+                self.forget(&entry_id);
+                answer(reply, ());
+            }
+            Request::FindFallback {
+                error,
+                tried,
+                reply,
+            } => {
+                let plan = self.find_fallback(&error, &tried);
+                answer(reply, plan);
+            }
+            Request::ApplyFallback {
+                plan,
+                reason,
+                reply,
+            } => {
+                let applied = self.apply_fallback(plan, reason);
+                answer(
+                    reply,
+                    applied.map(|fallback| (fallback, self.model_named())),
+                );
+            }
             Request::NextCall { reply } => {
                 let call = self.next_call();
                 answer(reply, call);
@@ -108,15 +128,16 @@ impl Actor {
         }
     }
 
-    /// Takes a failed answer out of the context. The note lets a resumed session do the same.
-    fn forget(&mut self, entry_id: String) {
-        self.conversation.forget(&entry_id);
-        let kind = EntryKind::Custom {
-            custom_type: super::restoring::FORGOTTEN.to_owned(),
-            data: Some(json!({ "entryId": entry_id })),
-        };
-        if let Err(error) = self.append(kind, true) {
-            tracing::warn!(%error, "a failed answer will be in context when the session is resumed");
+    /// Takes a failed answer out of the context. The edits let a resumed session do the same.
+    fn forget(&mut self, entry_id: &str) {
+        for target_id in self.conversation.forget(entry_id) {
+            let kind = EntryKind::ContextEdit {
+                target_id,
+                replacement: None,
+            };
+            if let Err(error) = self.append(kind, true) {
+                tracing::warn!(%error, "a failed answer will be in context when the session is resumed");
+            }
         }
     }
 
@@ -128,6 +149,7 @@ impl Actor {
         {
             return Err(Refusal { model, why });
         }
+        self.deliver_asides();
         let opened = match self.model_of_now() {
             Some(chosen) => chosen.opened.clone(),
             None => Err(ModelError::new(

@@ -1,6 +1,6 @@
 //! Going on with a stored session.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -10,10 +10,10 @@ use super::bash::{DEFERRED, Deferred};
 use super::queueing::{QUEUED, UNQUEUED};
 use super::{Actor, Consumed};
 use crate::clock::parse_iso_time;
-use crate::event::{EventKind, NoticeLevel};
+use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
-    StopReason, ToolCall, ToolResultMessage,
+    StopReason, ToolCall, ToolResultMessage, UserContent,
 };
 use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
@@ -24,8 +24,8 @@ use crate::store::{Compaction, Entry, EntryKind};
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
 
-/// The note on disk that an answer is no longer in context.
-pub(super) const FORGOTTEN: &str = "stentor.forgotten";
+/// How earlier versions noted that an answer, and what its calls were told, left the context.
+const FORGOTTEN: &str = "stentor.forgotten";
 
 /// The note on disk of a plan that no tool's result has.
 pub(super) const PLAN: &str = "stentor.plan";
@@ -67,7 +67,11 @@ impl Actor {
 
     fn warn(&self, message: String) {
         let level = NoticeLevel::Warning;
-        self.hub.publish(EventKind::Notice { level, message });
+        self.hub.publish(EventKind::Notice {
+            level,
+            message,
+            from: NoticeSource::Agent,
+        });
     }
 
     /// What the options say otherwise than the file goes into the file.
@@ -137,10 +141,20 @@ impl Actor {
             self.conversation
                 .push(entry.id.clone(), summary_of(entry, compaction));
         }
+        let edits = edits_of(context);
         for entry in context {
-            if let Some(message) = message_of(entry) {
-                self.conversation.push(entry.id.clone(), message);
-            }
+            let Some(message) = message_of(entry) else {
+                continue;
+            };
+            let message = match edits.get(entry.id.as_str()) {
+                None => message,
+                Some(None) => continue,
+                Some(Some(content)) => match message.with_content(content) {
+                    Some(edited) => Arc::new(edited),
+                    None => message,
+                },
+            };
+            self.conversation.push(entry.id.clone(), message);
         }
         for data in notes(context, FORGOTTEN) {
             if let Some(id) = data.get("entryId").and_then(|id| id.as_str()) {
@@ -272,6 +286,18 @@ fn notes<'a>(context: &'a [Entry], wanted: &'a str) -> impl Iterator<Item = &'a 
     })
 }
 
+/// What stands for each message that was edited: the newest edit of it.
+fn edits_of(context: &[Entry]) -> HashMap<&str, Option<&UserContent>> {
+    let edits = context.iter().filter_map(|entry| match &entry.kind {
+        EntryKind::ContextEdit {
+            target_id,
+            replacement,
+        } => Some((target_id.as_str(), replacement.as_ref())),
+        _ => None,
+    });
+    edits.collect()
+}
+
 fn summary_of(entry: &Entry, compaction: &Compaction) -> Arc<Message> {
     Arc::new(
         KnownMessage::CompactionSummary(CompactionSummary {
@@ -317,6 +343,7 @@ pub(super) fn message_of(entry: &Entry) -> Option<Arc<Message>> {
         | EntryKind::ThinkingLevelChange { .. }
         | EntryKind::Compaction(_)
         | EntryKind::Custom { .. }
+        | EntryKind::ContextEdit { .. }
         | EntryKind::Label { .. }
         | EntryKind::SessionInfo { .. }
         | EntryKind::Other(_) => None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stentor_agent::dialog::{Dialog, DialogAnswer};
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::session::Session;
 use stentor_wire::omp::command::Login;
 use stentor_wire::omp::frame::{Frame, UiMethod, UiRequest};
@@ -60,6 +60,7 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> Outcome {
                 Wish::Notice(message) => session.publish(EventKind::Notice {
                     level: NoticeLevel::Info,
                     message,
+                    from: NoticeSource::Asked,
                 }),
                 // Who waits for it may be gone.
                 Wish::Reached(here) => drop(here.send(())),

@@ -3,6 +3,7 @@
 mod choosing;
 mod hosting;
 mod logging_in;
+mod opening;
 mod prompting;
 mod queueing;
 mod reading;
@@ -37,6 +38,10 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
             let work = shell::compact(Arc::clone(dialect), compact);
             return beside(dialect, id, name, work).await;
         }
+        CommandBody::Handoff(wanted) => {
+            let work = shell::hand_off(Arc::clone(dialect), wanted);
+            return beside(dialect, id, name, work).await;
+        }
         CommandBody::Bash(bash) => {
             let number = dialect.connection.bash.sent(id.as_deref());
             let work = shell::bash(Arc::clone(dialect), bash, number);
@@ -57,6 +62,7 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         CommandBody::FollowUp(say) => prompting::follow_up(dialect, say).await,
         CommandBody::NewSession(new) => sessions::new(dialect, new).await,
         CommandBody::SwitchSession(switch) => sessions::switch(dialect, switch).await,
+        CommandBody::OpenSession(wanted) => opening::open(dialect, wanted).await,
         CommandBody::Branch(entry) => sessions::branch(dialect, entry).await,
         CommandBody::Fork(entry) => sessions::fork(dialect, entry).await,
         CommandBody::Clone => sessions::clone(dialect).await,
@@ -85,6 +91,7 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         CommandBody::SetInterruptMode(mode) => switches::interrupt_mode(dialect, mode).await,
         CommandBody::SetAutoCompaction(on) => switches::auto_compaction(dialect, on).await,
         CommandBody::SetAutoRetry(on) => switches::auto_retry(dialect, on).await,
+        CommandBody::SetFastMode(on) => switches::fast_mode(&on),
         CommandBody::SetTodos(todos) => switches::todos(dialect, todos).await,
         CommandBody::AbortRetry => shell::abort_retry(dialect).await,
         CommandBody::AbortBash => shell::abort_bash(dialect).await,

@@ -46,6 +46,12 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
         dialect.leave().await.enter(next).await;
         return Data::of(&SWITCHED);
     }
+    resume(dialect, &path).await?;
+    Data::of(&SWITCHED)
+}
+
+/// Goes on with the conversation in a file.
+pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Failure> {
     let mut options = options_like_now(dialect).await?;
     // Both come from the file, if they can.
     options.usual_model = options.model.take();
@@ -57,10 +63,10 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
         .await
         .ok()
         .and_then(|state| state.file);
-    if open_now.is_some_and(|open| same_file(&open, &path)) {
+    if open_now.is_some_and(|open| same_file(&open, path)) {
         // It cannot be opened twice, so it is closed before it is opened again.
         let leaving = dialect.leave().await;
-        let session = match dialect.agent.resume(&path, options) {
+        let session = match dialect.agent.resume(path, options) {
             Ok(session) => session,
             Err(error) => {
                 let mut options = dialect.options_for_next()?;
@@ -72,14 +78,14 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
         };
         leaving.enter(Next::of(session, tools, prompt)).await;
     } else {
-        let session = dialect.agent.resume(&path, options)?;
+        let session = dialect.agent.resume(path, options)?;
         dialect
             .leave()
             .await
             .enter(Next::of(session, tools, prompt))
             .await;
     }
-    Data::of(&SWITCHED)
+    Ok(())
 }
 
 /// `branch`, in omp's words.
@@ -200,7 +206,7 @@ fn active_path(entries: Vec<Entry>) -> Vec<Entry> {
 
 /// The options of another conversation with the settings of the one that is left: a client sets
 /// them once and for all.
-async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, AgentError> {
+pub(super) async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, AgentError> {
     let mut options = dialect.options_for_next()?;
     let state = dialect.session().state().await?;
     options.model = state.model.or(options.model);
@@ -213,7 +219,8 @@ async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, AgentErro
     Ok(options)
 }
 
-fn same_file(one: &Path, other: &Path) -> bool {
+/// True when both are the same file or folder.
+pub(super) fn same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => one == other,

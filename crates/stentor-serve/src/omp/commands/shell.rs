@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Bash, Compact};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Outcome};
+use crate::omp::reply::{Data, Failure, Outcome};
 use crate::omp::shapes::{WireBash, compaction_result};
 
 /// `bash`. `number` is the one the session gives it.
@@ -32,6 +33,20 @@ pub(super) async fn compact(dialect: Arc<Dialect>, compact: Compact) -> Outcome 
     let session = dialect.session();
     let result = session.compact(compact.custom_instructions).await?;
     Data::of(&compaction_result(&result))
+}
+
+/// `handoff`: the conversation goes on from a summary of it alone. Only what omp does by itself is
+/// saved in a file, so there is none to name.
+pub(super) async fn hand_off(dialect: Arc<Dialect>, wanted: Compact) -> Outcome {
+    #[derive(Serialize)]
+    struct HandedOff {}
+    let session = dialect.session();
+    if session.state().await?.is_running {
+        let why = "Cannot hand off while a response is in progress";
+        return Err(Failure::new(why));
+    }
+    session.hand_off(wanted.custom_instructions).await?;
+    Data::of(&HandedOff {})
 }
 
 /// In a session that is gone nothing is left to abort.

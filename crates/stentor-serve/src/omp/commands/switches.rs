@@ -46,6 +46,23 @@ pub(super) async fn auto_retry(dialect: &Dialect, switch: Switch) -> Outcome {
     Ok(Data::none())
 }
 
+/// `set_fast_mode`: no model here has such a mode, so it can only be left.
+pub(super) fn fast_mode(on: &Switch) -> Outcome {
+    #[derive(Serialize)]
+    struct FastMode {
+        enabled: bool,
+        active: bool,
+    }
+    if on.enabled {
+        let why = "Fast mode is unavailable for the current model.";
+        return Err(Failure::new(why));
+    }
+    Data::of(&FastMode {
+        enabled: false,
+        active: false,
+    })
+}
+
 /// `set_todos`.
 pub(super) async fn todos(dialect: &Dialect, todos: SetTodos) -> Outcome {
     #[derive(Serialize)]

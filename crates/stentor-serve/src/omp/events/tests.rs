@@ -97,6 +97,7 @@ fn everything_shown_to_a_person_has_the_method_of_the_reference() {
     let notice = |level, message: &str| EventKind::Notice {
         level,
         message: message.to_owned(),
+        from: NoticeSource::Extension,
     };
     let status = |text: Option<&str>| EventKind::Status {
         key: "demo".to_owned(),

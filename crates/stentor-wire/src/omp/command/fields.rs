@@ -66,14 +66,14 @@ pub struct Mode {
     pub mode: String,
 }
 
-/// `compact`.
+/// `compact`, `handoff`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compact {
     pub custom_instructions: Option<String>,
 }
 
-/// `set_auto_compaction`, `set_auto_retry`.
+/// `set_auto_compaction`, `set_auto_retry`, `set_fast_mode`.
 #[derive(Debug, Deserialize)]
 pub struct Switch {
     pub enabled: bool,
@@ -99,6 +99,15 @@ pub struct ExportHtml {
 #[serde(rename_all = "camelCase")]
 pub struct SwitchSession {
     pub session_path: String,
+}
+
+/// `open_session`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenSession {
+    pub session_dir: String,
+    pub provider: Option<String>,
+    pub model_id: Option<String>,
 }
 
 /// `branch`, `fork`.

@@ -182,6 +182,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         use_prompt_templates = false
         use_extensions = false
         memory = false
+        todo_clear_after_s = 30
         [budget]
         tokens = 1
         cost = 0.5
@@ -192,6 +193,9 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         [retry]
         max_attempts = 6
         base_delay_ms = 7
+        fallback = ["p/b"]
+        fallback_cooldown_ms = 8
+        fallback_returns = false
         [sandbox]
         mode = "read-only"
         network = true
@@ -220,24 +224,28 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         data_dir = "/home/u/d" (config.toml:9)
         session_dir = "/etc/stentor/s" (config.toml:10)
         extension_files = ["/home/u/guard.py"] (config.toml:18)
-        budget.tokens = 1 (config.toml:24)
-        budget.cost = 0.5 (config.toml:25)
-        budget.turns = 3 (config.toml:26)
+        retry.fallback = ["p/b"] (config.toml:34)
+        todo_clear_after_s = 30 (config.toml:23)
+        budget.tokens = 1 (config.toml:25)
+        budget.cost = 0.5 (config.toml:26)
+        budget.turns = 3 (config.toml:27)
         context_files = false (config.toml:11)
         steering_mode = "all" (config.toml:12)
         follow_up_mode = "all" (config.toml:13)
         interrupt_mode = "wait" (config.toml:14)
         auto_compaction = false (config.toml:15)
-        compaction.reserve_tokens = 4 (config.toml:28)
-        compaction.keep_recent_tokens = 5 (config.toml:29)
+        compaction.reserve_tokens = 4 (config.toml:29)
+        compaction.keep_recent_tokens = 5 (config.toml:30)
         auto_retry = false (config.toml:16)
-        retry.max_attempts = 6 (config.toml:31)
-        retry.base_delay_ms = 7 (config.toml:32)
-        sandbox.mode = "read-only" (config.toml:34)
-        sandbox.network = true (config.toml:35)
-        sandbox.writable = ["/home/u/w"] (config.toml:36)
-        sandbox.unreadable = ["/home/u/.ssh"] (config.toml:37)
-        sandbox.required = true (config.toml:38)
+        retry.max_attempts = 6 (config.toml:32)
+        retry.base_delay_ms = 7 (config.toml:33)
+        retry.fallback_cooldown_ms = 8 (config.toml:35)
+        retry.fallback_returns = false (config.toml:36)
+        sandbox.mode = "read-only" (config.toml:38)
+        sandbox.network = true (config.toml:39)
+        sandbox.writable = ["/home/u/w"] (config.toml:40)
+        sandbox.unreadable = ["/home/u/.ssh"] (config.toml:41)
+        sandbox.required = true (config.toml:42)
         use_skills = false (config.toml:19)
         use_prompt_templates = false (config.toml:20)
         use_extensions = false (config.toml:21)

@@ -8,8 +8,8 @@ use stentor_agent::dialog::{
     Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, WidgetPlacement,
 };
 use stentor_agent::event::{
-    CommandInfo, CommandSource, CompactionReason, CompactionResult, InterruptMode, QueueMode,
-    Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
+    CommandInfo, CommandSource, CompactionReason, CompactionResult, Fallback, InterruptMode,
+    NoticeSource, QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::message::{ContentBlock, Message};
@@ -184,7 +184,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         })),
         EventKind::EntryAppended {
             id: "e1".into(),
-            custom: None,
+            entry: None,
         },
         EventKind::CompactionStarted {
             reason: CompactionReason::Manual,
@@ -216,7 +216,29 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
             attempt: 3,
             final_error: Some("overloaded".into()),
         },
+        EventKind::SummaryRetry(SummaryRetry::Scheduled {
+            attempt: 1,
+            max_attempts: 3,
+            delay_ms: 2000,
+            error: "overloaded".into(),
+        }),
+        EventKind::SummaryRetry(SummaryRetry::Started {
+            reason: CompactionReason::Handoff,
+        }),
+        EventKind::SummaryRetry(SummaryRetry::Ended),
+        EventKind::FallbackApplied(Arc::new(Fallback {
+            from: "p/one".into(),
+            to: "p/two".into(),
+            role: "default".into(),
+            reason: "overloaded".into(),
+        })),
+        EventKind::FallbackSucceeded {
+            model: "p/two".into(),
+            role: "default".into(),
+        },
         EventKind::PlanChanged(Arc::new(plan)),
+        EventKind::PlanTidied,
+        EventKind::ShutdownAsked,
         EventKind::BashOutput {
             id: 4,
             delta: "x".into(),
@@ -238,6 +260,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         EventKind::Notice {
             level: NoticeLevel::Info,
             message: "n".into(),
+            from: NoticeSource::Agent,
         },
         ended(RunOutcome::Completed),
         ended(RunOutcome::Failed {

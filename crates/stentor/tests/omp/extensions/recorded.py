@@ -13,7 +13,7 @@ def send(**message):
 def ask(method, **params):
     global asked
     asked += 1
-    send(id=f"q{asked}", method=f"ui/{method}", params=params)
+    send(id=f"q{asked}", method=method, params=params)
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("id") == f"q{asked}":
@@ -27,10 +27,10 @@ def tell(method, **params):
 
 def uidemo():
     tell("notify", message="starting", level="info")
-    ok = ask("confirm", title="Confirm", message="Continue?", timeoutMs=30000)
-    select = ask("select", title="Pick one", options=["Allow", "Block"])
-    ask("input", title="Branch name", placeholder="feature/...")
-    edited = ask("editor", title="Edit text", prefill="line 1\nline 2")
+    ok = ask("ui/confirm", title="Confirm", message="Continue?", timeoutMs=30000)
+    select = ask("ui/select", title="Pick one", options=["Allow", "Block"])
+    ask("ui/input", title="Branch name", placeholder="feature/...")
+    edited = ask("ui/editor", title="Edit text", prefill="line 1\nline 2")
     tell("status", key="demo", text="running")
     tell("status", key="demo")
     tell("widget", key="demo", lines=["a", "b"])
@@ -42,13 +42,27 @@ def uidemo():
 
 
 def uitimeout():
-    ok = ask("confirm", title="T", message="times out", timeoutMs=300)
-    chosen = ask("select", title="S", options=["x"], timeoutMs=300)
+    ok = ask("ui/confirm", title="T", message="times out", timeoutMs=300)
+    chosen = ask("ui/select", title="S", options=["x"], timeoutMs=300)
     said = {"ok": ok["confirmed"], "s": "undefined" if chosen["value"] is None else "given"}
     tell("notify", message=json.dumps(said, separators=(",", ":")))
 
 
-COMMANDS = {"uidemo": uidemo, "uitimeout": uitimeout, "boom": None, "sendmsg": lambda: None}
+def sendmsg():
+    ask("message/send", customType="demo", content="custom body", display=True, details={"k": 1})
+
+
+def quit_program():
+    ask("shutdown")
+
+
+COMMANDS = {
+    "uidemo": uidemo,
+    "uitimeout": uitimeout,
+    "boom": None,
+    "sendmsg": sendmsg,
+    "quit": quit_program,
+}
 
 for line in sys.stdin:
     message = json.loads(line)
@@ -64,7 +78,7 @@ for line in sys.stdin:
     elif method == "tool/before":
         answer = {}
         if "GUARDED" in params["arguments"].get("command", ""):
-            allowed = ask("confirm", title="Dangerous", message="Allow guarded command?")
+            allowed = ask("ui/confirm", title="Dangerous", message="Allow guarded command?")
             if not allowed["confirmed"]:
                 answer = {"deny": "Blocked by user"}
         send(id=call, result=answer)

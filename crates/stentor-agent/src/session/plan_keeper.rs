@@ -1,0 +1,207 @@
+//! The plan of a session, and taking out of it what has been done for a while.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::options::PlanClearing;
+use crate::event::EventKind;
+use crate::hub::Hub;
+use crate::tool::{Plan, PlanPhase, PlanStatus};
+
+/// Keeps the plan. What is waited for ends with it.
+pub(super) struct PlanKeeper {
+    hub: Hub,
+    clearing: PlanClearing,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    plan: Plan,
+    /// What is done, by phase and content, with the number of the waiting it is part of.
+    done: HashMap<(String, String), u64>,
+    waitings: u64,
+}
+
+impl PlanKeeper {
+    pub fn new(hub: Hub, clearing: PlanClearing) -> Self {
+        Self {
+            hub,
+            clearing,
+            kept: Arc::default(),
+        }
+    }
+
+    pub fn plan(&self) -> Plan {
+        lock(&self.kept).plan.clone()
+    }
+
+    /// Takes over the plan of a stored session without telling anybody. What was done in it has
+    /// been seen.
+    pub fn restore(&self, mut plan: Plan) {
+        let has_done = plan.tasks().any(|task| is_done(task.status));
+        if has_done && self.clearing.after().is_some() {
+            take_out(&mut plan, |_, _| true);
+        }
+        lock(&self.kept).plan = plan;
+    }
+
+    /// Replaces the plan, tells everybody, and begins to wait for what is newly done in it.
+    pub fn set(&self, plan: Plan) {
+        let mut kept = lock(&self.kept);
+        let waiting = kept.take_over(plan.clone());
+        // Told under the lock, so that it is told in the order in which it happened.
+        self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
+        drop(kept);
+        let Some(waiting) = waiting else {
+            return;
+        };
+        if let Some(after) = self.clearing.after() {
+            let (hub, kept) = (self.hub.clone(), Arc::downgrade(&self.kept));
+            tokio::spawn(tidy_after(after, hub, kept, waiting));
+        }
+    }
+}
+
+async fn tidy_after(after: Duration, hub: Hub, kept: Weak<Mutex<Kept>>, waiting: u64) {
+    tokio::time::sleep(after).await;
+    let Some(kept) = kept.upgrade() else {
+        return;
+    };
+    let mut kept = lock(&kept);
+    if kept.tidy(waiting) {
+        let plan = Arc::new(kept.plan.clone());
+        hub.publish(EventKind::PlanChanged(plan));
+        hub.publish(EventKind::PlanTidied);
+    }
+}
+
+impl Kept {
+    /// Returns the number of a waiting if something is done that was not before.
+    fn take_over(&mut self, plan: Plan) -> Option<u64> {
+        let mut done = HashMap::new();
+        let waiting = self.waitings + 1;
+        for phase in &plan.phases {
+            for task in phase.tasks.iter().filter(|task| is_done(task.status)) {
+                let key = (phase.name.clone(), task.content.clone());
+                let of = self.done.get(&key).copied().unwrap_or(waiting);
+                done.insert(key, of);
+            }
+        }
+        let is_new = done.values().any(|of| *of == waiting);
+        self.plan = plan;
+        self.done = done;
+        is_new.then(|| {
+            self.waitings = waiting;
+            waiting
+        })
+    }
+
+    /// Takes out what was waited for and is still done. False when that is nothing.
+    fn tidy(&mut self, waiting: u64) -> bool {
+        let before = self.done.len();
+        self.done.retain(|_, of| *of != waiting);
+        if self.done.len() == before {
+            return false;
+        }
+        let done = &self.done;
+        take_out(&mut self.plan, |phase, content| {
+            !done.contains_key(&(phase.to_owned(), content.to_owned()))
+        })
+    }
+}
+
+/// Takes done tasks out, and phases that nothing is left of. False when there were none.
+fn take_out(plan: &mut Plan, is_meant: impl Fn(&str, &str) -> bool) -> bool {
+    let mut any = false;
+    for PlanPhase { name, tasks } in &mut plan.phases {
+        tasks.retain(|task| {
+            let goes = is_done(task.status) && is_meant(name, &task.content);
+            any |= goes;
+            !goes
+        });
+    }
+    if any {
+        plan.phases.retain(|phase| !phase.tasks.is_empty());
+    }
+    any
+}
+
+fn is_done(status: PlanStatus) -> bool {
+    match status {
+        PlanStatus::Completed | PlanStatus::Abandoned => true,
+        PlanStatus::Pending | PlanStatus::InProgress | PlanStatus::Blocked => false,
+    }
+}
+
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::PlanTask;
+
+    fn plan(phases: &[(&str, &[(&str, PlanStatus)])]) -> Plan {
+        let phases = phases.iter().map(|(name, tasks)| PlanPhase {
+            name: (*name).to_owned(),
+            tasks: tasks
+                .iter()
+                .map(|(content, status)| PlanTask {
+                    content: (*content).to_owned(),
+                    status: *status,
+                })
+                .collect(),
+        });
+        Plan {
+            phases: phases.collect(),
+        }
+    }
+
+    use PlanStatus::{Abandoned, Completed, Pending};
+
+    #[test]
+    fn what_is_done_leaves_with_its_waiting_and_takes_empty_phases_along() {
+        let mut kept = Kept::default();
+        let first = kept.take_over(plan(&[("one", &[("a", Completed), ("b", Pending)])]));
+        let second = kept.take_over(plan(&[
+            ("one", &[("a", Completed), ("b", Pending)]),
+            ("two", &[("c", Abandoned)]),
+        ]));
+        assert_eq!((first, second), (Some(1), Some(2)));
+        assert!(kept.tidy(1));
+        let left = plan(&[("one", &[("b", Pending)]), ("two", &[("c", Abandoned)])]);
+        assert_eq!(kept.plan, left);
+        assert!(kept.tidy(2));
+        assert_eq!(kept.plan, plan(&[("one", &[("b", Pending)])]));
+        assert!(!kept.tidy(2));
+    }
+
+    #[test]
+    fn what_was_taken_up_again_stays_until_it_is_done_again() {
+        let mut kept = Kept::default();
+        assert_eq!(
+            kept.take_over(plan(&[("one", &[("a", Completed)])])),
+            Some(1)
+        );
+        assert_eq!(kept.take_over(plan(&[("one", &[("a", Pending)])])), None);
+        assert!(!kept.tidy(1));
+        assert_eq!(
+            kept.take_over(plan(&[("one", &[("a", Completed)])])),
+            Some(2)
+        );
+        assert!(!kept.tidy(1));
+        assert!(kept.tidy(2));
+        assert_eq!(kept.plan, Plan::default());
+    }
+
+    #[test]
+    fn nothing_new_is_not_waited_for_again() {
+        let mut kept = Kept::default();
+        let same = plan(&[("one", &[("a", Completed)])]);
+        assert_eq!(kept.take_over(same.clone()), Some(1));
+        assert_eq!(kept.take_over(same), None);
+    }
+}
