@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::foreign_roles;
 use crate::message::{
     AssistantMessage, BashExecution, ContentBlock, KnownBlock, KnownMessage, Message, StopReason,
     ToolCall, UserContent, UserMessage,
@@ -227,7 +228,9 @@ pub fn lower<'a>(messages: impl Iterator<Item = &'a Arc<Message>>) -> Vec<Arc<Me
                 );
                 lowered.push(user_text(text, compaction.timestamp));
             }
-            Message::Other(_) => {}
+            Message::Other(fields) => {
+                lowered.extend(foreign_roles::lowered(fields).map(Arc::new));
+            }
         }
     }
     lowered
@@ -254,7 +257,9 @@ pub fn estimate_tokens(message: &Message) -> u64 {
         },
         Message::Known(KnownMessage::BranchSummary(branch)) => estimate_text(&branch.summary),
         Message::Known(KnownMessage::CompactionSummary(summary)) => estimate_text(&summary.summary),
-        Message::Other(_) => 0,
+        Message::Other(fields) => {
+            foreign_roles::lowered(fields).map_or(0, |told| estimate_tokens(&told))
+        }
     }
 }
 
@@ -310,6 +315,7 @@ fn user_text(text: String, timestamp: u64) -> Arc<Message> {
             synthetic: None,
             steering: None,
             timestamp,
+            rest: Default::default(),
         })
         .into(),
     )

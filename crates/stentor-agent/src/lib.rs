@@ -17,6 +17,7 @@ pub mod dialog;
 pub mod event;
 pub mod export;
 pub mod fallback;
+mod foreign_roles;
 mod hook_chain;
 pub mod hooks;
 pub mod hub;

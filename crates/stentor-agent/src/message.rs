@@ -20,7 +20,7 @@ use crate::usage::Usage;
 #[serde(untagged)]
 pub enum Message {
     Known(KnownMessage),
-    /// A role this program does not know. Kept, shown to clients, never sent to a model.
+    /// A role this program does not write. Kept and shown to clients as it is.
     Other(Map<String, Value>),
 }
 
@@ -54,6 +54,9 @@ pub struct UserMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<bool>,
     pub timestamp: u64,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// Content of a user or custom message: plain text, or blocks.
@@ -87,6 +90,9 @@ pub struct AssistantMessage {
     /// Milliseconds from the request to the first token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttft: Option<u64>,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// Why a model stopped.
@@ -116,6 +122,9 @@ pub struct ToolResultMessage {
     pub details: Option<Value>,
     pub is_error: bool,
     pub timestamp: u64,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// A shell command the user ran beside the conversation.
@@ -134,6 +143,9 @@ pub struct BashExecution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude_from_context: Option<bool>,
     pub timestamp: u64,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// A message an extension put into the conversation.
@@ -146,6 +158,9 @@ pub struct CustomMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     pub timestamp: u64,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// What happened on a branch that was left.
@@ -155,6 +170,9 @@ pub struct BranchSummary {
     pub summary: String,
     pub from_id: String,
     pub timestamp: u64,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// What stands for the part of the conversation that was compacted away.
@@ -164,6 +182,9 @@ pub struct CompactionSummary {
     pub summary: String,
     pub tokens_before: u64,
     pub timestamp: u64,
+    /// Fields of other programs, kept as they are.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 /// One block of content.
@@ -257,6 +278,7 @@ impl Message {
             synthetic: None,
             steering: None,
             timestamp,
+            rest: Default::default(),
         }))
     }
 
@@ -405,6 +427,12 @@ mod tests {
             r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"s"},{"type":"toolCall","id":"t1","name":"bash","arguments":{"command":"ls","timeout":3}}],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":2}"#,
             r#"{"role":"toolResult","toolCallId":"t1","toolName":"bash","content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"details":{},"isError":false,"timestamp":3}"#,
             r#"{"role":"bashExecution","command":"ls","output":"x","exitCode":0,"cancelled":false,"truncated":false,"timestamp":4}"#,
+            r#"{"role":"developer","content":[{"type":"text","text":"a reminder"}],"attribution":"agent","timestamp":1}"#,
+            r#"{"role":"custom","customType":"note","content":[{"type":"text","text":"a note"}],"display":false,"details":{"k":1},"timestamp":1,"attribution":"agent"}"#,
+            r#"{"role":"branchSummary","summary":"s","fromId":"a1","timestamp":1}"#,
+            r#"{"role":"compactionSummary","summary":"s","tokensBefore":9,"timestamp":1,"shortSummary":"s"}"#,
+            r#"{"role":"toolResult","toolCallId":"t1","toolName":"bash","content":[],"isError":false,"timestamp":3,"prunedAt":9}"#,
+            r#"{"role":"assistant","content":[{"type":"redactedThinking","data":"b3A="}],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":2,"responseModel":"m-1","providerPayload":{"x":[1]},"completedAt":7}"#,
         ] {
             reads_and_writes_back(line);
         }

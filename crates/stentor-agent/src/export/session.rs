@@ -34,6 +34,7 @@ fn message_of(entry: &Entry) -> Option<Arc<Message>> {
             summary: compaction.summary.clone(),
             tokens_before: compaction.tokens_before,
             timestamp,
+            rest: Default::default(),
         }),
         EntryKind::BranchSummary {
             from_id, summary, ..
@@ -41,18 +42,21 @@ fn message_of(entry: &Entry) -> Option<Arc<Message>> {
             summary: summary.clone(),
             from_id: from_id.clone(),
             timestamp,
+            rest: Default::default(),
         }),
         EntryKind::CustomMessage {
             custom_type,
             content,
             display,
             details,
+            ..
         } => KnownMessage::Custom(CustomMessage {
             custom_type: custom_type.clone(),
             content: content.clone(),
             display: *display,
             details: details.clone(),
             timestamp,
+            rest: Default::default(),
         }),
         EntryKind::ModelChange { .. }
         | EntryKind::ThinkingLevelChange { .. }

@@ -148,6 +148,7 @@ pub(crate) fn injected(text: String, timestamp: u64) -> Arc<Message> {
             synthetic: Some(true),
             steering: None,
             timestamp,
+            rest: Default::default(),
         })
         .into(),
     )

@@ -100,11 +100,13 @@ fn write_fields<M: SerializeMap>(kind: &EntryKind, map: &mut M) -> Result<(), M:
             content,
             display,
             details,
+            attribution,
         } => {
             map.serialize_entry("customType", custom_type)?;
             map.serialize_entry("content", content)?;
             map.serialize_entry("display", display)?;
-            write_if_some(map, "details", details.as_ref())
+            write_if_some(map, "details", details.as_ref())?;
+            write_if_some(map, "attribution", attribution.as_ref())
         }
         EntryKind::ContextEdit {
             target_id,
@@ -220,6 +222,7 @@ fn read_known(kind: &str, fields: &Map<String, Value>) -> Option<EntryKind> {
             content: UserContent::deserialize(fields.get("content")?).ok()?,
             display: fields.get("display").is_none_or(|shown| shown != false),
             details: value("details"),
+            attribution: string("attribution"),
         },
         "context_edit" => EntryKind::ContextEdit {
             target_id: string("targetId")?,

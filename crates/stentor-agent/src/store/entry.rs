@@ -54,6 +54,8 @@ pub enum EntryKind {
         content: UserContent,
         display: bool,
         details: Option<Value>,
+        /// Who caused it, as omp notes it.
+        attribution: Option<String>,
     },
     /// What stands for an earlier message from here on: nothing, or its role with other content.
     /// The newest edit of a message counts.

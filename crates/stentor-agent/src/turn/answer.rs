@@ -112,6 +112,7 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
         response_id: None,
         duration: None,
         ttft: None,
+        rest: Default::default(),
     };
     Answer {
         number: link.signals.next_number(),
@@ -175,6 +176,7 @@ pub(super) fn without_model(
         response_id: None,
         duration: None,
         ttft: None,
+        rest: Default::default(),
     };
     (live.number(), message)
 }
@@ -379,6 +381,7 @@ impl<'a> Writing<'a> {
             ttft: self
                 .first_ms
                 .map(|first| first.saturating_sub(self.started_ms)),
+            rest: Default::default(),
         };
         Answer {
             number: self.live.number(),

@@ -120,5 +120,6 @@ fn message(link: &Link, context: AddedContext) -> Arc<Message> {
         display: true,
         details: None,
         timestamp: link.clock.now_ms(),
+        rest: Default::default(),
     })))
 }

@@ -315,6 +315,7 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
             response_id: None,
             duration: None,
             ttft: None,
+            rest: Default::default(),
         })
         .into(),
     );

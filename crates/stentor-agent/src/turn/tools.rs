@@ -279,6 +279,7 @@ async fn record(
                 details: output.details.clone(),
                 is_error: output.is_error,
                 timestamp: link.clock.now_ms(),
+                rest: Default::default(),
             })))
         })
         .collect();

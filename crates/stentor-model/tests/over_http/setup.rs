@@ -193,6 +193,7 @@ pub fn message_of(events: &[ModelEvent], info: &ModelInfo) -> Message {
         response_id: None,
         duration: None,
         ttft: None,
+        rest: Default::default(),
     }))
 }
 

@@ -25,6 +25,7 @@ mod newer;
 mod originals;
 mod phases;
 mod process;
+mod roles;
 mod runs;
 mod sessions;
 mod short_form;

@@ -129,6 +129,7 @@ impl Actor {
             full_output_path,
             exclude_from_context: exclude_from_context.then_some(true),
             timestamp: self.environment.clock.now_ms(),
+            rest: Default::default(),
         })
         .into();
         let deferred = Deferred {

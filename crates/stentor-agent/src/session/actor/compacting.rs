@@ -143,6 +143,7 @@ impl Actor {
             summary: result.summary.clone(),
             tokens_before: result.tokens_before,
             timestamp: now_ms,
+            rest: Default::default(),
         })
         .into();
         self.conversation.compact(

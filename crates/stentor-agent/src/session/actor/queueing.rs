@@ -122,6 +122,7 @@ impl Actor {
                 synthetic: None,
                 steering: None,
                 timestamp: queued.timestamp,
+                rest: Default::default(),
             })));
             self.append_message(id, Arc::clone(&message))?;
             return Ok(message);
@@ -138,6 +139,7 @@ impl Actor {
             content: content.clone(),
             display,
             details: details.clone(),
+            attribution: None,
         };
         let id = self.append_at(id, timestamp, kind, must_last)?;
         let message = Arc::new(Message::from(KnownMessage::Custom(CustomMessage {
@@ -146,6 +148,7 @@ impl Actor {
             display,
             details,
             timestamp,
+            rest: Default::default(),
         })));
         self.conversation.push(id, Arc::clone(&message));
         Ok(message)

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bash::{DEFERRED, Deferred};
 use super::queueing::{QUEUED, UNQUEUED};
@@ -266,6 +266,7 @@ impl Actor {
                 details: Some(serde_json::json!({ "interrupted": true })),
                 is_error: true,
                 timestamp: self.environment.clock.now_ms(),
+                rest: Default::default(),
             })
             .into();
             let id = self.new_entry_id();
@@ -298,12 +299,26 @@ fn edits_of(context: &[Entry]) -> HashMap<&str, Option<&UserContent>> {
     edits.collect()
 }
 
+/// The fields of these names.
+fn picked(fields: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
+    let named = fields
+        .iter()
+        .filter(|(name, _)| names.contains(&name.as_str()));
+    named
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 fn summary_of(entry: &Entry, compaction: &Compaction) -> Arc<Message> {
     Arc::new(
         KnownMessage::CompactionSummary(CompactionSummary {
             summary: compaction.summary.clone(),
             tokens_before: compaction.tokens_before,
             timestamp: parse_iso_time(&entry.timestamp).unwrap_or_default(),
+            rest: picked(
+                &compaction.extra,
+                &["shortSummary", "tokensAfter", "method"],
+            ),
         })
         .into(),
     )
@@ -319,6 +334,7 @@ pub(super) fn message_of(entry: &Entry) -> Option<Arc<Message>> {
             content,
             display,
             details,
+            attribution,
         } => Some(Arc::new(
             KnownMessage::Custom(CustomMessage {
                 custom_type: custom_type.clone(),
@@ -326,6 +342,10 @@ pub(super) fn message_of(entry: &Entry) -> Option<Arc<Message>> {
                 display: *display,
                 details: details.clone(),
                 timestamp: timestamp(),
+                rest: attribution
+                    .iter()
+                    .map(|by| ("attribution".to_owned(), by.as_str().into()))
+                    .collect(),
             })
             .into(),
         )),
@@ -336,6 +356,7 @@ pub(super) fn message_of(entry: &Entry) -> Option<Arc<Message>> {
                 summary: summary.clone(),
                 from_id: from_id.clone(),
                 timestamp: timestamp(),
+                rest: Default::default(),
             })
             .into(),
         )),
