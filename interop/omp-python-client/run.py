@@ -291,11 +291,22 @@ def sessions(folder):
         back = client.get_state()
         assert (back.session_id, back.session_name) == (first.session_id, "my work")
 
+        fresh = client.open_session(folder / "fresh")
+        assert not fresh.resumed and fresh.session_id != first.session_id
+        back = client.open_session(folder / "sessions")
+        assert (back.resumed, back.cancelled) == (True, False)
+        client.switch_session(first.session_file)
+        assert not client.set_fast_mode(False).enabled
+        refused = error_of(lambda: client.set_fast_mode(True))
+        assert refused.command == "set_fast_mode", refused
+
         page = client.export_html(folder / "out.html")
         assert "Hello from the script" in page.read_text()
         providers = {provider.id: provider for provider in client.get_login_providers()}
         assert providers and not any(provider.authenticated for provider in providers.values())
         assert error_of(lambda: client.login("nobody")).command == "login"
+        assert client.handoff("Be brief").saved_path is None
+        assert client.get_messages()[0]["role"] == "compactionSummary"
 
 
 def hosting(folder):

@@ -1,7 +1,7 @@
 // What only omp's newer RpcClient has: prompt results, pages, chunks, subagents, tools of its own, logins.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { until } from "./waiting";
 
 /** A slash command, and a provider with a server where one logs in. Returns the server. */
@@ -171,6 +171,16 @@ async function commands(client: any) {
   const { entries } = await client.getEntries();
   assert.equal(entries.at(-1).id, leafId);
   await assert.rejects(() => client.getEntries("nobody"), { code: "unknown_since" });
+
+  const { sessionFile, sessionId } = await client.getState();
+  const fresh = await client.openSession(join(dirname(sessionFile), "fresh"));
+  assert.deepEqual([fresh.resumed, fresh.cancelled], [false, false]);
+  assert.notEqual(fresh.sessionId, sessionId);
+  const back = await client.openSession(dirname(sessionFile));
+  assert.deepEqual([back.resumed, back.sessionId, back.sessionFile], [true, sessionId, sessionFile]);
+  assert.deepEqual(await client.setFastMode(false), { enabled: false, active: false });
+  assert.deepEqual(await client.handoff("Be brief"), {});
+  assert.equal((await client.getMessages())[0].role, "compactionSummary");
 }
 
 async function login(client: any) {
