@@ -40,7 +40,8 @@ impl Original {
 const FRAMES: &[(&str, &[Original])] = &[
     ("ready", OMP),
     ("session_info_update", NONE),
-    ("config_update", NONE),
+    ("model_changed", &[Omp18]),
+    ("entry_appended", &[Pi087]),
     ("queue_update", PI),
     ("compaction_start", PI),
     ("compaction_end", PI),
