@@ -83,7 +83,10 @@ async fn tidy(hub: Hub, kept: Weak<Mutex<Kept>>) {
         };
         let mut kept = lock(&kept);
         let now = Instant::now();
-        while let Some((_, waiting)) = kept.due.pop_front_if(|(due, _)| *due <= now) {
+        while let Some((due, waiting)) = kept.due.front().copied()
+            && due <= now
+        {
+            kept.due.pop_front();
             if kept.tidy(waiting) {
                 let plan = Arc::new(kept.plan.clone());
                 hub.publish(EventKind::PlanChanged(plan));
