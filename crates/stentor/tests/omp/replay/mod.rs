@@ -7,7 +7,7 @@ mod recording;
 mod snapshots;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub fn replay(name: &str) {
         steps: 0,
         names: Names::of(&folder),
         update: std::env::var_os("UPDATE_EXPECT").is_some(),
-        quiet: Duration::from_millis(if name.ends_with("auto-retry") { 4000 } else { 1200 }),
+        quiet: Duration::from_millis(if name.ends_with("auto-retry") { 4000 } else { 1600 }),
     };
     let mut expected = Expected::default();
     for line in &lines {
@@ -192,14 +192,25 @@ impl Seen {
 
     /// Reads frames until as much has come as is expected so far.
     fn catch_up(&mut self, expected: &Expected) {
+        if self.update {
+            return self.read_until_quiet();
+        }
         while !self.has_come(expected) {
-            let frame = if self.update {
-                self.child.next_within(self.quiet)
-            } else {
-                Some(self.child.next())
-            };
-            let Some(frame) = frame else { return };
+            let frame = self.child.next();
             self.add(&frame);
+        }
+    }
+
+    /// Reads frames until none that is compared comes for a while.
+    fn read_until_quiet(&mut self) {
+        let mut last = Instant::now();
+        while let Some(left) = self.quiet.checked_sub(last.elapsed()) {
+            let Some(frame) = self.child.next_within(left) else {
+                return;
+            };
+            if self.add(&frame) {
+                last = Instant::now();
+            }
         }
     }
 
@@ -228,11 +239,12 @@ impl Seen {
         }
     }
 
-    fn add(&mut self, frame: &Value) {
+    /// Takes a frame. False when it is not compared.
+    fn add(&mut self, frame: &Value) -> bool {
         self.snapshots.check(frame);
         self.names.note(frame);
         let Some(frame) = self.normal.frame(frame) else {
-            return;
+            return false;
         };
         if is_answer(&frame) {
             self.frames.push((self.steps, frame));
@@ -248,6 +260,7 @@ impl Seen {
                 self.frames.push((self.steps, frame));
             }
         }
+        true
     }
 
     fn end_delta(&mut self) {
