@@ -149,19 +149,10 @@ impl WaitingMessages {
         !self.untold.is_empty()
     }
 
-    /// What clients are told: what people said, not what extensions did.
+    /// What clients are told.
     pub fn texts(&self) -> Queues {
-        let texts = |queue: QueueKind| {
-            let untold = self.untold.iter().map(|(queued, _)| queued);
-            let untold = untold.filter(|queued| queued.queue == queue);
-            let waiting = untold.chain(self.peek(queue));
-            let said = waiting.filter(|queued| queued.custom.is_none());
-            said.map(Queued::text).collect()
-        };
-        Queues {
-            steering: texts(QueueKind::Steering),
-            follow_up: texts(QueueKind::FollowUp),
-        }
+        let untold = self.untold.iter().map(|(queued, _)| queued);
+        texts(untold.chain(&self.steering).chain(&self.follow_up))
     }
 
     fn of(&mut self, queue: QueueKind) -> &mut VecDeque<Queued> {
@@ -183,8 +174,77 @@ impl WaitingMessages {
     }
 }
 
+/// The texts of messages by their queue: what people said, not what extensions did.
+pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Queued>) -> Queues {
+    let mut texts = Queues::default();
+    for queued in messages {
+        if queued.custom.is_some() {
+            continue;
+        }
+        match queued.queue {
+            QueueKind::Steering => texts.steering.push(queued.text()),
+            QueueKind::FollowUp => texts.follow_up.push(queued.text()),
+            QueueKind::NextTurn | QueueKind::Aside => {}
+        }
+    }
+    texts
+}
+
 impl Queued {
     pub fn text(&self) -> String {
         self.content.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::KnownMessage;
+
+    fn said(queue: QueueKind, text: &str) -> Queued {
+        Queued {
+            session: "here".to_owned(),
+            queue,
+            content: UserContent::Text(text.to_owned()),
+            custom: None,
+            attribution: None,
+            deliver_as: text.to_owned(),
+            timestamp: 0,
+        }
+    }
+
+    fn entry_of(queued: &Queued) -> Arc<Message> {
+        let message = crate::message::UserMessage {
+            content: queued.content.clone(),
+            attribution: None,
+            synthetic: None,
+            steering: None,
+            timestamp: 0,
+            rest: Default::default(),
+        };
+        Arc::new(KnownMessage::User(message).into())
+    }
+
+    #[test]
+    fn what_a_run_was_given_still_waits_for_clients_and_can_not_be_taken_out() {
+        let mut waiting = WaitingMessages::default();
+        waiting.push(said(QueueKind::Steering, "given"));
+        waiting.push(said(QueueKind::Steering, "waits"));
+        waiting.push(said(QueueKind::FollowUp, "follows"));
+        let given = waiting
+            .take(QueueKind::Steering, QueueMode::OneAtATime)
+            .remove(0);
+        let message = entry_of(&given);
+        waiting.delivered(given, Arc::clone(&message));
+        let queues = |steering: &[&str], follow_up: &[&str]| Queues {
+            steering: steering.iter().copied().map(str::to_owned).collect(),
+            follow_up: follow_up.iter().copied().map(str::to_owned).collect(),
+        };
+        assert_eq!(waiting.texts(), queues(&["given", "waits"], &["follows"]));
+        assert_eq!(waiting.remove(QueueKind::Steering, "given"), None);
+        assert_eq!(texts(&waiting.clear()), queues(&["waits"], &["follows"]));
+        assert_eq!(waiting.texts(), queues(&["given"], &[]));
+        assert!(waiting.told(&message));
+        assert_eq!(waiting.texts(), Queues::default());
     }
 }

@@ -11,7 +11,7 @@ use crate::message::{
     ContentBlock, CustomMessage, KnownMessage, Message, UserContent, UserMessage,
 };
 use crate::session::error::SessionError;
-use crate::session::queues::{CustomPart, QueueKind, Queued};
+use crate::session::queues::{self, CustomPart, QueueKind, Queued};
 use crate::store::{EntryKind, StoreError};
 
 /// The note on disk that a message waits. Its data is a [`Queued`].
@@ -161,14 +161,15 @@ impl Actor {
         Ok(message)
     }
 
+    /// Takes out what waits and returns its texts. What a run has been given already is not among
+    /// them, though clients are yet to be told that it waits no more: its turn will tell of it.
     pub(super) fn clear_queues(&mut self) -> Queues {
-        let texts = self.waiting.texts();
         let cleared = self.waiting.clear();
         if !cleared.is_empty() {
             self.note_unqueued(&cleared);
             self.queues_changed(true);
         }
-        texts
+        queues::texts(&cleared)
     }
 
     /// Takes the waiting steering messages out and returns their texts.
@@ -210,8 +211,8 @@ impl Actor {
             self.note_unqueued(&[removed]);
         }
         self.waiting.push(promoted);
-        self.record.sync().await?;
         self.queues_changed(true);
+        self.record.sync().await?;
         Ok(true)
     }
 

@@ -21,8 +21,10 @@ use crate::omp::shapes::{Messages, WireState, WireStats};
 /// `get_state`.
 pub(super) async fn state(dialect: &Dialect) -> Outcome {
     let live = dialect.live();
+    let message_count = shown_messages(&live.session).await?.len();
+    // The last thing that is asked: what changes until the answer is written is told before it.
     let mut state = live.session.state().await?;
-    state.message_count = shown_messages(&live.session).await?.len();
+    state.message_count = message_count;
     let tools = dialect.hosting.tools(&live.tools, &dialect.me());
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
