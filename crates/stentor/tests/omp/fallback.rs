@@ -205,6 +205,27 @@ fn each_of_a_chain_is_tried_once_and_the_last_failure_is_the_end() {
 }
 
 #[test]
+fn a_model_does_not_step_in_for_itself() {
+    let folder = folder(
+        OVERLOADED,
+        "[retry]\nfallback = [\"script/../scenario.toml\", \"script/../second.toml\"]\nfallback_cooldown_ms = 0\n",
+    );
+    let mut child = folder.child(&["--no-session"]);
+    let applied = child.prompt("hi").into_iter();
+    let applied = applied.filter(|frame| frame["type"] == "retry_fallback_applied");
+    assert_eq!(
+        applied.collect::<Vec<_>>(),
+        [json!({
+            "type": "retry_fallback_applied",
+            "from": "script/first:medium",
+            "to": "script/../second.toml",
+            "role": "default",
+            "reason": "Overloaded",
+        })]
+    );
+}
+
+#[test]
 fn without_automatic_retries_no_model_steps_in() {
     let folder = folder(
         OVERLOADED,

@@ -44,7 +44,9 @@ impl Actor {
             Some(chains) => chains,
             None => self.fallback.all(),
         };
-        let plan = self.next_in(&chains, &current, tried);
+        let mut tried = tried.to_vec();
+        tried.push(failed.clone());
+        let plan = self.next_in(&chains, &current, &tried);
         self.fallbacks.chains = Some(chains);
         let now_ms = self.environment.clock.now_ms();
         let cooldown_ms = error.retry_after_ms.unwrap_or(self.fallback.cooldown_ms);
