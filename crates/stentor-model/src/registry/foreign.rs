@@ -87,8 +87,9 @@ struct TheirProvider {
     api_key: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
+    /// Each is read by itself: one that is wrong does no harm to the others.
     #[serde(default)]
-    models: Vec<TheirModel>,
+    models: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -106,15 +107,15 @@ struct TheirModel {
     #[serde(default)]
     cost: TheirCost,
     /// pi's: what the provider calls a level, null where it has none.
-    #[serde(default)]
+    #[serde(skip)]
     thinking_level_map: BTreeMap<String, Value>,
     /// omp's.
-    #[serde(default)]
+    #[serde(skip)]
     thinking: TheirThinking,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, expecting = "a map")]
 struct TheirThinking {
     efforts: Vec<String>,
     min_level: Option<String>,
@@ -170,14 +171,28 @@ impl Foreign {
             if self.providers.iter().any(|known| known.id == id) {
                 continue;
             }
-            match serde_json::from_value::<TheirProvider>(value) {
-                Ok(theirs) => self.providers.push(ForeignProvider {
-                    id,
-                    configuration: theirs.configuration(environment, family),
-                    file: file.to_owned(),
-                }),
-                Err(error) => self.warn(file, &format!("provider `{id}`: {error}")),
+            let mut theirs: TheirProvider = match serde_json::from_value(without_nulls(value)) {
+                Ok(theirs) => theirs,
+                Err(error) => {
+                    self.warn(file, &format!("provider `{id}`: {error}"));
+                    continue;
+                }
+            };
+            let mut models = Vec::with_capacity(theirs.models.len());
+            for (index, value) in std::mem::take(&mut theirs.models).into_iter().enumerate() {
+                let read = TheirModel::read(value, &mut |what| {
+                    let nth = index + 1;
+                    self.warn_of_part(file, &format!("provider `{id}`, model {nth}: {what}"));
+                });
+                models.extend(read.map(|model| model.configuration(family)));
             }
+            let mut configuration = theirs.configuration(environment);
+            configuration.models = models;
+            self.providers.push(ForeignProvider {
+                id,
+                configuration,
+                file: file.to_owned(),
+            });
         }
     }
 
@@ -245,6 +260,21 @@ impl Foreign {
         self.warnings
             .push(format!("{} cannot be used: {error}", file.display()));
     }
+
+    fn warn_of_part(&mut self, file: &Path, what: &str) {
+        self.warnings.push(format!("{}: {what}", file.display()));
+    }
+}
+
+/// In these files null is another way to say nothing.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(mut fields) => {
+            fields.retain(|_, value| !value.is_null());
+            Value::Object(fields)
+        }
+        other => other,
+    }
 }
 
 fn is_json(file: &Path) -> bool {
@@ -253,7 +283,8 @@ fn is_json(file: &Path) -> bool {
 }
 
 impl TheirProvider {
-    fn configuration(self, environment: &Environment, family: Family) -> ProviderConfiguration {
+    /// All but its models.
+    fn configuration(self, environment: &Environment) -> ProviderConfiguration {
         let mut configuration = ProviderConfiguration {
             name: self.name,
             base_url: self.base_url,
@@ -262,11 +293,6 @@ impl TheirProvider {
                 .headers
                 .into_iter()
                 .map(|(name, value)| (name, Secret::new(value)))
-                .collect(),
-            models: self
-                .models
-                .into_iter()
-                .map(|model| model.configuration(family))
                 .collect(),
             ..ProviderConfiguration::default()
         };
@@ -284,15 +310,46 @@ impl TheirProvider {
 }
 
 impl TheirModel {
+    /// Reads one. What is wrong about its levels is left out, anything else makes it unusable;
+    /// either is said.
+    fn read(value: Value, warn: &mut dyn FnMut(String)) -> Option<Self> {
+        let mut value = without_nulls(value);
+        let mut levels = |name: &str| value.as_object_mut().and_then(|fields| fields.remove(name));
+        let map = levels("thinkingLevelMap");
+        let thinking = levels("thinking").map(without_nulls);
+        let mut model: Self = match serde_json::from_value(value) {
+            Ok(model) => model,
+            Err(error) => {
+                warn(format!("it cannot be used: {error}"));
+                return None;
+            }
+        };
+        match map.map(serde_json::from_value).transpose() {
+            Ok(map) => model.thinking_level_map = map.unwrap_or_default(),
+            Err(error) => warn(format!("`thinkingLevelMap` is passed over: {error}")),
+        }
+        match thinking.map(serde_json::from_value).transpose() {
+            Ok(thinking) => model.thinking = thinking.unwrap_or_default(),
+            Err(error) => warn(format!("`thinking` is passed over: {error}")),
+        }
+        Some(model)
+    }
+
     /// The levels of a model that reasons; none where it has all.
     fn levels(&self, family: Family) -> Vec<ThinkingLevel> {
         let all = ThinkingLevel::ALL.into_iter();
         match family {
             Family::Pi => all
-                .filter(|level| match self.thinking_level_map.get(level.as_str()) {
-                    Some(value) => !value.is_null(),
-                    // Beyond what every model has, it must be named.
-                    None => *level != ThinkingLevel::Xhigh,
+                .filter(|level| {
+                    let named = |name| self.thinking_level_map.get(name);
+                    match level {
+                        // Beyond what every model has, it must be named, by either name.
+                        ThinkingLevel::Xhigh => ["xhigh", "max"]
+                            .into_iter()
+                            .filter_map(named)
+                            .any(|value| !value.is_null()),
+                        _ => named(level.as_str()).is_none_or(|value| !value.is_null()),
+                    }
                 })
                 .collect(),
             Family::Omp => {

@@ -1,5 +1,6 @@
 use std::io::{Read as _, Write as _};
 
+use expect_test::expect;
 use stentor_agent::clock::CountingClock;
 use stentor_agent::event::QueueMode;
 use stentor_agent::fallback::{Chain, FallbackChains};
@@ -256,6 +257,60 @@ fn a_file_of_another_program_that_is_wrong_leaves_a_warning_and_nothing_else() {
     let warnings = registry.warnings();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("models.json") && warnings[1].contains("provider `p`"));
+}
+
+#[test]
+fn what_is_wrong_about_one_model_of_another_program_costs_no_other() {
+    let setup = Setup::new();
+    setup.write(
+        ".pi/agent/models.json",
+        r#"{"providers":{"mine":{"baseUrl":"http://127.0.0.1:9/v1","api":"openai-completions","apiKey":"k","headers":null,"models":[
+            {"id":"list","reasoning":true,"thinkingLevelMap":["high"]},
+            {"id":"null","reasoning":true,"thinkingLevelMap":null,"cost":null},
+            {"id":"max","reasoning":true,"thinkingLevelMap":{"high":null,"max":"most"}},
+            {"id":7},
+            {"id":"window","contextWindow":"large"},
+            {"id":"fine"}]}}}"#,
+    );
+    setup.write(
+        ".omp/agent/models.yml",
+        "providers:\n  yours:\n    baseUrl: http://127.0.0.1:9\n    api: anthropic-messages\n    apiKey: k\n    models:\n      - {id: number, reasoning: true, thinking: 5}\n      - {id: efforts, reasoning: true, thinking: {efforts: [low, 7]}}\n      - id: empty\n        thinking:\n      - {id: max, reasoning: true, thinking: {mode: effort, efforts: [low, max]}}\n",
+    );
+    let registry = setup.registry();
+    let levels = |provider: &str, id: &str| {
+        let model = registry.find(provider, id)?;
+        let levels = model.levels().into_iter().map(ThinkingLevel::as_str);
+        Some(levels.collect::<Vec<_>>().join(" "))
+    };
+    let usual = "off minimal low medium high";
+    let all = "off minimal low medium high xhigh";
+    for (provider, id, expected) in [
+        ("mine", "list", Some(usual)),
+        ("mine", "null", Some(usual)),
+        ("mine", "max", Some("off minimal low medium xhigh")),
+        ("mine", "fine", Some("off")),
+        ("yours", "number", Some(all)),
+        ("yours", "efforts", Some(all)),
+        ("yours", "empty", Some("off")),
+        ("yours", "max", Some("off low xhigh")),
+    ] {
+        assert_eq!(levels(provider, id).as_deref(), expected, "{provider}/{id}");
+    }
+    let described: Vec<String> = registry
+        .list()
+        .into_iter()
+        .filter(|model| model.info.provider == "mine")
+        .map(|model| model.info.id.clone())
+        .collect();
+    assert_eq!(described, ["list", "null", "max", "fine"]);
+    let folder = setup.folder.path().display().to_string();
+    let warnings = registry.warnings().join("\n").replace(&folder, "HOME");
+    expect![[r#"
+        HOME/.pi/agent/models.json: provider `mine`, model 1: `thinkingLevelMap` is passed over: invalid type: sequence, expected a map
+        HOME/.pi/agent/models.json: provider `mine`, model 4: it cannot be used: invalid type: integer `7`, expected a string
+        HOME/.pi/agent/models.json: provider `mine`, model 5: it cannot be used: invalid type: string "large", expected u64
+        HOME/.omp/agent/models.yml: provider `yours`, model 1: `thinking` is passed over: invalid type: integer `5`, expected a map
+        HOME/.omp/agent/models.yml: provider `yours`, model 2: `thinking` is passed over: invalid type: integer `7`, expected a string"#]].assert_eq(&warnings);
 }
 
 #[test]
