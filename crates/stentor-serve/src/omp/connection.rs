@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::value::RawValue;
-use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_agent::event::{CommandInfo, CommandSource, Queues};
 use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,7 @@ pub(super) struct Connection {
     pub prompts: OpenPrompts,
     pub subagents: Subagents,
     pub bash: BashCommands,
+    pub told_queues: ToldQueues,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
     shown: AtomicU64,
@@ -31,6 +32,25 @@ impl Connection {
     /// A number for the id of something that is only shown.
     pub fn next_shown(&self) -> u64 {
         self.shown.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// The queues as the client was told last, and of which conversation they are.
+#[derive(Debug, Default)]
+pub(super) struct ToldQueues(Mutex<Option<(u32, Arc<Queues>)>>);
+
+impl ToldQueues {
+    /// They are told now.
+    pub fn tell(&self, generation: u32, queues: &Arc<Queues>) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *told = Some((generation, Arc::clone(queues)));
+    }
+
+    /// What was told last, if anything was of this conversation.
+    pub fn of(&self, generation: u32) -> Option<Arc<Queues>> {
+        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of, queues) = told.as_ref()?;
+        (*of == generation).then(|| Arc::clone(queues))
     }
 }
 
@@ -120,5 +140,26 @@ impl BashCommands {
             session: state.session + 1,
             ..BashIds::default()
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_that_were_told_are_those_of_their_conversation_alone() {
+        let told = ToldQueues::default();
+        assert_eq!(told.of(1), None);
+        let queues = |text: &str| {
+            Arc::new(Queues {
+                steering: vec![text.to_owned()],
+                follow_up: Vec::new(),
+            })
+        };
+        told.tell(1, &queues("first"));
+        told.tell(1, &queues("second"));
+        assert_eq!(told.of(1), Some(queues("second")));
+        assert_eq!(told.of(2), None);
     }
 }

@@ -306,6 +306,7 @@ impl EventEncoder for Encoder {
             }
             EventKind::QueueChanged(queues) => {
                 self.queues = Arc::clone(queues);
+                self.connection.told_queues.tell(self.generation, queues);
                 let frame = Frame::QueueUpdate {
                     steering: &queues.steering,
                     follow_up: &queues.follow_up,

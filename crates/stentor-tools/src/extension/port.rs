@@ -7,8 +7,12 @@ use serde_json::Value;
 use stentor_agent::dialog::{Dialog, DialogAnswer};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::session::{Delivery, Injected, WeakSession};
+use stentor_agent::session::{Delivery, Injected, SessionError, WeakSession};
 use stentor_agent::store::EntryKind;
+
+/// Why something is not said in the name of the user while a run goes on.
+const BUSY: &str =
+    "Agent is already processing. Specify deliverAs ('steer' or 'followUp') to queue the message.";
 
 /// The session of an extension, or, when one is only tried out, nobody.
 pub(super) struct Port {
@@ -80,7 +84,11 @@ impl Port {
         let session = self.session.as_ref().and_then(WeakSession::upgrade);
         let session = session.ok_or("there is no session to say it in")?;
         let said = session.inject(injected, delivery).await;
-        said.map_err(|error| error.to_string())
+        said.map_err(|error| match error {
+            // The general text names a field that only clients have.
+            SessionError::Busy => BUSY.to_owned(),
+            error => error.to_string(),
+        })
     }
 
     /// Has the program end when nothing runs any more. The error is text for the extension.

@@ -285,7 +285,7 @@ fn in_the_name_of_the_user_it_joins_a_run_only_as_it_says() {
             user(json!({"content": "/do body", "deliverAs": "followUp"})),
         ],
         expect![[r#"
-            {"type":"command_output","text":"{\"code\": -32600, \"message\": \"Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.\"}"}
+            {"type":"command_output","text":"{\"code\": -32600, \"message\": \"Agent is already processing. Specify deliverAs ('steer' or 'followUp') to queue the message.\"}"}
             {"id":"do","type":"response","command":"prompt","success":true,"data":{"disposition":"handled","agentInvoked":false}}
             {"type":"prompt_result","id":"do","agentInvoked":false,"status":"completed","sessionSettled":false}
             {"type":"queue_update","steering":[],"followUp":["/do body"]}

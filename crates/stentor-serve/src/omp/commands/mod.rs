@@ -70,7 +70,7 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         CommandBody::Clone => sessions::clone(dialect).await,
         CommandBody::ExportHtml(export) => sessions::export(dialect, export).await,
         CommandBody::SetSessionName(name) => sessions::set_name(dialect, name).await,
-        CommandBody::GetState => reading::state(dialect).await,
+        CommandBody::GetState => return reading::state(dialect, id, name).await,
         CommandBody::GetMessages => reading::messages(dialect).await,
         CommandBody::GetMessagesPage(page) => reading::page(dialect, page).await,
         CommandBody::GetEntries(wanted) => reading::entries(dialect, wanted).await,

@@ -5,31 +5,57 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use stentor_agent::commands::READ_TOOL;
 use stentor_agent::event::CommandSource;
 use stentor_agent::message::Message;
-use stentor_agent::session::{Session, SessionError};
+use stentor_agent::session::{Session, SessionError, SessionState};
 use stentor_agent::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
 use stentor_wire::omp::facts::{MAX_PAGE_MESSAGES, ROLES_OF_OTHERS};
 
 use crate::omp::connection;
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::framing::Framing;
+use crate::omp::reply::{Answer, Data, Failure, Outcome};
 use crate::omp::shapes::{Messages, WireState, WireStats};
 
 /// `get_state`.
-pub(super) async fn state(dialect: &Dialect) -> Outcome {
+///
+/// What waits is said as it was told last when the answer is written: a `queue_update` may have gone
+/// out since the session was asked, and the later of the two is what a client believes.
+pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'static str) {
     let live = dialect.live();
-    let message_count = shown_messages(&live.session).await?.len();
-    // The last thing that is asked: what changes until the answer is written is told before it.
-    let mut state = live.session.state().await?;
-    state.message_count = message_count;
+    let mut state = match state_of(&live.session).await {
+        Ok(state) => state,
+        Err(error) => {
+            return dialect
+                .answer(id.as_deref(), name, &Err(error.into()))
+                .await;
+        }
+    };
     let tools = dialect.hosting.tools(&live.tools, &dialect.me());
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
     let system_prompt = slash.prompt_with_skills(&live.system_prompt, can_read);
-    Data::of(&WireState::of(&state, &system_prompt, &tools))
+    let connection = Arc::clone(&dialect.connection);
+    let write = move |framing: &Framing, frames: &mut Vec<u8>| {
+        if let Some(told) = connection.told_queues.of(live.generation) {
+            state.queues = told;
+        }
+        let outcome = Data::of(&WireState::of(&state, &system_prompt, &tools));
+        Answer::of(id.as_deref(), name, &outcome).write(framing, frames);
+    };
+    dialect.send(write).await;
+}
+
+async fn state_of(session: &Session) -> Result<SessionState, SessionError> {
+    let message_count = shown_messages(session).await?.len();
+    let state = session.state().await?;
+    Ok(SessionState {
+        message_count,
+        ..state
+    })
 }
 
 /// `get_messages`: what is in context.
