@@ -59,8 +59,8 @@ async fn steering_skips_the_calls_that_have_not_started() {
             #5 started
             #5 ended: result of call_1_3: "Skipped due to queued user message." error
           turn ended: toolUse, 3 results
-        queues: steering [] follow-up []
           turn
+        queues: steering [] follow-up []
             #6 started
             #6 ended: user "do something else"
             #7 answer
@@ -114,8 +114,8 @@ async fn steering_that_waits_is_delivered_when_the_turn_ends() {
             #5 started
             #5 ended: result of call_1_3: "third"
           turn ended: toolUse, 3 results
-        queues: steering [] follow-up []
           turn
+        queues: steering [] follow-up []
             #6 started
             #6 ended: user "do something else"
             #7 answer
@@ -166,8 +166,8 @@ async fn steering_while_text_streams_does_not_cut_it() {
               0 ended
             #2 ended: assistant ["w0 w1 w2"] stop
           turn ended: stop, 0 results
-        queues: steering [] follow-up []
           turn
+        queues: steering [] follow-up []
             #3 started
             #3 ended: user "something else"
             #4 answer
@@ -215,8 +215,8 @@ async fn a_chain_of_steering_and_follow_ups_is_one_run() {
               0 ended
             #2 ended: assistant ["w0 w1 w2"] stop
           turn ended: stop, 0 results
-        queues: steering ["and this"] follow-up ["then this", "at last this"]
           turn
+        queues: steering ["and this"] follow-up ["then this", "at last this"]
             #3 started
             #3 ended: user "first this"
             #4 answer
@@ -225,8 +225,8 @@ async fn a_chain_of_steering_and_follow_ups_is_one_run() {
               0 ended
             #4 ended: assistant ["a"] stop
           turn ended: stop, 0 results
-        queues: steering [] follow-up ["then this", "at last this"]
           turn
+        queues: steering [] follow-up ["then this", "at last this"]
             #5 started
             #5 ended: user "and this"
             #6 answer
@@ -235,8 +235,8 @@ async fn a_chain_of_steering_and_follow_ups_is_one_run() {
               0 ended
             #6 ended: assistant ["b"] stop
           turn ended: stop, 0 results
-        queues: steering [] follow-up ["at last this"]
           turn
+        queues: steering [] follow-up ["at last this"]
             #7 started
             #7 ended: user "then this"
             #8 answer
@@ -245,8 +245,8 @@ async fn a_chain_of_steering_and_follow_ups_is_one_run() {
               0 ended
             #8 ended: assistant ["c"] stop
           turn ended: stop, 0 results
-        queues: steering [] follow-up []
           turn
+        queues: steering [] follow-up []
             #9 started
             #9 ended: user "at last this"
             #10 answer
@@ -304,10 +304,10 @@ async fn an_idle_session_keeps_steering_for_after_the_next_prompts_own_message()
         queues: steering ["remember this"] follow-up []
         queues: steering ["remember this", "and this"] follow-up []
         run
-        queues: steering ["and this"] follow-up []
           turn
             #1 started
             #1 ended: user "now"
+        queues: steering ["and this"] follow-up []
             #2 started
             #2 ended: user "remember this"
             #3 answer
@@ -316,8 +316,8 @@ async fn an_idle_session_keeps_steering_for_after_the_next_prompts_own_message()
               0 ended
             #3 ended: assistant ["both heard"] stop
           turn ended: stop, 0 results
-        queues: steering [] follow-up []
           turn
+        queues: steering [] follow-up []
             #4 started
             #4 ended: user "and this"
             #5 answer
