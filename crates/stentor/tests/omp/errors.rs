@@ -197,14 +197,11 @@ fn lines_that_are_no_text_are_answered_and_the_child_lives() {
 }
 
 #[test]
-fn commands_of_newer_originals_that_are_not_there_are_unknown() {
+fn commands_of_newer_originals_that_are_not_there_are_refused_with_their_id() {
     let folder = Folder::with("[[turn]]\ntext = \"x\"");
     let mut child = folder.child(&["--no-session"]);
     let mut answers = Vec::new();
     for name in [
-        "handoff",
-        "open_session",
-        "set_fast_mode",
         "set_ask_dialog",
         "set_cache_warming",
         "predict_word",
@@ -214,12 +211,9 @@ fn commands_of_newer_originals_that_are_not_there_are_unknown() {
         answers.push(child.next());
     }
     expect![[r#"
-        {"type":"compaction_start","reason":"manual"}
-        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: Nothing to hand off (no messages yet)"}
-        {"id":1,"type":"response","command":"handoff","success":false,"error":"Nothing to hand off (no messages yet)"}
-        {"id":1,"type":"response","command":"open_session","success":false,"error":"Invalid open_session command: missing field `sessionDir`"}
-        {"id":1,"type":"response","command":"set_fast_mode","success":false,"error":"Invalid set_fast_mode command: missing field `enabled`"}
         {"id":1,"type":"response","command":"set_ask_dialog","success":false,"error":"set_ask_dialog is not supported"}
         {"id":1,"type":"response","command":"set_cache_warming","success":false,"error":"set_cache_warming is not supported"}
+        {"id":1,"type":"response","command":"predict_word","success":false,"error":"predict_word is not supported"}
+        {"id":1,"type":"response","command":"predict_word_feedback","success":false,"error":"predict_word_feedback is not supported"}
     "#]].assert_eq(&told(&answers, &folder));
 }
