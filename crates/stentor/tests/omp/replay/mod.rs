@@ -18,7 +18,7 @@ use normal::Normal;
 use recording::{Line, is_answer};
 use snapshots::Snapshots;
 
-/// Plays the recording of that name. With `UPDATE_EXPECT` set the differences are marked anew.
+/// Plays the recording of that name. With `UPDATE_RECORDINGS` set the differences are marked anew.
 pub fn replay(name: &str) {
     let original = Original::of(name);
     let recorded = std::fs::read_to_string(file(name)).unwrap();
@@ -37,7 +37,7 @@ pub fn replay(name: &str) {
         delta: None,
         steps: 0,
         names: Names::of(&folder),
-        update: std::env::var_os("UPDATE_EXPECT").is_some(),
+        update: std::env::var_os("UPDATE_RECORDINGS").is_some(),
         quiet: Duration::from_millis(if name.ends_with("auto-retry") {
             4000
         } else {
