@@ -107,7 +107,7 @@ def conversation(folder):
         assert client.get_last_assistant_text() == "Both tools are done."
 
         done = client.bash("echo out; exit 3")
-        assert (done.output, done.exit_code, done.cancelled, done.total_lines) == ("out\n", 3, False, 1)
+        assert (done.output, done.exit_code, done.cancelled, done.total_lines) == ("out\n", 3, False, 2)
         sleeping = Later(lambda: client.bash("echo begun; sleep 60"))
         watched.until(lambda told: told.type == "unknown" and told.payload.get("delta") == "begun\n")
         client.abort_bash()

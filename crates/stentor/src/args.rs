@@ -259,6 +259,8 @@ Examples:
   stentor sessions
   stentor export 0198c5 -o session.html
 
+Frontends start `stentor acp`, `stentor --mode rpc` (omp, pi), `stentor --rpc-edn` (psi) or `stentor
+rpc` (synaps).
 Without a key the built-in model offline/guide answers; `stentor models` says what else there is.";
 
 impl Args {

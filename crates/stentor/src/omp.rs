@@ -42,6 +42,11 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
 }
 
 fn run(words: OmpArgs) -> Result<u8, String> {
+    if words.help {
+        // Whoever asked may be gone.
+        let _ = std::io::stdout().write_all(OmpArgs::HELP.as_bytes());
+        return Ok(0);
+    }
     log::to_stderr(if words.verbose { "info" } else { "warn" });
     let pipes = stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))?;
     if !words.ignored.is_empty() {

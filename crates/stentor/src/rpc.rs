@@ -39,8 +39,8 @@ const USAGE: u8 = 2;
     name = "stentor rpc",
     bin_name = "stentor rpc",
     about = "Serve a frontend over stdin and stdout.",
-    after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` shows what \
-                  is understood there. The flags above are those of the synaps dialect.",
+    after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` and `… omp --help` \
+                  show what is understood there. The flags above are those of the synaps dialect.",
     max_term_width = 100,
     // A parent adds its own words to those somebody configured: the last counts.
     args_override_self = true

@@ -275,7 +275,7 @@ mod tests {
     const LINES: [&str; 16] = [
         r#"{"type":"message","id":"3f2a9c01","parentId":"9b1d00aa","timestamp":"2026-11-15T07:45:38.409Z","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1794728738409}}"#,
         r#"{"type":"message","id":"3f2a9c02","parentId":null,"timestamp":"t","message":{"role":"pythonExecution","code":"1+1","timestamp":1}}"#,
-        r#"{"type":"model_change","id":"3f2a9c03","parentId":null,"timestamp":"t","provider":"anthropic","modelId":"claude-x"}"#,
+        r#"{"type":"model_change","id":"3f2a9c03","parentId":null,"timestamp":"t","provider":"anthropic","modelId":"claude-x","model":"anthropic/claude-x"}"#,
         r#"{"type":"thinking_level_change","id":"3f2a9c04","parentId":"3f2a9c03","timestamp":"t","thinkingLevel":"high"}"#,
         r#"{"type":"thinking_level_change","id":"3f2a9c05","parentId":"3f2a9c03","timestamp":"t","thinkingLevel":null}"#,
         r#"{"type":"compaction","id":"3f2a9c06","parentId":"a","timestamp":"t","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"details":{"readFiles":[]},"fromHook":false}"#,
@@ -314,13 +314,13 @@ mod tests {
     }
 
     #[test]
-    fn omps_model_change_is_read_and_written_as_pis() {
+    fn omps_model_change_is_read_and_written_as_that_of_both() {
         let line = r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"t","model":"openrouter/vendor/model","role":"default"}"#;
         let entry = Entry::from_line(line.as_bytes()).unwrap();
         let written = String::from_utf8(entry.to_line().unwrap()).unwrap();
         assert_eq!(
             written,
-            "{\"type\":\"model_change\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\",\"provider\":\"openrouter\",\"modelId\":\"vendor/model\"}\n"
+            "{\"type\":\"model_change\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\",\"provider\":\"openrouter\",\"modelId\":\"vendor/model\",\"model\":\"openrouter/vendor/model\"}\n"
         );
     }
 

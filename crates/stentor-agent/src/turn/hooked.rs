@@ -29,7 +29,9 @@ pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<
     let said: Vec<String> = messages
         .iter()
         .filter_map(|message| match &**message {
-            Message::Known(KnownMessage::User(user)) if user.attribution.as_deref() != Some("agent") => {
+            Message::Known(KnownMessage::User(user))
+                if user.attribution.as_deref() != Some("agent") =>
+            {
                 Some(user.content.text())
             }
             _ => None,

@@ -64,7 +64,8 @@ pub(super) async fn run(
         for message in injected.drain(..) {
             if link.signals.untold.load(Ordering::Acquire) {
                 let message = Arc::clone(&message);
-                link.ask(|reply| Request::Telling { message, reply }).await?;
+                link.ask(|reply| Request::Telling { message, reply })
+                    .await?;
             }
             tell(link, &message);
             ran.messages.push(message);

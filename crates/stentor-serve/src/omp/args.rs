@@ -35,6 +35,8 @@ pub struct OmpArgs {
     pub no_skills: bool,
     pub no_prompt_templates: bool,
     pub verbose: bool,
+    /// Nothing is served: the flags are to be explained.
+    pub help: bool,
     /// What was said and means nothing here, for a note on stderr.
     pub ignored: Vec<String>,
 }
@@ -80,6 +82,9 @@ const IGNORED_WITH_VALUE: [&str; 15] = [
 ];
 
 impl OmpArgs {
+    /// The flags, for people.
+    pub const HELP: &str = include_str!("help.txt");
+
     /// True when these words, the program's name not among them, ask for this dialect.
     pub fn are_meant(words: &[OsString]) -> bool {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -162,6 +167,7 @@ impl OmpArgs {
                 "--no-rules" => args.no_rules = true,
                 "--no-context-files" | "-nc" => args.no_context_files = true,
                 "--verbose" => args.verbose = true,
+                "--help" | "-h" => args.help = true,
                 // Clients give it as a matter of course; requests carry no such id here.
                 "--provider-session-id" => {
                     value(&mut args)?;
@@ -275,6 +281,20 @@ mod tests {
         );
         assert!(args.no_rules && args.extensions.is_empty());
         assert_eq!(args.model.as_deref(), Some("m"));
+    }
+
+    #[test]
+    fn every_flag_of_the_help_is_known() {
+        let flags: Vec<&str> = OmpArgs::HELP
+            .split_whitespace()
+            .map(|word| word.trim_end_matches(','))
+            .filter(|word| word.starts_with('-'))
+            .collect();
+        assert!(flags.len() > 30, "{flags:?}");
+        for flag in flags {
+            let ignored = parse(&[flag, "x"]).unwrap().ignored;
+            assert!(!ignored.iter().any(|word| word == flag), "{flag}");
+        }
     }
 
     #[test]

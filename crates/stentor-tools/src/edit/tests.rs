@@ -24,13 +24,11 @@ async fn a_replacement_in_any_form_is_done_and_shown() {
         let output = edits(&workshop, arguments).await;
         assert_eq!(
             output,
-            ToolOutput::text("Successfully replaced 1 block(s) in new.txt.").with_details(
-                json!({
-                    "diff": " 1 hello\n-2 world\n+2 mars",
-                    "patch": "--- new.txt\n+++ new.txt\n@@ -1,2 +1,2 @@\n hello\n-world\n+mars\n",
-                    "firstChangedLine": 2,
-                })
-            )
+            ToolOutput::text("Successfully replaced 1 block(s) in new.txt.").with_details(json!({
+                "diff": " 1 hello\n-2 world\n+2 mars",
+                "patch": "--- new.txt\n+++ new.txt\n@@ -1,2 +1,2 @@\n hello\n-world\n+mars\n",
+                "firstChangedLine": 2,
+            }))
         );
         assert_eq!(content(&workshop, "new.txt"), "hello\nmars\n");
     }

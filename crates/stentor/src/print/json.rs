@@ -75,7 +75,9 @@ fn kind_json(kind: &EventKind) -> Value {
             object["delta"] = block.with(range.clone(), |text| json!(text));
             object
         }
-        EventKind::BlockEnded { live, block, call, .. } => {
+        EventKind::BlockEnded {
+            live, block, call, ..
+        } => {
             let mut object = block_json("block_ended", live, block);
             if let Some(call) = call {
                 object["call"] = json!(call);

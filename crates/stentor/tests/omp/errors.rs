@@ -144,35 +144,31 @@ fn a_prompt_to_a_model_without_a_key_fails_with_its_id_and_says_what_to_do() {
 }
 
 #[test]
-fn a_prompt_without_a_model_fails_with_its_id_and_says_what_to_do() {
-    let folder = Folder::with("[[turn]]\ntext = \"x\"");
-    // Its model is one that is not there.
+fn a_stored_conversation_whose_model_is_not_there_goes_on_with_the_usual_one() {
+    // Played whatever was said before.
+    let folder = Folder::with("[[turn]]\nwhen = { last_user_contains = \"hi\" }\ntext = \"x\"");
     folder.file("theirs.jsonl", include_str!("stored/version2.jsonl"));
     let mut child = folder.child(&["--session-dir", "../sessions"]);
     child.data(json!({"type": "switch_session", "sessionPath": "theirs.jsonl"}));
-    let mut frames = child.done(json!({"id": 1, "type": "prompt", "message": "hi"}));
-    frames.extend(child.done(json!({"id": 2, "type": "compact"})));
-    frames.extend(child.done(json!({"id": 3, "type": "cycle_thinking_level"})));
-    frames.extend(child.done(json!({"id": 4, "type": "get_available_thinking_levels"})));
+    let mut frames = child.prompt("hi");
+    frames.extend(child.done(json!({"id": 2, "type": "get_available_thinking_levels"})));
     expect![[r#"
-        {"id":1,"type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+        {"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
         {"type":"agent_start"}
         {"type":"turn_start"}
         {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"hi"}],"attribution":"user","timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-1","message":"as it began"}
-        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"aborted","errorMessage":"Request was aborted","timestamp":"TIME"}}
-        {"type":"message_end","messageId":"msg-2","message":"as it began"}
+        {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"x"}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"x","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":"x"}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"x","partial":"=message"},"usage":"=message.usage"}
+        {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":"x"}],"api":"script","provider":"script","model":"ROOT/work/../scenario.toml","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"turn_end","message":"msg-2","toolResults":[]}
         {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
-        {"type":"prompt_result","id":1,"agentInvoked":true,"status":"aborted","sessionSettled":true}
+        {"type":"prompt_result","id":"prompt","agentInvoked":true,"status":"completed","sessionSettled":true}
         {"type":"session_settled"}
-        {"type":"agent_settled","aborted":true}
-        {"type":"compaction_start","reason":"manual"}
-        {"type":"compaction_end","reason":"manual","result":{"summary":"Summary of 1 earlier messages. The user asked:\n- <conversation>","shortSummary":"Summary of 1 earlier messages. The user asked:","firstKeptEntryId":"ID1","tokensBefore":3,"estimatedTokensAfter":17,"details":{"readFiles":[],"modifiedFiles":[]}},"aborted":false,"willRetry":false}
-        {"id":2,"type":"response","command":"compact","success":true,"data":{"summary":"Summary of 1 earlier messages. The user asked:\n- <conversation>","shortSummary":"Summary of 1 earlier messages. The user asked:","firstKeptEntryId":"ID1","tokensBefore":3,"estimatedTokensAfter":17,"details":{"readFiles":[],"modifiedFiles":[]}}}
-        {"type":"thinking_level_changed","level":"high","thinkingLevel":"high"}
-        {"id":3,"type":"response","command":"cycle_thinking_level","success":true,"data":{"level":"high"}}
-        {"id":4,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
+        {"type":"agent_settled","aborted":false}
+        {"id":2,"type":"response","command":"get_available_thinking_levels","success":true,"data":{"levels":["off","minimal","low","medium","high","xhigh"]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -197,14 +193,11 @@ fn lines_that_are_no_text_are_answered_and_the_child_lives() {
 }
 
 #[test]
-fn commands_of_newer_originals_that_are_not_there_are_unknown() {
+fn commands_of_newer_originals_that_are_not_there_are_refused_with_their_id() {
     let folder = Folder::with("[[turn]]\ntext = \"x\"");
     let mut child = folder.child(&["--no-session"]);
     let mut answers = Vec::new();
     for name in [
-        "handoff",
-        "open_session",
-        "set_fast_mode",
         "set_ask_dialog",
         "set_cache_warming",
         "predict_word",
@@ -214,12 +207,9 @@ fn commands_of_newer_originals_that_are_not_there_are_unknown() {
         answers.push(child.next());
     }
     expect![[r#"
-        {"type":"compaction_start","reason":"manual"}
-        {"type":"compaction_end","reason":"manual","aborted":false,"willRetry":false,"errorMessage":"Compaction failed: Nothing to hand off (no messages yet)"}
-        {"id":1,"type":"response","command":"handoff","success":false,"error":"Nothing to hand off (no messages yet)"}
-        {"id":1,"type":"response","command":"open_session","success":false,"error":"Invalid open_session command: missing field `sessionDir`"}
-        {"id":1,"type":"response","command":"set_fast_mode","success":false,"error":"Invalid set_fast_mode command: missing field `enabled`"}
         {"id":1,"type":"response","command":"set_ask_dialog","success":false,"error":"set_ask_dialog is not supported"}
         {"id":1,"type":"response","command":"set_cache_warming","success":false,"error":"set_cache_warming is not supported"}
+        {"id":1,"type":"response","command":"predict_word","success":false,"error":"predict_word is not supported"}
+        {"id":1,"type":"response","command":"predict_word_feedback","success":false,"error":"predict_word_feedback is not supported"}
     "#]].assert_eq(&told(&answers, &folder));
 }

@@ -129,6 +129,21 @@ fn file_arguments_are_refused_and_unknown_flags_noted() {
 }
 
 #[test]
+fn help_explains_the_flags_and_serves_nobody() {
+    let folder = Folder::with(HANGS);
+    for word in ["--help", "-h"] {
+        let output = folder.command(&[word]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(
+            said.lines().nth(2),
+            Some("Usage: stentor --mode rpc [OPTIONS]")
+        );
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    }
+}
+
+#[test]
 fn a_model_there_is_not_ends_it_before_the_first_frame() {
     let folder = Folder::with(HANGS);
     let words = ["--model", "nope/missing"];

@@ -1,7 +1,7 @@
 //! Models and thinking levels (section 6.2).
 
 use serde::Serialize;
-use stentor_agent::model::{ModelErrorKind, ThinkingLevel};
+use stentor_agent::model::{ModelErrorKind, ThinkingLevel, UnknownThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Level, SetModel};
 
@@ -52,16 +52,12 @@ pub(super) fn available_models(dialect: &Dialect) -> Outcome {
     Data::of(&Available { models })
 }
 
-/// `set_thinking_level`. The highest level goes by another name in newer clients.
+/// `set_thinking_level`.
 pub(super) async fn set_thinking(dialect: &Dialect, wanted: Level) -> Outcome {
-    let level = match wanted.level.as_str() {
-        "max" => ThinkingLevel::Xhigh,
-        level => level
-            .parse()
-            .map_err(|error: stentor_agent::model::UnknownThinkingLevel| {
-                Failure::new(error.to_string())
-            })?,
-    };
+    let level: ThinkingLevel = wanted
+        .level
+        .parse()
+        .map_err(|error: UnknownThinkingLevel| Failure::new(error.to_string()))?;
     dialect.session().set_thinking(level).await?;
     Ok(Data::none())
 }

@@ -69,8 +69,16 @@ pub fn is_compared(frame: &Value, original: Original) -> bool {
 
 /// Fields that this program writes: where, which, and the originals that have them too.
 const OURS: &[(&str, &[&str], &[Original])] = &[
-    ("ready", &["protocolVersion", "supportedProtocolVersions"], &[Omp18]),
-    ("ready", &["maxFrameBytes", "maxReassembledFrameBytes"], &[Omp18]),
+    (
+        "ready",
+        &["protocolVersion", "supportedProtocolVersions"],
+        &[Omp18],
+    ),
+    (
+        "ready",
+        &["maxFrameBytes", "maxReassembledFrameBytes"],
+        &[Omp18],
+    ),
     ("message_start", &["messageId"], &[Omp18]),
     ("message_update", &["messageId"], &[Omp18]),
     ("message_end", &["messageId"], &[Omp18]),
@@ -94,14 +102,30 @@ const OURS: &[(&str, &[&str], &[Original])] = &[
     ("response:steer", &["data"], NONE),
     ("response:follow_up", &["data"], NONE),
     ("response:abort_and_prompt", &["data"], NONE),
-    ("response:get_state", &["interruptMode", "queuedMessageCount"], OMP),
+    (
+        "response:get_state",
+        &["interruptMode", "queuedMessageCount"],
+        OMP,
+    ),
     ("response:get_state", &["pendingMessageCount"], PI),
     ("response:get_state", &["queuedMessages"], NONE),
     ("response:get_state", &["todoPhases"], &[Omp18]),
-    ("response:get_state", &["isSettled", "hasPendingAsyncWork"], &[Omp18]),
-    ("response:get_state", &["fastModeEnabled", "fastModeActive"], &[Omp18]),
+    (
+        "response:get_state",
+        &["isSettled", "hasPendingAsyncWork"],
+        &[Omp18],
+    ),
+    (
+        "response:get_state",
+        &["fastModeEnabled", "fastModeActive"],
+        &[Omp18],
+    ),
     ("response:get_state", &["autoRetryEnabled"], NONE),
-    ("response:get_session_stats", &["contextUsage"], &[Omp18, Pi073, Pi087]),
+    (
+        "response:get_session_stats",
+        &["contextUsage"],
+        &[Omp18, Pi073, Pi087],
+    ),
     ("response:get_session_stats", &["premiumRequests"], OMP),
     ("response:cycle_model", &["thinkingLevel"], PI),
     ("response:bash", &["totalLines", "totalBytes"], OMP),
@@ -113,21 +137,37 @@ const OURS: &[(&str, &[&str], &[Original])] = &[
     ("result", &["shortSummary"], OMP),
     ("result", &["estimatedTokensAfter"], &[Pi087]),
     // What the recordings leave out, and what depends on the tools and on the system prompt.
-    ("response:get_state", &["systemPrompt", "dumpTools", "contextUsage"], NONE),
+    (
+        "response:get_state",
+        &["systemPrompt", "dumpTools", "contextUsage"],
+        NONE,
+    ),
     ("response:get_state", &["tokensPerSecond"], NONE),
 ];
 
 /// Fields that this program does not write: where, which, and whose they are.
 const THEIRS: &[(&str, &[&str], &[Original])] = &[
-    ("response:get_state", &["systemPrompt", "dumpTools", "contextUsage"], &[Omp18]),
+    (
+        "response:get_state",
+        &["systemPrompt", "dumpTools", "contextUsage"],
+        &[Omp18],
+    ),
     ("response:get_state", &["tokensPerSecond"], &[Omp18]),
-    ("message:assistant", &["completedAt", "contextSnapshot"], &[Omp18]),
+    (
+        "message:assistant",
+        &["completedAt", "contextSnapshot"],
+        &[Omp18],
+    ),
     ("message:assistant", &["errorId", "errorStatus"], &[Omp18]),
     ("message:assistant", &["rawStopReason"], &[Pi087]),
     ("usage", &["cacheWrite1h"], &[Pi087]),
     ("response:bash", &["workingDir"], &[Omp18]),
     ("model", &["compat", "identity", "isOAuth"], &[Omp18]),
-    ("model", &["requiresGlyphTokenization", "supportsComputerUse"], &[Omp18]),
+    (
+        "model",
+        &["requiresGlyphTokenization", "supportsComputerUse"],
+        &[Omp18],
+    ),
 ];
 
 /// Whether this program writes a field that the original has not.
@@ -146,6 +186,9 @@ pub fn is_theirs_alone(place: &str, key: &str, original: Original) -> bool {
 
 /// pi 0.87 counts a message of the system, which this program does not tell.
 fn counts_system_message(place: &str, key: &str, original: Original) -> bool {
-    let counts = [("response:get_state", "messageCount"), ("response:get_session_stats", "totalMessages")];
+    let counts = [
+        ("response:get_state", "messageCount"),
+        ("response:get_session_stats", "totalMessages"),
+    ];
     original == Pi087 && counts.contains(&(place, key))
 }

@@ -18,7 +18,7 @@ use normal::Normal;
 use recording::{Line, is_answer};
 use snapshots::Snapshots;
 
-/// Plays the recording of that name. With `UPDATE_EXPECT` set the differences are marked anew.
+/// Plays the recording of that name. With `UPDATE_RECORDINGS` set the differences are marked anew.
 pub fn replay(name: &str) {
     let original = Original::of(name);
     let recorded = std::fs::read_to_string(file(name)).unwrap();
@@ -37,8 +37,12 @@ pub fn replay(name: &str) {
         delta: None,
         steps: 0,
         names: Names::of(&folder),
-        update: std::env::var_os("UPDATE_EXPECT").is_some(),
-        quiet: Duration::from_millis(if name.ends_with("auto-retry") { 4000 } else { 1600 }),
+        update: std::env::var_os("UPDATE_RECORDINGS").is_some(),
+        quiet: Duration::from_millis(if name.ends_with("auto-retry") {
+            4000
+        } else {
+            1600
+        }),
     };
     let mut expected = Expected::default();
     for line in &lines {
@@ -75,9 +79,16 @@ pub fn replay(name: &str) {
     for answers in [false, true] {
         let seen = frames.iter().map(|(_, frame)| frame);
         let seen: Vec<&Value> = seen.filter(|frame| is_answer(frame) == answers).collect();
-        let expected = if answers { &expected.answers } else { &expected.events };
+        let expected = if answers {
+            &expected.answers
+        } else {
+            &expected.events
+        };
         for (n, (seen, expected)) in seen.iter().zip(expected).enumerate() {
-            assert!(**seen == *expected, "frame {n} is\n{seen}\nand not\n{expected}");
+            assert!(
+                **seen == *expected,
+                "frame {n} is\n{seen}\nand not\n{expected}"
+            );
         }
         assert_eq!(seen.len(), expected.len(), "{seen:#?}");
     }
@@ -124,14 +135,25 @@ fn folder_with(model: &Model, original: Original) -> Folder {
         ]},
     }});
     // YAML is more than JSON.
-    let name = if original.is_pi() { "models.json" } else { "models.yml" };
+    let name = if original.is_pi() {
+        "models.json"
+    } else {
+        "models.yml"
+    };
     folder.file(&format!("../agent/{name}"), &models.to_string());
     folder
 }
 
 fn start(folder: &Folder, name: &str, original: Original) -> Child {
     let level = if original.is_pi() { "medium" } else { "high" };
-    let mut words = vec!["--provider", "mock", "--model", "mock-1", "--thinking", level];
+    let mut words = vec![
+        "--provider",
+        "mock",
+        "--model",
+        "mock-1",
+        "--thinking",
+        level,
+    ];
     words.extend(["--session-dir", "../sessions"]);
     if name.contains("extension-ui") {
         words.extend(["--extension", "../extension.py"]);
@@ -169,7 +191,7 @@ struct Seen {
     /// Each with the number of steps that had been done before it came.
     frames: Vec<(usize, Value)>,
     /// A delta that may go on.
-    delta: Option<(usize, Value)>,
+    delta: Option<Value>,
     /// How often something was done.
     steps: usize,
     names: Names,
@@ -219,7 +241,7 @@ impl Seen {
         let answers = answers.count();
         let events = self.frames.len() - answers;
         let delta = match (&expected.delta, &self.delta) {
-            (Some(wanted), Some((_, have))) => {
+            (Some(wanted), Some(have)) => {
                 events > expected.events.len() || delta(have).len() >= delta(wanted).len()
             }
             (Some(_), None) => events > expected.events.len(),
@@ -248,14 +270,14 @@ impl Seen {
         };
         if is_answer(&frame) {
             self.frames.push((self.steps, frame));
-        } else if goes_on(self.delta.as_ref().map(|(_, open)| open), &frame) {
-            let (_, open) = self.delta.as_mut().unwrap();
+        } else if goes_on(self.delta.as_ref(), &frame) {
+            let open = self.delta.as_mut().unwrap();
             let text = format!("{}{}", delta(open), delta(&frame));
             open["assistantMessageEvent"]["delta"] = json!(text);
         } else {
             self.end_delta();
             if frame["assistantMessageEvent"]["delta"].is_string() {
-                self.delta = Some((self.steps, frame));
+                self.delta = Some(frame);
             } else {
                 self.frames.push((self.steps, frame));
             }
@@ -264,7 +286,8 @@ impl Seen {
     }
 
     fn end_delta(&mut self) {
-        self.frames.extend(self.delta.take());
+        let ended = self.delta.take().map(|delta| (self.steps, delta));
+        self.frames.extend(ended);
     }
 
     /// All frames, with those that come when stdin closes.
@@ -288,7 +311,8 @@ fn goes_on(open: Option<&Value>, frame: &Value) -> bool {
         let event = &frame["assistantMessageEvent"];
         (event["type"].clone(), event["contentIndex"].clone())
     };
-    frame["assistantMessageEvent"]["delta"].is_string() && open.is_some_and(|open| of(open) == of(frame))
+    frame["assistantMessageEvent"]["delta"].is_string()
+        && open.is_some_and(|open| of(open) == of(frame))
 }
 
 /// What a client has to know of earlier frames to write the next line: `ENTRY1` stands for the id of

@@ -75,7 +75,12 @@ fn answer(
     gates: &Gates,
 ) -> Result<(), std::io::Error> {
     read_request(connection)?;
-    let nothing_left = json!([["status", 500, "api_error", "the recording has no further turn"]]);
+    let nothing_left = json!([[
+        "status",
+        500,
+        "api_error",
+        "the recording has no further turn"
+    ]]);
     let steps = turn.unwrap_or(&nothing_left).as_array().unwrap();
     if let [step] = steps.as_slice()
         && step[0] == "status"
@@ -163,6 +168,7 @@ impl Stream<'_> {
                 "wait" => gates.wait_for(text(1)),
                 "hang" => gates.wait_for("never"),
                 "fail" => {
+                    self.end()?;
                     let error = json!({"type": text(1), "message": text(2)});
                     return self.event(json!({"type": "error", "error": error}));
                 }

@@ -28,7 +28,12 @@ pub enum Side {
 impl Normal {
     /// For the frames of the original as recorded.
     pub fn theirs(original: Original) -> Self {
-        Self::of(original, Side::Theirs, "/home/user/project", "http://127.0.0.1:8000")
+        Self::of(
+            original,
+            Side::Theirs,
+            "/home/user/project",
+            "http://127.0.0.1:8000",
+        )
     }
 
     /// For the frames of this program, which runs in `here` and asks the model at `url`.
@@ -41,7 +46,10 @@ impl Normal {
         Self {
             original,
             side,
-            places: [(here, "/home/user/project"), (url.to_owned(), "http://127.0.0.1:8000")],
+            places: [
+                (here, "/home/user/project"),
+                (url.to_owned(), "http://127.0.0.1:8000"),
+            ],
             told: Vec::new(),
         }
     }
@@ -186,7 +194,7 @@ fn stand_in(key: &str, value: &Value, entry: bool, label: &str) -> Option<&'stat
         "sessionId" => "SESSION",
         "sessionFile" => "SESSIONFILE",
         "fullOutputPath" | "nextCursor" => "PATH",
-        
+
         "entryId" | "parentId" | "leafId" | "firstKeptEntryId" | "targetId" | "fromId"
             if value.is_string() =>
         {
@@ -206,5 +214,8 @@ fn cut(text: &str) -> String {
         None if text.chars().count() <= LONGEST => return text.to_owned(),
         None => text,
     };
-    kept.chars().take(200).chain("… and so on".chars()).collect()
+    kept.chars()
+        .take(200)
+        .chain("… and so on".chars())
+        .collect()
 }

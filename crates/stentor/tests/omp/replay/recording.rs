@@ -93,7 +93,12 @@ pub fn marked_anew(lines: Vec<Line>, ours: &[(usize, Value)]) -> Vec<Line> {
         let theirs: Vec<(usize, &Value)> = theirs.copied().collect();
         let ours = of(answers);
         let matched = matches(&theirs, &ours);
-        Side { ours, matched, next_theirs: 0, next_ours: 0 }
+        Side {
+            ours,
+            matched,
+            next_theirs: 0,
+            next_ours: 0,
+        }
     });
     let mut anew = Vec::new();
     let mut steps = 0;
