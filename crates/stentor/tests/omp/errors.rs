@@ -29,6 +29,8 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         r#"{"id":"e7","type":"prompt","message":""}"#,
         r#"{"id":"e7","type":"prompt","message":"m","streamingBehavior":"later"}"#,
         r#"{"id":"e7","type":"prompt","message":"m","images":[{"type":"image"}]}"#,
+        r#"{"id":"e7","type":"steer","message":"m","images":[{"data":"aGk=","mimeType":"text/html"}]}"#,
+        r#"{"id":"e7","type":"follow_up","message":"m","images":[{"data":"no base64","mimeType":"image/png"}]}"#,
         r#"{"id":"e1","type":"set_model","provider":"nope","modelId":"missing"}"#,
         r#"{"id":"e1","type":"set_model"}"#,
         r#"{"id":"e9","type":"branch","entryId":"deadbeef"}"#,
@@ -75,6 +77,8 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"the message is empty"}
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: streamingBehavior: unknown variant `later`, expected `steer` or `followUp`"}
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: images[0]: missing field `data`"}
+        {"id":"e7","type":"response","command":"steer","success":false,"error":"images[0]: its mimeType is not that of a picture"}
+        {"id":"e7","type":"response","command":"follow_up","success":false,"error":"images[0]: its data is not base64"}
         {"id":"e1","type":"response","command":"set_model","success":false,"error":"Model not found: nope/missing"}
         {"id":"e1","type":"response","command":"set_model","success":false,"error":"Invalid set_model command: missing field `provider`"}
         {"id":"e9","type":"response","command":"branch","success":false,"error":"Invalid entry ID for branching"}

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stentor_agent::commands::Called;
@@ -229,9 +231,16 @@ fn content(message: String, images: Vec<Image>) -> Result<Vec<ContentBlock>, Fai
         return Err(SessionError::EmptyMessage.into());
     }
     let mut content = vec![ContentBlock::text(message)];
-    let images = images
-        .into_iter()
-        .map(|image| ContentBlock::image(image.data, image.mime_type));
-    content.extend(images);
+    for (n, image) in images.into_iter().enumerate() {
+        let wrong = |why: &str| Failure::new(format!("images[{n}]: {why}"));
+        // It would go to the provider with every request from now on.
+        if !image.mime_type.starts_with("image/") {
+            return Err(wrong("its mimeType is not that of a picture"));
+        }
+        if STANDARD.decode(image.data.as_bytes()).is_err() {
+            return Err(wrong("its data is not base64"));
+        }
+        content.push(ContentBlock::image(image.data, image.mime_type));
+    }
     Ok(content)
 }
