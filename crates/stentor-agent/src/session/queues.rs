@@ -100,14 +100,14 @@ impl WaitingMessages {
 
     /// The first message with that text.
     pub fn find(&self, queue: QueueKind, text: &str) -> Option<&Queued> {
-        let is_it = |queued: &&Queued| queued.custom.is_none() && queued.text() == text;
+        let is_it = |queued: &&Queued| queued.is_told() && queued.text() == text;
         self.peek(queue).iter().find(is_it)
     }
 
     /// Takes out the first message with that text.
     pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<Queued> {
         let waiting = self.of(queue);
-        let is_it = |queued: &Queued| queued.custom.is_none() && queued.text() == text;
+        let is_it = |queued: &Queued| queued.is_told() && queued.text() == text;
         let index = waiting.iter().position(is_it)?;
         waiting.remove(index)
     }
@@ -125,10 +125,9 @@ impl WaitingMessages {
         to_run.chain(&self.next_turn).chain(&self.asides)
     }
 
-    /// A message was delivered; its turn will tell of it. What an extension said never waited for
-    /// clients.
+    /// A message was delivered; its turn will tell of it.
     pub fn delivered(&mut self, queued: Queued, message: Arc<Message>) {
-        if queued.custom.is_none() {
+        if queued.is_told() {
             self.untold.push_back((queued, message));
         }
     }
@@ -191,6 +190,12 @@ pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Queued>) -> Queue
 }
 
 impl Queued {
+    /// Whether clients are told that it waits: it goes to a run, and is not an extension's own.
+    pub fn is_told(&self) -> bool {
+        let goes_to_run = matches!(self.queue, QueueKind::Steering | QueueKind::FollowUp);
+        goes_to_run && self.custom.is_none()
+    }
+
     pub fn text(&self) -> String {
         self.content.text()
     }

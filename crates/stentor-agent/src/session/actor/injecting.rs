@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Actor;
-use crate::event::{EventKind, QueueMode};
+use crate::event::EventKind;
 use crate::message::{Message, UserContent};
 use crate::session::error::SessionError;
 use crate::session::injected::{DeliverAs, Delivery, Injected};
@@ -55,22 +55,12 @@ impl Actor {
         }
     }
 
-    /// What follows a prompt, on its way to the disk. What the disk refuses waits on.
+    /// What waits in a queue that clients are not told of. What the disk refuses waits on.
     pub(super) fn deliver_all(&mut self, queue: QueueKind) -> Vec<Arc<Message>> {
-        let mut waiting = self.waiting.take(queue, QueueMode::All).into_iter();
-        let mut delivered = Vec::new();
-        for queued in waiting.by_ref() {
-            match self.append_delivered(&queued, true) {
-                Ok(message) => delivered.push(message),
-                Err(error) => {
-                    tracing::warn!(%error, "a message of an extension waits on");
-                    let left = std::iter::once(queued).chain(waiting).collect();
-                    self.waiting.put_back(queue, left);
-                    break;
-                }
-            }
-        }
-        delivered
+        self.deliver(queue).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a message of an extension waits on");
+            Vec::new()
+        })
     }
 
     async fn begin_injected_run(&mut self, message: &Queued) -> Result<(), SessionError> {

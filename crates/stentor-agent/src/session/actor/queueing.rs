@@ -51,7 +51,7 @@ impl Actor {
             self.note_unqueued(&[queued]);
             return Err(error.into());
         }
-        let is_told = queued.custom.is_none();
+        let is_told = queued.is_told();
         self.waiting.push(queued);
         self.queues_changed(is_told);
         Ok(())
@@ -80,7 +80,7 @@ impl Actor {
         if taken.is_empty() {
             return Ok(Vec::new());
         }
-        let are_told = taken.iter().any(|queued| queued.custom.is_none());
+        let are_told = taken.iter().any(Queued::is_told);
         let mut delivered = Vec::with_capacity(taken.len());
         let mut taken = taken.into_iter();
         let mut failure = None;
@@ -179,7 +179,7 @@ impl Actor {
             self.note_unqueued(&dropped);
             self.queues_changed(true);
         }
-        let said = dropped.iter().filter(|queued| queued.custom.is_none());
+        let said = dropped.iter().filter(|queued| queued.is_told());
         said.map(Queued::text).collect()
     }
 
