@@ -72,6 +72,8 @@ impl OpenSession {
                 Ok(Prepared::Run(content, options)) => {
                     open.ask(&turn, content, options, wants_login).await;
                 }
+                // Its session may be gone already: the client wanted it to end.
+                Err(_) if turn.cancel.is_cancelled() => open.answer_cancelled(&turn).await,
                 Err(refusal) => open.answer_refused(&turn, &refusal).await,
             }
         });

@@ -110,7 +110,8 @@ steps = [{ hang = true }]
         let method = ["session/close", "session/delete"][n % 2];
         let end = client.send(method, json!({ "sessionId": session }));
         let all = answers(&mut client, &[prompt, end]);
-        let reason = all[&prompt]["result"]["stopReason"].as_str().unwrap();
+        let reason = all[&prompt]["result"]["stopReason"].as_str();
+        let reason = reason.unwrap_or_else(|| panic!("{text}: {}", all[&prompt]));
         assert!(
             reason == "cancelled" || (text == "quick" && reason == "end_turn"),
             "{text}: {reason}"
