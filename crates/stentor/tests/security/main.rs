@@ -1,0 +1,15 @@
+//! Attacks on the built program, each of which must come to nothing: what a hostile folder, a
+//! hostile model and a hostile server can try.
+
+#[cfg(test)]
+mod network;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod tools;
+#[cfg(test)]
+mod trust;
+#[cfg(test)]
+#[path = "../plugged/world.rs"]
+#[expect(dead_code, reason = "the other tests that use it need more of it")]
+mod world;

@@ -1,0 +1,1 @@
+//! Secrets, providers and logins.

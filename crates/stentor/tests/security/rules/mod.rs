@@ -1,0 +1,1 @@
+//! What rules and questions let through.

@@ -1,0 +1,1 @@
+//! What tools and commands can reach, and what they leave behind.
