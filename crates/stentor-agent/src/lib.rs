@@ -28,6 +28,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod policy;
+pub mod redaction;
 pub mod rules;
 pub mod sandbox;
 pub mod session;

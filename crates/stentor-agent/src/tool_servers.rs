@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::commands::PromptSource;
 use crate::hooks::{HookedSession, Hooks};
+use crate::redaction::{names_a_secret, redact, secrets_in_address, secrets_in_command};
 
 /// How long a server has to start unless something else is said.
 pub const START_LIMIT: Duration = Duration::from_secs(30);
@@ -110,6 +111,51 @@ impl ToolServer {
             sandboxed: true,
         }
     }
+
+    /// `text` without the keys and passwords this server is given, for what is told of it.
+    pub fn redacted(&self, text: &str) -> String {
+        let secrets = self.transport.secrets();
+        redact(text, secrets.iter().map(String::as_str))
+    }
+}
+
+impl ToolServerTransport {
+    fn secrets(&self) -> Vec<String> {
+        match self {
+            Self::Stdio { args, env, .. } => {
+                let args = secrets_in_command(args.iter().map(String::as_str));
+                let args = args.into_iter().map(str::to_owned);
+                let addresses = self.args_and_values().flat_map(secrets_in_address);
+                // Folders are named in errors, and hiding them would hide what is wrong.
+                let is_secret =
+                    |(name, value): &&(String, String)| names_a_secret(name) || !is_path(value);
+                let env = env.iter().filter(is_secret).map(|(_, value)| value.clone());
+                args.chain(addresses).chain(env).collect()
+            }
+            Self::Http { url, headers } | Self::Sse { url, headers } => {
+                let mut secrets = secrets_in_address(url);
+                for (_, value) in headers {
+                    secrets.push(value.clone());
+                    // `Bearer KEY`: servers repeat the key alone.
+                    secrets.extend(value.split_once(' ').map(|(_, key)| key.to_owned()));
+                }
+                secrets
+            }
+        }
+    }
+
+    fn args_and_values(&self) -> impl Iterator<Item = &str> {
+        let (args, env) = match self {
+            Self::Stdio { args, env, .. } => (args.as_slice(), env.as_slice()),
+            Self::Http { .. } | Self::Sse { .. } => (&[][..], &[][..]),
+        };
+        let values = env.iter().map(|(_, value)| value);
+        args.iter().chain(values).map(String::as_str)
+    }
+}
+
+fn is_path(value: &str) -> bool {
+    value.starts_with(['/', '.', '~'])
 }
 
 impl ToolChoice {

@@ -14,6 +14,11 @@ pub trait Decoder: Send {
 
     /// The connection was closed by the provider. Completes the answer if nothing is missing.
     fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault>;
+
+    /// About how many bytes it holds that are no events yet.
+    fn held_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// Why a stream cannot be read on.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use stentor_agent::model::{InputKind, ModelInfo, ThinkingLevel};
+use stentor_agent::redaction::public_address;
 use stentor_agent::usage::Prices;
 
 use crate::secret::Secret;
@@ -127,7 +128,7 @@ impl ModelConfiguration {
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
             api: self.api.clone().unwrap_or_else(|| api.to_owned()),
             provider: provider.to_owned(),
-            base_url: base_url.to_owned(),
+            base_url: public_address(base_url),
             reasoning: self.reasoning,
             input: if self.input.is_empty() {
                 vec![InputKind::Text]

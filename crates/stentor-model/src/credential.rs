@@ -100,13 +100,17 @@ impl FromCommand {
             provider: self.provider.clone(),
             reason,
         };
-        let output = tokio::process::Command::new("sh")
+        let mut command = tokio::process::Command::new("sh");
+        command
             .arg("-c")
             .arg(&self.command)
             .stdin(std::process::Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let output = tokio::time::timeout(PATIENCE, output)
+            .kill_on_drop(true);
+        // Password stores are found below it.
+        if let (None, Some(home)) = (std::env::var_os("HOME"), std::env::home_dir()) {
+            command.env("HOME", home);
+        }
+        let output = tokio::time::timeout(PATIENCE, command.output())
             .await
             .map_err(|_| failed("it did not end within a minute".to_owned()))?
             .map_err(|error| failed(error.to_string()))?;

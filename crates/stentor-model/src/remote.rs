@@ -11,13 +11,16 @@ use stentor_agent::clock::SharedClock;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
 };
+use stentor_agent::redaction::{names_a_secret, secrets_in_address};
 use stentor_wire::sse::SseDecoder;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::answer::{Answer, Decoder, StreamFault};
 use crate::credential::{Credential, CredentialError, SharedCredentials};
+use crate::echo::EchoFilter;
 use crate::failure::{Asked, fault_in};
 use crate::http::{Http, Limits};
+use crate::response::{Body, FirstBytes};
 use crate::secret::Secret;
 use crate::wire::{Call, Target, Wire};
 
@@ -29,11 +32,28 @@ const ERROR_BODY_BYTES: usize = 64 << 10;
 pub struct Endpoint {
     pub info: Arc<ModelInfo>,
     pub wire: Wire,
+    /// Where the API is. Unlike the one in `info` it may hold a password.
+    pub base_url: Secret,
     pub credentials: SharedCredentials,
     /// Sent with every request; they replace what the wire sends under the same name.
     pub headers: Vec<(String, Secret)>,
     /// Certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
+}
+
+impl Endpoint {
+    /// The values of headers that are keys; others are words that an answer may well have.
+    fn keys(&self) -> impl Iterator<Item = &Secret> {
+        let headers = self.headers.iter();
+        headers
+            .filter(|(name, _)| names_a_secret(name))
+            .map(|(_, value)| value)
+    }
+
+    fn secrets_in_address(&self) -> impl Iterator<Item = Secret> {
+        let parts = secrets_in_address(self.base_url.expose()).into_iter();
+        parts.map(Secret::new)
+    }
 }
 
 /// A model that is asked over HTTP.
@@ -117,7 +137,7 @@ impl Shared {
         credential: &Credential,
         asked: &mut Asked,
     ) -> Result<reqwest::Response, ModelError> {
-        asked.secrets.extend(credential.secret().cloned());
+        asked.credentials.extend(credential.secret().cloned());
         let target = Target {
             info: &self.endpoint.info,
             credential,
@@ -170,28 +190,35 @@ impl Shared {
     ) -> Result<Reading, ModelError> {
         let limits = *self.http.limits();
         let status = response.status();
-        let is_json = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-        if status.is_success() && !is_json {
+        let body = Body::announced(status, response.headers());
+        if status.is_success() && body == Body::Events {
             return Ok(Reading {
                 response,
                 events: SseDecoder::new(limits.event_bytes),
+                first_bytes: FirstBytes::default(),
+                waited: Duration::ZERO,
                 decoder: self.endpoint.wire.decoder(),
                 answer: Answer::new(),
+                echo: EchoFilter::new(self.endpoint.keys().chain(&asked.credentials)),
                 asked,
                 limits,
                 failed: None,
             });
         }
-        let body = body_of(&mut response, &limits).await;
+        let text = body_of(&mut response, &limits).await;
         if status.is_success() {
-            // A server that answers 200 and then explains in JSON why it does not answer.
-            let value = serde_json::from_slice(&body).unwrap_or_default();
-            let fault = StreamFault::Provider(fault_in(&value));
-            return Err(asked.broken(fault));
+            return Err(match body {
+                Body::Json => {
+                    // A server that answers 200 and then explains why it does not answer.
+                    let value = serde_json::from_slice(&text).unwrap_or_default();
+                    asked.broken(StreamFault::Provider(fault_in(&value)))
+                }
+                Body::Events | Body::Nothing | Body::Html | Body::Compressed(_) => {
+                    asked.no_answer(status.as_u16(), &body.told(&text))
+                }
+            });
         }
+        let body = text;
         let now_ms = self.clock.now_ms();
         Err(asked.refused(status.as_u16(), response.headers(), &body, now_ms))
     }
@@ -202,10 +229,12 @@ impl Shared {
             provider: endpoint.info.provider.clone(),
             model: endpoint.info.id.clone(),
             login_hint: endpoint.credentials.hint(),
+            credentials: Vec::new(),
             secrets: endpoint
                 .headers
                 .iter()
                 .map(|(_, value)| value.clone())
+                .chain(endpoint.secrets_in_address())
                 .collect(),
         }
     }
@@ -217,7 +246,7 @@ impl Shared {
                 ..
             } => url,
             Credential::None | Credential::ApiKey(_) | Credential::Bearer { .. } => {
-                &self.endpoint.info.base_url
+                self.endpoint.base_url.expose()
             }
         }
     }
@@ -251,8 +280,14 @@ async fn body_of(response: &mut reqwest::Response, limits: &Limits) -> Vec<u8> {
 struct Reading {
     response: reqwest::Response,
     events: SseDecoder,
+    /// What came before the first event, in case none comes.
+    first_bytes: FirstBytes,
+    /// How long it was waited since the last event. Comments, which servers send to keep a
+    /// connection, are no sign that the model still works.
+    waited: Duration,
     decoder: Box<dyn Decoder>,
     answer: Answer,
+    echo: EchoFilter,
     asked: Asked,
     limits: Limits,
     /// Reported once everything that came before it has been.
@@ -262,8 +297,12 @@ struct Reading {
 impl Reading {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
-            if let Some(event) = self.answer.pop() {
+            if let Some(event) = self.echo.pop() {
                 return Some(Ok(event));
+            }
+            if let Some(event) = self.answer.pop() {
+                self.echo.push(event);
+                continue;
             }
             if let Some(error) = self.failed.take() {
                 return Some(Err(error));
@@ -273,6 +312,7 @@ impl Reading {
             }
             if let Err(error) = self.advance().await {
                 self.failed = Some(error);
+                self.echo.flush();
             }
         }
     }
@@ -283,8 +323,13 @@ impl Reading {
             return Ok(());
         }
         let patience = Duration::from_millis(self.limits.silence_ms);
-        let broken = match timeout(patience, self.response.chunk()).await {
+        let since = Instant::now();
+        let next = timeout(patience.saturating_sub(self.waited), self.response.chunk());
+        let next = next.await;
+        self.waited += since.elapsed();
+        let broken = match next {
             Ok(Ok(Some(chunk))) => {
+                self.first_bytes.push(&chunk);
                 self.events.push(&chunk);
                 return Ok(());
             }
@@ -305,6 +350,12 @@ impl Reading {
         if self.answer.is_finished() {
             return Ok(());
         }
+        if broken.is_none()
+            && let Some(body) = self.first_bytes.instead_of_events()
+        {
+            let status = self.response.status().as_u16();
+            return Err(self.asked.no_answer(status, &body));
+        }
         self.decoder
             .closed(&mut self.answer)
             .map_err(|fault| broken.unwrap_or_else(|| self.asked.broken(fault)))
@@ -318,9 +369,16 @@ impl Reading {
         let Some(event) = event else {
             return Ok(false);
         };
+        self.waited = Duration::ZERO;
+        self.first_bytes.seen_event();
         self.decoder
             .event(event.name, event.data, &mut self.answer)
             .map_err(|fault| self.asked.broken(fault))?;
+        if self.decoder.held_bytes() > self.limits.event_bytes {
+            let limit = self.limits.event_bytes;
+            let what = format!("more than {limit} bytes of it wait for what comes before them");
+            return Err(self.asked.broken(StreamFault::Malformed(what)));
+        }
         Ok(true)
     }
 }

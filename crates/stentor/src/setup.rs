@@ -44,9 +44,14 @@ use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
 
-/// The environment the program was started in.
+/// The environment the program was started in. `HOME` comes from the password database where it
+/// is not set: some frontends start their agents with `PATH` alone.
 pub fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
+    let set = std::env::var_os(name);
+    match name {
+        "HOME" => set.or_else(|| std::env::home_dir().map(PathBuf::into_os_string)),
+        _ => set,
+    }
 }
 
 /// Reads the configuration for a folder.
@@ -122,6 +127,7 @@ impl Defaults {
             base_delay_ms: settings.retry_base_delay_ms.value,
             ..RetryPolicy::default()
         };
+        options.max_answer_bytes = settings.max_answer_bytes.value;
         options.fallback = self.fallback(settings);
         options.plan_clearing = self.plan_clearing(settings);
         options.budget = Budget {
@@ -353,8 +359,17 @@ pub(crate) fn table_error(kind: &str, table: &RawTable, message: &str) -> Config
         },
         None => ConfigError::Syntax {
             at: table.at.clone(),
-            message: format!("[{kind}.{}] {message}", table.name),
+            message: format!("[{kind}.{}] {}", table.name, without_value(message)),
         },
+    }
+}
+
+/// The reader quotes text that stands where something else belongs, and that may be a key.
+fn without_value(message: &str) -> String {
+    let quoted = message.strip_prefix("invalid type: string ");
+    match quoted.and_then(|rest| rest.rsplit_once(", expected ")) {
+        Some((_, expected)) => format!("invalid type: text, expected {expected}"),
+        None => message.to_owned(),
     }
 }
 

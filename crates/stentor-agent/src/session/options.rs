@@ -19,6 +19,10 @@ use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
 use crate::usage::Usage;
 
+/// How long one answer may become unless something else is said: many times what the models with
+/// the largest answers can write, and small beside the memory of a machine.
+pub const MAX_ANSWER_BYTES: u64 = 32 << 20;
+
 /// What all sessions of a process share.
 #[derive(Clone)]
 pub struct Environment {
@@ -70,6 +74,8 @@ pub struct SessionOptions {
     pub rules: Arc<RuleBook>,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    /// How long one answer of a model may become; a longer one is ended there with an error.
+    pub max_answer_bytes: u64,
     pub plan_clearing: PlanClearing,
     /// The prompt templates, skills and agents of files.
     pub commands: Option<Arc<Shelf>>,
@@ -206,6 +212,7 @@ impl SessionOptions {
             scoped_models: Vec::new(),
             rules: Arc::default(),
             plan_reminders: 0,
+            max_answer_bytes: MAX_ANSWER_BYTES,
             plan_clearing: PlanClearing::default(),
             commands: None,
             hooks: None,

@@ -9,6 +9,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value};
 
 use super::ABORTED;
+use super::answer_limit::AnswerLimit;
 use super::link::{Link, ModelCall};
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
@@ -19,7 +20,7 @@ use crate::message::{
 use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
-use crate::usage::{Prices, Usage};
+use crate::usage::Usage;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {
@@ -57,7 +58,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
         info.id.clone(),
         started_ms,
     );
-    let mut writing = Writing::new(link, live, info.cost, started_ms);
+    let mut writing = Writing::new(link, live, &info, started_ms);
     // A model that panics failed; what it said so far is kept all the same.
     let broken = || failed_inside(&info.full_name());
     let opened = std::panic::catch_unwind(AssertUnwindSafe(|| call.model.stream(request)));
@@ -213,7 +214,8 @@ pub(super) fn failed_inside(model: &str) -> ModelError {
 struct Writing<'a> {
     link: &'a Link,
     live: LiveMessage,
-    prices: Prices,
+    model: &'a ModelInfo,
+    limit: AnswerLimit,
     started_ms: u64,
     first_ms: Option<u64>,
     begun: bool,
@@ -231,11 +233,12 @@ struct Done {
 }
 
 impl<'a> Writing<'a> {
-    fn new(link: &'a Link, live: LiveMessage, prices: Prices, started_ms: u64) -> Self {
+    fn new(link: &'a Link, live: LiveMessage, model: &'a ModelInfo, started_ms: u64) -> Self {
         Self {
             link,
             live,
-            prices,
+            model,
+            limit: AnswerLimit::new(link.watch.max_answer_bytes),
             started_ms,
             first_ms: None,
             begun: false,
@@ -254,10 +257,11 @@ impl<'a> Writing<'a> {
                 }
                 self.begin();
             }
-            ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(&self.prices)),
+            ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(&self.model.cost)),
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
                 self.close(None, false);
+                self.limit.take_block(&self.model.full_name())?;
                 self.link.room().await;
                 let block = self.live.open_block(kind);
                 self.open = Some(Arc::clone(&block));
@@ -276,15 +280,22 @@ impl<'a> Writing<'a> {
                 if self.first_ms.is_none() {
                     self.first_ms = Some(self.link.clock.now_ms());
                 }
-                let range = block.append(&text);
+                let fitting = self.limit.fitting(&text);
+                let range = block.append(fitting);
                 self.stopped_by = self.link.watch.rules.triggered_by(block, range.start);
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
+                if fitting.len() < text.len() {
+                    return Err(self.limit.exceeded(&self.model.full_name()));
+                }
             }
             ModelEvent::BlockEnded { signature } => {
                 if self.open.is_none() {
                     return Err(out_of_order("the end of a block that is not open"));
                 }
+                let opaque_bytes = signature.as_ref().map_or(0, String::len);
+                self.limit
+                    .take_bytes(opaque_bytes, &self.model.full_name())?;
                 self.close(signature, false);
             }
             ModelEvent::Finished(_) => {}
@@ -350,7 +361,7 @@ impl<'a> Writing<'a> {
                     StopReason::Stop if !calls.is_empty() => StopReason::ToolUse,
                     stop => stop,
                 };
-                (finish.usage.priced(&self.prices), stop, None)
+                (finish.usage.priced(&self.model.cost), stop, None)
             }
             End::Failed(failed) => {
                 let text = failed.message.clone();

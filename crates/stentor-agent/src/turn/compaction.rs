@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use futures_util::{FutureExt, StreamExt};
 
 use super::answer::failed_inside;
+use super::answer_limit::AnswerLimit;
 use super::link::{Link, Request};
 use crate::conversation::{Item, estimate_tokens};
 use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind, SummaryRetry};
@@ -194,10 +195,15 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
     };
     let mut stream = plan.model.stream(request);
     let mut summary = String::new();
+    let mut limit = AnswerLimit::new(link.watch.max_answer_bytes);
     let mut in_text = false;
     let mut is_whole = false;
     while let Some(event) = stream.next().await {
-        match event? {
+        let event = event?;
+        if let ModelEvent::Delta(delta) = &event {
+            limit.take_bytes(delta.len(), &info.full_name())?;
+        }
+        match event {
             ModelEvent::BlockStarted(kind) => in_text = kind == crate::live::LiveBlockKind::Text,
             ModelEvent::Delta(delta) if in_text => summary.push_str(&delta),
             ModelEvent::Finished(finish) => {

@@ -50,6 +50,8 @@ pub(crate) struct Watch {
     pub rules: RuleBook,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    /// How long one answer of a model may become.
+    pub max_answer_bytes: u64,
 }
 
 /// What the actor lets a run see without asking.

@@ -6,6 +6,7 @@
 
 mod activity;
 mod answer;
+mod answer_limit;
 mod compaction;
 mod hooked;
 mod link;

@@ -153,6 +153,10 @@ impl Decoder for MessagesDecoder {
         answer.finish(reason, refused);
         Ok(())
     }
+
+    fn held_bytes(&self) -> usize {
+        self.signature.len()
+    }
 }
 
 impl MessagesDecoder {

@@ -7,6 +7,7 @@ mod waiting;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
+use stentor_agent::redaction::public_address;
 
 use self::kind::kind_of;
 use self::limits::rate_limit;
@@ -25,7 +26,9 @@ pub struct Asked {
     pub model: String,
     /// What to do when the credentials are wrong.
     pub login_hint: String,
-    /// What must not appear in any message.
+    /// What it was asked with. Must not appear in any message.
+    pub credentials: Vec<Secret>,
+    /// What else must not appear in any message.
     pub secrets: Vec<Secret>,
 }
 
@@ -66,6 +69,20 @@ impl Asked {
                 "the connection was closed in the middle of the answer",
             ),
         }
+    }
+
+    /// The error for a response that claims success and is no answer. Asking again would bring the
+    /// same: it comes from a wrong address, or from something between us and the provider.
+    pub fn no_answer(&self, status: u16, what: &str) -> ModelError {
+        let mut error = self.plain(
+            Kind::InvalidRequest,
+            &format!(
+                "{}: {what}; check `base_url` and any proxy",
+                status_in_words(status)
+            ),
+        );
+        error.status = Some(status);
+        error
     }
 
     /// The error for a request that got no response.
@@ -119,19 +136,13 @@ impl Asked {
     /// An error in our own words.
     pub fn plain(&self, kind: Kind, what: &str) -> ModelError {
         let advice = self.advice(kind);
-        let secrets: Vec<&Secret> = self.secrets.iter().collect();
+        let secrets: Vec<&Secret> = self.credentials.iter().chain(&self.secrets).collect();
         let what = redact(what, &secrets);
         ModelError::new(kind, format!("{}: {what}{advice}", self.name()))
     }
 
     fn error(&self, kind: Kind, status: Option<u16>, fault: &ProviderFault) -> ModelError {
-        let status_words = status.map(|status| {
-            let reason = reqwest::StatusCode::from_u16(status)
-                .ok()
-                .and_then(|status| status.canonical_reason())
-                .unwrap_or(if status == 529 { "Overloaded" } else { "" });
-            format!("{status} {reason}").trim_end().to_owned()
-        });
+        let status_words = status.map(status_in_words);
         let said = [fault.code.as_str(), fault.message.as_str()]
             .into_iter()
             .filter(|part| !part.is_empty())
@@ -158,7 +169,7 @@ impl Asked {
             &format!(
                 "{status}: the server redirects to {}; keys are not sent on to another address: \
                  set `base_url` to the one that answers",
-                shortened(to)
+                shortened(&public_address(to))
             ),
         );
         error.status = Some(status);
@@ -195,6 +206,14 @@ impl Asked {
             format!(" ({advice})")
         }
     }
+}
+
+fn status_in_words(status: u16) -> String {
+    let reason = reqwest::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or(if status == 529 { "Overloaded" } else { "" });
+    format!("{status} {reason}").trim_end().to_owned()
 }
 
 /// An error as providers word it in a response body or an event.
@@ -250,7 +269,7 @@ pub fn fault_in(value: &Value) -> ProviderFault {
 }
 
 /// A page of HTML, as proxies send it, says little: only its text is kept.
-fn without_markup(text: &str) -> String {
+pub(crate) fn without_markup(text: &str) -> String {
     let text = text.trim();
     if !text.starts_with('<') {
         return text.to_owned();
@@ -288,6 +307,7 @@ mod tests {
             provider: "acme".into(),
             model: "m1".into(),
             login_hint: "check ACME_API_KEY".into(),
+            credentials: Vec::new(),
             secrets: vec![Secret::new("hush-hush")],
         }
     }

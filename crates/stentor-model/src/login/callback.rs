@@ -1,12 +1,14 @@
 //! The page on loopback to which a browser returns after a login.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 /// What the browser brought back.
@@ -26,6 +28,16 @@ pub(super) struct CallbackServer {
     task: JoinHandle<()>,
 }
 
+/// What the browser's request must look like.
+struct Expected {
+    port: u16,
+    path: String,
+    state: String,
+}
+
+/// How many are answered at the same time. When one more comes, the one that has been there
+/// longest is sent away.
+const VISITORS: usize = 16;
 const LONGEST_REQUEST_BYTES: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -42,15 +54,12 @@ impl CallbackServer {
         url.set_port(Some(listener.local_addr().ok()?.port()))
             .ok()?;
         let (tell, returned) = watch::channel(None);
-        let (path, state) = (url.path().to_owned(), state.to_owned());
-        let task = tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                let answer = timeout(PATIENCE, receive(socket, &path, &state)).await;
-                if let Ok(Some(answer)) = answer {
-                    let _ = tell.send(Some(answer));
-                }
-            }
+        let expected = Arc::new(Expected {
+            port: url.port_or_known_default().unwrap_or_default(),
+            path: url.path().to_owned(),
+            state: state.to_owned(),
         });
+        let task = tokio::spawn(accept(listener, expected, tell));
         Some(Self {
             redirect: url.to_string(),
             returned,
@@ -72,6 +81,35 @@ impl Drop for CallbackServer {
     }
 }
 
+/// Answers whoever comes, each on its own, so that one that says nothing keeps nobody waiting.
+async fn accept(
+    listener: TcpListener,
+    expected: Arc<Expected>,
+    tell: watch::Sender<Option<Returned>>,
+) {
+    // All end with this task.
+    let mut visits = JoinSet::new();
+    let mut visitors = VecDeque::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        while visits.try_join_next().is_some() {}
+        if visitors.len() == VISITORS {
+            let oldest: Option<AbortHandle> = visitors.pop_front();
+            oldest.inspect(AbortHandle::abort);
+        }
+        let (expected, tell) = (Arc::clone(&expected), tell.clone());
+        visitors.push_back(visits.spawn(async move {
+            if let Ok(Some(answer)) = timeout(PATIENCE, receive(socket, &expected)).await {
+                // The first answer counts.
+                tell.send_if_modified(|told| {
+                    let is_first = told.is_none();
+                    told.get_or_insert(answer);
+                    is_first
+                });
+            }
+        }));
+    }
+}
+
 /// Takes the port; a login that was given up a moment ago may still hold it.
 async fn bind(port: u16) -> Option<TcpListener> {
     const TRIES: u32 = 5;
@@ -88,7 +126,7 @@ async fn bind(port: u16) -> Option<TcpListener> {
     None
 }
 
-async fn receive(mut socket: TcpStream, path: &str, state: &str) -> Option<Returned> {
+async fn receive(mut socket: TcpStream, expected: &Expected) -> Option<Returned> {
     let mut request = Vec::new();
     let mut buffer = [0; 2048];
     while !request.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -99,8 +137,7 @@ async fn receive(mut socket: TcpStream, path: &str, state: &str) -> Option<Retur
         request.extend_from_slice(buffer.get(..count)?);
     }
     let head = String::from_utf8_lossy(&request);
-    let target = head.split(' ').nth(1)?;
-    let returned = read_target(target, path, state);
+    let returned = read_request(&head, expected);
     let (status, text) = match &returned {
         Ok(Returned::Code(_)) => ("200 OK", "You are logged in. This window can be closed."),
         Ok(Returned::Refused(_)) => ("400 Bad Request", "The login was refused."),
@@ -117,17 +154,35 @@ async fn receive(mut socket: TcpStream, path: &str, state: &str) -> Option<Retur
     returned.ok()
 }
 
-fn read_target(target: &str, path: &str, state: &str) -> Result<Returned, &'static str> {
+fn read_request(head: &str, expected: &Expected) -> Result<Returned, &'static str> {
+    let mut lines = head.split("\r\n");
+    let target = lines.next().and_then(|line| line.split(' ').nth(1));
+    let target = target.ok_or("This is not a request.")?;
+    let mut hosts = lines
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+        .map(|(_, host)| host.trim());
+    let host = (hosts.next(), hosts.next());
+    // A page somewhere can give its own name this machine's address; the browser still says
+    // under which name it came.
+    let is_ours = |host: &str| {
+        let (name, port) = host.split_once(':').unwrap_or((host, "80"));
+        let is_name = |own: &&str| name.eq_ignore_ascii_case(own);
+        ["localhost", "127.0.0.1"].iter().any(is_name) && port.parse() == Ok(expected.port)
+    };
+    if !matches!(host, (Some(host), None) if is_ours(host)) {
+        return Err("This page is for this machine alone.");
+    }
     let url = Url::parse("http://localhost").and_then(|base| base.join(target));
     let url = url.map_err(|_| "This is not an address.")?;
-    if url.path() != path {
+    if url.path() != expected.path {
         return Err("There is nothing here.");
     }
     let get = |name: &str| {
         let found = url.query_pairs().find(|(key, _)| key == name);
         found.map(|(_, value)| value.into_owned())
     };
-    if get("state").as_deref() != Some(state) {
+    if get("state").as_deref() != Some(expected.state.as_str()) {
         return Err("This answer belongs to another login.");
     }
     if let Some(error) = get("error") {

@@ -40,10 +40,16 @@ pub enum LoginError {
     #[error("what was pasted belongs to another login; begin again")]
     WrongState,
     #[error(
-        "there is no code in what was pasted; paste the code, or the whole address the browser was sent to"
+        "there is no code in what was pasted; paste the whole address the browser was sent to, or `code#state`"
     )]
     NoCode,
-    #[error("nothing can be waited for: paste the code, or the address the browser was sent to")]
+    #[error(
+        "what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`"
+    )]
+    NoState,
+    #[error(
+        "nothing can be waited for: paste the address the browser was sent to, or `code#state`"
+    )]
     NothingToWaitFor,
     #[error("the login at {provider} was cancelled")]
     Cancelled { provider: String },
@@ -85,7 +91,7 @@ pub struct LoginStep {
 pub enum LoginInput {
     /// Wait for the browser to come back, or for the approval on another device.
     Wait,
-    /// The code, `code#state`, or the address the browser was sent to.
+    /// `code#state`, or the address the browser was sent to.
     Pasted(String),
 }
 
@@ -321,8 +327,8 @@ impl Logins {
                 "Open the address and approve. If the browser runs on another machine, paste the \
                  address it is sent to."
             } else {
-                "Open the address, approve, and paste the code, or the address the browser is \
-                 sent to."
+                "Open the address, approve, and paste the address the browser is sent to, or what \
+                 the page shows, as `code#state`."
             }
             .to_owned(),
         };
@@ -393,7 +399,8 @@ async fn wait_for_approval(
     }
 }
 
-/// The code in what a person pasted: the code alone, `code#state`, or the whole address.
+/// The code in what a person pasted: `code#state`, or the whole address. Without the state it may
+/// be the code of a login that somebody else began.
 fn pasted_code(text: &str, state: &str) -> Result<String, LoginError> {
     let text = text.trim();
     let (code, other) = if let Ok(url) = Url::parse(text) {
@@ -407,13 +414,14 @@ fn pasted_code(text: &str, state: &str) -> Result<String, LoginError> {
     } else {
         (text.to_owned(), None)
     };
-    if other.is_some_and(|other| other != state) {
-        return Err(LoginError::WrongState);
-    }
     if code.is_empty() || code.contains(char::is_whitespace) {
         return Err(LoginError::NoCode);
     }
-    Ok(code)
+    match other {
+        None => Err(LoginError::NoState),
+        Some(other) if other != state => Err(LoginError::WrongState),
+        Some(_) => Ok(code),
+    }
 }
 
 #[cfg(test)]
@@ -422,27 +430,18 @@ mod tests {
 
     #[test]
     fn a_code_is_found_in_whatever_a_person_pastes() {
+        const NO_CODE: &str = "there is no code in what was pasted; paste the whole address the browser was sent to, or `code#state`";
+        const NO_STATE: &str = "what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`";
+        const OTHER: &str = "what was pasted belongs to another login; begin again";
         for (text, expected) in [
-            (" abc ", Ok("abc")),
-            ("abc#s1", Ok("abc")),
+            (" abc#s1 ", Ok("abc")),
             ("http://localhost:1/callback?code=a%2Fb&state=s1", Ok("a/b")),
-            ("http://localhost:1/callback?code=abc", Ok("abc")),
-            (
-                "abc#s2",
-                Err("what was pasted belongs to another login; begin again"),
-            ),
-            (
-                "http://localhost:1/callback?state=s1",
-                Err(
-                    "there is no code in what was pasted; paste the code, or the whole address the browser was sent to",
-                ),
-            ),
-            (
-                "",
-                Err(
-                    "there is no code in what was pasted; paste the code, or the whole address the browser was sent to",
-                ),
-            ),
+            ("abc", Err(NO_STATE)),
+            ("http://localhost:1/callback?code=abc", Err(NO_STATE)),
+            ("abc#s2", Err(OTHER)),
+            ("abc#", Err(OTHER)),
+            ("http://localhost:1/callback?state=s1", Err(NO_CODE)),
+            ("", Err(NO_CODE)),
         ] {
             let found = pasted_code(text, "s1").map_err(|error| error.to_string());
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text}");

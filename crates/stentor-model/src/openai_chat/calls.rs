@@ -19,6 +19,8 @@ pub(super) struct Calls {
     open: Option<usize>,
     /// How many calls have been handed out whole.
     done: usize,
+    /// What the calls take; their arguments are kept to tell when they are complete.
+    held_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -50,11 +52,17 @@ impl Calls {
             call.name = fragment.name;
         }
         call.arguments.push_str(&fragment.arguments);
+        self.held_bytes += fragment.arguments.len();
         if is_open {
             answer.delta(fragment.arguments);
         } else {
             self.proceed(answer);
         }
+    }
+
+    /// About how many bytes it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
     }
 
     /// True when no call is open, or the open one can be ended because it is complete.
@@ -129,6 +137,7 @@ impl Calls {
         if !starts && let Some(position) = self.calls.iter().rposition(belongs) {
             return position;
         }
+        self.held_bytes += std::mem::size_of::<PendingCall>() + fragment.id.len();
         self.calls.push(PendingCall {
             index: fragment.index,
             id: fragment.id.clone(),

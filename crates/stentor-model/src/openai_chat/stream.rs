@@ -18,6 +18,8 @@ pub struct ChatDecoder {
     /// In which field reasoning comes; it goes back in the same.
     reasoning_field: Option<&'static str>,
     reasoning_details: Vec<Value>,
+    /// What those were written as, in bytes.
+    details_bytes: usize,
     /// Text that came while a call was not complete.
     held_text: String,
     stop: Option<(StopReason, bool)>,
@@ -117,6 +119,10 @@ impl Decoder for ChatDecoder {
         self.end(reason, refused, answer);
         Ok(())
     }
+
+    fn held_bytes(&self) -> usize {
+        self.calls.held_bytes() + self.held_text.len() + self.details_bytes
+    }
 }
 
 impl ChatDecoder {
@@ -152,6 +158,7 @@ impl ChatDecoder {
         }
         self.think(content.thinking, answer);
         for detail in delta.reasoning_details.into_iter().flatten() {
+            self.details_bytes += detail.to_string().len();
             merge_detail(&mut self.reasoning_details, detail);
         }
         self.say(content.text, answer);
@@ -207,6 +214,7 @@ impl ChatDecoder {
         if answer.open_kind() != Some(&LiveBlockKind::Thinking) {
             return;
         }
+        self.details_bytes = 0;
         let details = std::mem::take(&mut self.reasoning_details);
         let signature = if details.is_empty() {
             self.reasoning_field.map(str::to_owned)

@@ -13,7 +13,12 @@ pub(super) struct Items {
     done: usize,
     /// True when the block of item `done` is open.
     is_open: bool,
+    /// The text that is held, over all items.
+    held_bytes: usize,
 }
+
+/// What an item takes besides its text.
+const ITEM_BYTES: usize = std::mem::size_of::<Item>();
 
 #[derive(Debug)]
 struct Item {
@@ -27,6 +32,11 @@ struct Item {
 }
 
 impl Items {
+    /// About how many bytes it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes + self.items.len() * ITEM_BYTES
+    }
+
     /// An item was announced.
     pub(super) fn add(&mut self, index: u64, kind: Option<LiveBlockKind>, answer: &mut Answer) {
         self.items.push(Item {
@@ -66,6 +76,7 @@ impl Items {
             answer.delta(text);
         } else {
             item.held.push_str(&text);
+            self.held_bytes += text.len();
         }
     }
 
@@ -91,6 +102,7 @@ impl Items {
                 if !std::mem::replace(&mut self.is_open, true) {
                     answer.open(kind.clone());
                 }
+                self.held_bytes -= item.held.len();
                 answer.delta(std::mem::take(&mut item.held));
             }
             let Some(signature) = item.complete.take() else {

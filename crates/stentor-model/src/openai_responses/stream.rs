@@ -95,6 +95,10 @@ impl Decoder for ResponsesDecoder {
     fn closed(&mut self, _: &mut Answer) -> Result<(), StreamFault> {
         Err(StreamFault::CutShort)
     }
+
+    fn held_bytes(&self) -> usize {
+        self.items.held_bytes()
+    }
 }
 
 impl ResponsesDecoder {

@@ -29,6 +29,7 @@ use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
 use crate::http::{Http, HttpSettings, Limits, Proxies};
 use crate::login::{LoginProvider, LoginStore, Logins};
 use crate::remote::{Endpoint, RemoteModel};
+use crate::secret::Secret;
 use crate::wire::Wire;
 
 /// Looks up an environment variable. Given to the code so that a test can fix it.
@@ -394,6 +395,7 @@ impl Registry {
         let endpoint = Endpoint {
             info: Arc::clone(info),
             wire,
+            base_url: Secret::new(provider.base_url.as_str()),
             credentials,
             headers: provider.headers.clone(),
             ca_file: provider.ca_file.clone(),

@@ -55,6 +55,7 @@ pub fn info(wire: Wire, base_url: String) -> ModelInfo {
 
 pub fn endpoint(info: ModelInfo, wire: Wire) -> Endpoint {
     Endpoint {
+        base_url: Secret::new(info.base_url.as_str()),
         info: Arc::new(info),
         wire,
         credentials: Arc::new(Fixed {

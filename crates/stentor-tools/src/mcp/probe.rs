@@ -71,9 +71,15 @@ pub async fn probe(server: &ToolServer, cwd: &Path, sandbox: Option<&CommandSand
     };
     // Said to the end: the program is gone by now.
     last_words.told_at_end().await;
+    let redacted = |text: String| server.redacted(&text);
     Probed {
-        result,
-        stderr: last_words.text(),
+        result: result.map_err(redacted).map(|brought| Brought {
+            server: brought.server.map(redacted),
+            resources: brought.resources.into_iter().map(redacted).collect(),
+            problems: brought.problems.into_iter().map(redacted).collect(),
+            ..brought
+        }),
+        stderr: last_words.text().map(redacted),
     }
 }
 

@@ -261,6 +261,7 @@ impl Keeper {
             Ok(()) => Ok(()),
             Err(mut failure) => {
                 failure.why.push_str(&last_words.told_at_end().await);
+                failure.why = self.post.wanted.redacted(&failure.why);
                 Err(failure)
             }
         }

@@ -41,7 +41,7 @@ impl Group {
     /// Starts a program, whose pipes and folder are set, in a new group.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
         let (child, id, mark) = supervisor::start(|mark| {
-            let child = command
+            let child = with_home(command)
                 .env(supervisor::MARK_NAME, mark)
                 .process_group(0)
                 .spawn()?;
@@ -86,6 +86,17 @@ impl Drop for Group {
             signal_marked(&self.mark, Signal::KILL);
         }
         supervisor::ended(self.id);
+    }
+}
+
+/// Programs find their own files below `HOME`, which a frontend may have left out of our
+/// environment: then it is the one of the password database.
+fn with_home(command: &mut Command) -> &mut Command {
+    let mut own = command.as_std().get_envs();
+    let is_set = std::env::var_os("HOME").is_some() || own.any(|(name, _)| name == "HOME");
+    match std::env::home_dir() {
+        Some(home) if !is_set => command.env("HOME", home),
+        _ => command,
     }
 }
 

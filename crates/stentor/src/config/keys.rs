@@ -7,6 +7,7 @@ use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_agent::session::MAX_ANSWER_BYTES;
 
 use super::error::Problem;
 use super::source::Sourced;
@@ -133,6 +134,7 @@ settings! {
         "retry.base_delay_ms" retry_base_delay_ms: u64 = 2_000, "The first wait before asking again; it doubles each time.";
         "retry.fallback_cooldown_ms" retry_fallback_cooldown_ms: u64 = 300_000, "How long a model that failed is left alone, if it does not say so itself.";
         "retry.fallback_returns" retry_fallback_returns: bool = true, "Whether the first model comes back then.";
+        "max_answer_bytes" max_answer_bytes: u64 = MAX_ANSWER_BYTES, "Most bytes one answer of a model may have; a longer one is ended there.";
         "sandbox.mode" sandbox_mode: SandboxMode = SandboxMode::Off, "What commands may change.";
         "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";

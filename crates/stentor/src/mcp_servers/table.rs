@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use stentor_agent::redaction::{command_without_secrets, public_address};
 use stentor_agent::tool_servers::{ToolChoice, ToolServer, ToolServerTransport};
 
 use super::Found;
@@ -177,13 +178,13 @@ pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
             let words = words
                 .into_iter()
                 .chain(table.args.iter().map(String::as_str));
-            Ok((Kind::Stdio, words.collect::<Vec<_>>().join(" ")))
+            Ok((Kind::Stdio, command_without_secrets(words).join(" ")))
         }
         (None, Some(url), kind) => {
             if !(table.env.is_empty() && table.args.is_empty() && table.cwd.is_none()) {
                 return Err("`args`, `env` and `cwd` are for a server with a `command`".to_owned());
             }
-            Ok((kind.unwrap_or(Kind::Http), without_secrets(url)))
+            Ok((kind.unwrap_or(Kind::Http), public_address(url)))
         }
     }
 }
@@ -251,19 +252,4 @@ fn server(table: Table, kind: Kind, around: &Around<'_>) -> Result<ToolServer, U
 fn limit(ms: Option<u64>, otherwise: Duration) -> Duration {
     // No time at all would be a server that is never used.
     ms.map_or(otherwise, |ms| Duration::from_millis(ms.max(1)))
-}
-
-/// An address without the parts that carry keys.
-fn without_secrets(url: &str) -> String {
-    let end = url.find(['?', '#']).unwrap_or(url.len());
-    let kept = url.get(..end).unwrap_or(url);
-    match kept.split_once("://") {
-        Some((scheme, rest)) => {
-            let host_end = rest.find('/').unwrap_or(rest.len());
-            let (host, path) = rest.split_at(host_end);
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{scheme}://{host}{path}")
-        }
-        None => kept.to_owned(),
-    }
 }

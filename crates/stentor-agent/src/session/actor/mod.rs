@@ -242,6 +242,7 @@ impl Actor {
             watch: Arc::new(Watch {
                 rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,
+                max_answer_bytes: options.max_answer_bytes,
             }),
             activity: None,
             activities: 0,
