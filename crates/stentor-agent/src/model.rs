@@ -65,12 +65,21 @@ pub struct ModelInfo {
     /// True when it can think before it answers.
     pub reasoning: bool,
     pub input: Vec<InputKind>,
-    pub cost: Prices,
+    /// None when nobody told; clients see zeros then, as their format wants numbers.
+    #[serde(serialize_with = "prices_or_zeros", default)]
+    pub cost: Option<Prices>,
     pub context_window: u64,
     pub max_tokens: u64,
     /// The levels it distinguishes. Empty means: all of them if `reasoning`, else only `off`.
     #[serde(skip)]
     pub thinking_levels: Vec<ThinkingLevel>,
+}
+
+fn prices_or_zeros<S: serde::Serializer>(
+    prices: &Option<Prices>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    prices.unwrap_or_default().serialize(serializer)
 }
 
 /// What a model can be given.
@@ -336,7 +345,7 @@ mod tests {
             base_url: String::new(),
             reasoning,
             input: vec![InputKind::Text],
-            cost: Prices::default(),
+            cost: None,
             context_window: 1000,
             max_tokens: 100,
             thinking_levels: levels.to_vec(),

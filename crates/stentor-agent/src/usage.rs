@@ -40,6 +40,9 @@ pub struct Cost {
     pub cache_write: f64,
     #[serde(serialize_with = "plain_number")]
     pub total: f64,
+    /// True when some of it was consumed at a price nobody knows: it cost at least this much.
+    #[serde(rename = "unknown", skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown: bool,
 }
 
 /// US dollars per million tokens.
@@ -57,13 +60,20 @@ pub struct Prices {
 }
 
 impl Usage {
-    /// Fills in `total_tokens` and `cost` from the counts.
+    /// Fills in `total_tokens` and `cost` from the counts. Without prices the cost is unknown.
     ///
     /// One-hour cache writes cost twice the input price at the providers that have them; the
     /// catalogue's `cache_write` is the five-minute price.
     #[must_use]
-    pub fn priced(mut self, prices: &Prices) -> Self {
+    pub fn priced(mut self, prices: Option<&Prices>) -> Self {
         self.total_tokens = self.input + self.output + self.cache_read + self.cache_write;
+        let Some(prices) = prices else {
+            self.cost = Cost {
+                is_unknown: !self.is_zero(),
+                ..Cost::default()
+            };
+            return self;
+        };
         let dollars = |tokens: u64, price: f64| price / 1_000_000.0 * tokens as f64;
         let long = self.cache_write_1h.unwrap_or(0).min(self.cache_write);
         let cost = Cost {
@@ -72,7 +82,7 @@ impl Usage {
             cache_read: dollars(self.cache_read, prices.cache_read),
             cache_write: dollars(self.cache_write - long, prices.cache_write)
                 + dollars(long, prices.input * 2.0),
-            total: 0.0,
+            ..Cost::default()
         };
         self.cost = Cost {
             total: cost.input + cost.output + cost.cache_read + cost.cache_write,
@@ -96,6 +106,7 @@ impl Usage {
         self.cost.cache_read += other.cost.cache_read;
         self.cost.cache_write += other.cost.cache_write;
         self.cost.total += other.cost.total;
+        self.cost.is_unknown |= other.cost.is_unknown;
     }
 
     /// How much of the context window the call filled, its answer included.
@@ -110,6 +121,19 @@ impl Usage {
     /// True when nothing at all was consumed.
     pub fn is_zero(&self) -> bool {
         self.input == 0 && self.output == 0 && self.cache_read == 0 && self.cache_write == 0
+    }
+}
+
+impl Cost {
+    /// The total for a person, with so many digits behind the point: `$0.0123`, `unknown`, or
+    /// `at least $0.0123` when only a part is known.
+    pub fn in_words(&self, digits: usize) -> String {
+        let total = self.total;
+        match self.is_unknown {
+            false => format!("${total:.digits$}"),
+            true if total > 0.0 => format!("at least ${total:.digits$}"),
+            true => "unknown".to_owned(),
+        }
     }
 }
 
@@ -151,7 +175,7 @@ mod tests {
             output: 25,
             ..Usage::default()
         }
-        .priced(&PRICES);
+        .priced(Some(&PRICES));
         assert_eq!(usage.total_tokens, 125);
         assert!((usage.cost.total - 0.000_675).abs() < 1e-12);
         let cached = Usage {
@@ -159,8 +183,27 @@ mod tests {
             cache_write: 2_000_000,
             ..Usage::default()
         };
-        let cached = cached.priced(&PRICES);
+        let cached = cached.priced(Some(&PRICES));
         assert!((cached.cost.total - (0.3 + 7.5)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_prices_the_cost_is_unknown_and_stays_so_in_a_sum() {
+        let some = Usage {
+            input: 1_000_000,
+            ..Usage::default()
+        };
+        assert_eq!(some.priced(None).cost.in_words(2), "unknown");
+        assert_eq!(Usage::default().priced(None).cost.in_words(2), "$0.00");
+        let mut sum = some.priced(Some(&PRICES));
+        assert_eq!(sum.cost.in_words(2), "$3.00");
+        sum.add(&some.priced(None));
+        assert_eq!(sum.cost.in_words(2), "at least $3.00");
+        let text = serde_json::to_string(&sum.cost).unwrap();
+        assert_eq!(
+            text,
+            r#"{"input":3,"output":0,"cacheRead":0,"cacheWrite":0,"total":3,"unknown":true}"#
+        );
     }
 
     #[test]
@@ -171,7 +214,7 @@ mod tests {
             cache_write_1h: Some(1_000_000),
             ..Usage::default()
         };
-        assert!((usage.priced(&PRICES).cost.cache_write - (3.75 + 6.0)).abs() < 1e-9);
+        assert!((usage.priced(Some(&PRICES)).cost.cache_write - (3.75 + 6.0)).abs() < 1e-9);
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub struct ModelConfiguration {
     pub input: Vec<InputKind>,
     pub context_window: Option<u64>,
     pub max_tokens: Option<u64>,
-    pub cost: CostConfiguration,
+    /// What it costs; unknown if nothing is said.
+    pub cost: Option<CostConfiguration>,
     /// The levels it distinguishes; all of them if nothing is said.
     pub thinking_levels: Vec<ThinkingLevel>,
 }
@@ -135,7 +136,7 @@ impl ModelConfiguration {
             } else {
                 self.input.clone()
             },
-            cost: self.cost.into(),
+            cost: self.cost.map(Prices::from),
             context_window,
             max_tokens: self
                 .max_tokens
@@ -169,7 +170,10 @@ impl ModelOverride {
         set(&mut info.input, self.input.as_ref());
         set(&mut info.context_window, self.context_window.as_ref());
         set(&mut info.max_tokens, self.max_tokens.as_ref());
-        set(&mut info.cost, self.cost.map(Prices::from).as_ref());
+        set(
+            &mut info.cost,
+            self.cost.map(|cost| Some(cost.into())).as_ref(),
+        );
         set(&mut info.thinking_levels, self.thinking_levels.as_ref());
     }
 }
@@ -209,7 +213,7 @@ mod tests {
         );
         assert_eq!((info.context_window, info.max_tokens), (32_000, 16_000));
         assert_eq!(info.levels(), [ThinkingLevel::Off, ThinkingLevel::High]);
-        assert!((info.cost.output - 2.5).abs() < 1e-9);
+        assert!((info.cost.unwrap().output - 2.5).abs() < 1e-9);
         assert!(!format!("{acme:?}").contains("blue"));
     }
 

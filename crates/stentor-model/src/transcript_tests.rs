@@ -1,5 +1,4 @@
 use serde_json::{Value, json};
-use stentor_agent::usage::Prices;
 
 use super::*;
 
@@ -12,7 +11,7 @@ fn model(input: &[InputKind]) -> ModelInfo {
         base_url: String::new(),
         reasoning: true,
         input: input.to_vec(),
-        cost: Prices::default(),
+        cost: None,
         context_window: 1000,
         max_tokens: 100,
         thinking_levels: Vec::new(),

@@ -7,7 +7,7 @@ use super::ExportHeader;
 use super::escape::Html;
 use crate::clock::iso_time;
 use crate::message::{KnownMessage, Message};
-use crate::usage::Usage;
+use crate::usage::{Cost, Usage};
 
 /// Counted over all messages.
 #[derive(Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ impl Summary {
                     tokens
                 },
             ),
-            ("Cost", dollars(usage.cost.total)),
+            ("Cost", dollars(&usage.cost)),
             ("Session", header.id.clone()),
         ] {
             if !value.is_empty() {
@@ -102,13 +102,13 @@ pub(super) fn moment(ms: u64) -> String {
     }
 }
 
-fn dollars(cost: f64) -> String {
-    if cost <= 0.0 {
+fn dollars(cost: &Cost) -> String {
+    if cost.total <= 0.0 && !cost.is_unknown {
         String::new()
-    } else if cost < 0.01 {
-        format!("${cost:.4}")
+    } else if cost.total < 0.01 {
+        cost.in_words(4)
     } else {
-        format!("${cost:.2}")
+        cost.in_words(2)
     }
 }
 
@@ -142,9 +142,20 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!(counted(1, "prompt"), "1 prompt");
         assert_eq!(counted(2, "prompt"), "2 prompts");
-        assert_eq!(dollars(0.0), "");
-        assert_eq!(dollars(0.00067), "$0.0007");
-        assert_eq!(dollars(1.239), "$1.24");
+        for (total, is_unknown, shown) in [
+            (0.0, false, ""),
+            (0.00067, false, "$0.0007"),
+            (1.239, false, "$1.24"),
+            (0.0, true, "unknown"),
+            (1.239, true, "at least $1.24"),
+        ] {
+            let cost = Cost {
+                total,
+                is_unknown,
+                ..Cost::default()
+            };
+            assert_eq!(dollars(&cost), shown);
+        }
         assert_eq!(moment(1_794_728_738_409), "2026-11-15 07:45 UTC");
     }
 }

@@ -257,7 +257,7 @@ impl<'a> Writing<'a> {
                 }
                 self.begin();
             }
-            ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(&self.model.cost)),
+            ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(self.model.cost.as_ref())),
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
                 self.close(None, false);
@@ -361,7 +361,7 @@ impl<'a> Writing<'a> {
                     StopReason::Stop if !calls.is_empty() => StopReason::ToolUse,
                     stop => stop,
                 };
-                (finish.usage.priced(&self.model.cost), stop, None)
+                (finish.usage.priced(self.model.cost.as_ref()), stop, None)
             }
             End::Failed(failed) => {
                 let text = failed.message.clone();

@@ -207,7 +207,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
             ModelEvent::BlockStarted(kind) => in_text = kind == crate::live::LiveBlockKind::Text,
             ModelEvent::Delta(delta) if in_text => summary.push_str(&delta),
             ModelEvent::Finished(finish) => {
-                let usage = finish.usage.priced(&info.cost);
+                let usage = finish.usage.priced(info.cost.as_ref());
                 // When the session is closed under the run, recording the summary will say so.
                 link.tell(Request::Consumed { usage }).await.ok();
                 is_whole = true;

@@ -88,8 +88,9 @@ mod tests {
                     model.id
                 );
                 assert!(info.max_tokens < info.context_window, "{}", model.id);
-                assert!(info.cost.cache_read <= info.cost.input, "{}", model.id);
-                assert!(info.cost.input <= info.cost.output, "{}", model.id);
+                let cost = info.cost.unwrap_or_else(|| panic!("{}", model.id));
+                assert!(cost.cache_read <= cost.input, "{}", model.id);
+                assert!(cost.input <= cost.output, "{}", model.id);
             }
         }
     }

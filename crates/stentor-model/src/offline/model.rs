@@ -37,7 +37,7 @@ impl GuideModel {
                 base_url: String::new(),
                 reasoning: true,
                 input: vec![InputKind::Text],
-                cost: Prices::default(),
+                cost: Some(Prices::default()),
                 context_window: 200_000,
                 max_tokens: 32_000,
                 thinking_levels: Vec::new(),

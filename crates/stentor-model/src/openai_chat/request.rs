@@ -229,7 +229,6 @@ mod tests {
 
     use stentor_agent::message::{ContentBlock, Message};
     use stentor_agent::model::{InputKind, ModelInfo, Purpose, ThinkingLevel};
-    use stentor_agent::usage::Prices;
 
     use super::*;
     use crate::credential::Credential;
@@ -243,7 +242,7 @@ mod tests {
             base_url: "http://localhost/v1".into(),
             reasoning: true,
             input: vec![InputKind::Text],
-            cost: Prices::default(),
+            cost: None,
             context_window: 1000,
             max_tokens: 100,
             thinking_levels: levels.to_vec(),

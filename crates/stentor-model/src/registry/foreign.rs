@@ -104,8 +104,7 @@ struct TheirModel {
     input: Vec<String>,
     context_window: Option<u64>,
     max_tokens: Option<u64>,
-    #[serde(default)]
-    cost: TheirCost,
+    cost: Option<TheirCost>,
     /// pi's: what the provider calls a level, null where it has none.
     #[serde(skip)]
     thinking_level_map: BTreeMap<String, Value>,
@@ -394,12 +393,12 @@ impl TheirModel {
             input: self.input.iter().filter_map(known).collect(),
             context_window: self.context_window,
             max_tokens: self.max_tokens,
-            cost: CostConfiguration {
-                input: self.cost.input,
-                output: self.cost.output,
-                cache_read: self.cost.cache_read,
-                cache_write: self.cost.cache_write,
-            },
+            cost: self.cost.map(|cost| CostConfiguration {
+                input: cost.input,
+                output: cost.output,
+                cache_read: cost.cache_read,
+                cache_write: cost.cache_write,
+            }),
             thinking_levels,
         }
     }

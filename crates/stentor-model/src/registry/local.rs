@@ -12,7 +12,7 @@ use stentor_agent::model::ModelInfo;
 
 use super::Environment;
 use super::providers::{Door, Provider};
-use crate::configuration::ModelConfiguration;
+use crate::configuration::{CostConfiguration, ModelConfiguration};
 
 /// A kind of server and where it usually listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +190,7 @@ fn ask(server: &LocalServer) -> Option<Provider> {
         let entry = ModelConfiguration {
             context_window: windows.window_of(&model),
             id: model.id,
+            cost: Some(CostConfiguration::default()),
             ..ModelConfiguration::default()
         };
         Arc::new(entry.to_info(server.provider, api, &base_url))

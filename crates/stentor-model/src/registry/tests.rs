@@ -468,7 +468,7 @@ fn what_a_user_knows_better_about_a_model_counts() {
     let registry = setup.registry();
     let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
     assert_eq!((opus.context_window, opus.max_tokens), (5, 128_000));
-    assert!((opus.cost.input - 7.0).abs() < 1e-9);
+    assert!((opus.cost.unwrap().input - 7.0).abs() < 1e-9);
     assert_eq!(
         registry.find("anthropic", "claude-next-9").unwrap().name,
         "Next"

@@ -59,7 +59,7 @@ impl ScriptModel {
             base_url: String::new(),
             reasoning: facts.reasoning,
             input: facts.input,
-            cost: facts.prices,
+            cost: Some(facts.prices),
             context_window: facts.context_window,
             max_tokens: facts.max_tokens,
             thinking_levels: facts.thinking_levels,

@@ -43,6 +43,69 @@ async fn silence_before_and_in_an_answer_ends_in_an_error_and_keeps_what_came() 
 }
 
 #[tokio::test]
+async fn comments_do_not_keep_a_silent_answer_alive() {
+    for (wire, path) in WIRES {
+        let (before, _) = cut_behind_two(wire);
+        let server = Server::start(move |_| {
+            Reply::steps(vec![
+                Step::Send(before.clone().into_bytes()),
+                Step::Repeat(b": keep-alive\n\n".to_vec()),
+            ])
+        })
+        .await;
+        let model = model_with(endpoint(info(wire, server.url(path)), wire), impatient());
+        let (events, error) = say(&model, "hi").await;
+        let error = error.unwrap();
+        assert_eq!(error.message, "acme/claude-test-5: nothing came for 0.1 s");
+        assert_eq!(text_of(&events), "one two ");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_in_the_tls_handshake_is_given_up() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/v1", listener.local_addr().unwrap());
+    // Accepts the connection and never says hello.
+    let silent = tokio::spawn(async move {
+        let mut sockets = Vec::new();
+        while let Ok((socket, _)) = listener.accept().await {
+            sockets.push(socket);
+        }
+    });
+    let mut settings = impatient();
+    settings.limits.connect_ms = 100;
+    settings.limits.answer_ms = u64::from(u32::MAX);
+    let endpoint = endpoint(info(Wire::OpenAiChat, url.clone()), Wire::OpenAiChat);
+    let (_, error) = say(&model_with(endpoint, settings), "hi").await;
+    let error = error.unwrap();
+    assert_eq!(error.kind, Kind::Network);
+    let address = url.trim_end_matches("/v1");
+    assert!(
+        error.message.contains(&format!("cannot reach {address}")),
+        "{error}"
+    );
+    silent.abort();
+}
+
+#[tokio::test]
+async fn parts_of_an_answer_that_wait_for_others_are_bounded() {
+    let mut settings = impatient();
+    settings.limits.event_bytes = 1000;
+    let call = |index: u32, arguments: &str| {
+        let call = serde_json::json!({"index": index, "id": format!("c{index}"),
+            "function": {"name": "read", "arguments": arguments}});
+        let chunk = serde_json::json!({"id": "r", "choices": [{"delta": {"tool_calls": [call]}}]});
+        format!("data: {chunk}\n\n")
+    };
+    let text = call(0, "{") + &call(1, &"x".repeat(100)).repeat(20);
+    let server = Server::with_events(vec![text]).await;
+    let endpoint = endpoint(info(Wire::OpenAiChat, server.url("/v1")), Wire::OpenAiChat);
+    let (_, error) = say(&model_with(endpoint, settings), "hi").await;
+    let error = error.unwrap();
+    assert!(error.message.contains("more than 1000 bytes"), "{error}");
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

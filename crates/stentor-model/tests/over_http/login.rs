@@ -109,6 +109,48 @@ async fn a_login_in_the_browser_comes_back_to_loopback_with_proof() {
 }
 
 #[tokio::test]
+async fn one_that_says_nothing_does_not_keep_the_browser_waiting() {
+    let server = token_server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let logins = logins(oauth(&server), &folder);
+    let step = logins.begin("acme").await.unwrap();
+    let redirect = query(&step)["redirect_uri"].clone();
+    let port = reqwest::Url::parse(&redirect).unwrap().port().unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..40 {
+        silent.push(
+            tokio::net::TcpStream::connect(("127.0.0.1", port))
+                .await
+                .unwrap(),
+        );
+    }
+    let browser = reqwest::get(format!("{redirect}?code=code-1&state={}", step.state));
+    let browser = tokio::time::timeout(std::time::Duration::from_secs(8), browser).await;
+    assert_eq!(browser.unwrap().unwrap().status(), 200);
+    logins.complete("acme", LoginInput::Wait).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_that_gave_its_own_name_to_this_machine_is_sent_away() {
+    let server = token_server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let logins = logins(oauth(&server), &folder);
+    let step = logins.begin("acme").await.unwrap();
+    let redirect = query(&step)["redirect_uri"].clone();
+    let port = reqwest::Url::parse(&redirect).unwrap().port().unwrap();
+    let url = format!("{redirect}?code=code-1&state={}", step.state);
+    for (host, status) in [
+        ("evil.example".to_owned(), 400),
+        (format!("evil.example:{port}"), 400),
+        ("localhost".to_owned(), 400),
+        (format!("127.0.0.1:{port}"), 200),
+    ] {
+        let request = reqwest::Client::new().get(&url).header("host", &host);
+        assert_eq!(request.send().await.unwrap().status(), status, "{host}");
+    }
+}
+
+#[tokio::test]
 async fn a_login_begun_again_takes_the_port_of_the_one_before() {
     let server = token_server().await;
     let folder = tempfile::tempdir().unwrap();
@@ -188,7 +230,7 @@ async fn a_refusal_in_the_browser_or_by_the_provider_is_told() {
         "the login at acme was refused: access_denied"
     );
     let error = logins
-        .complete("acme", LoginInput::Pasted("code".into()))
+        .complete("acme", LoginInput::Pasted(format!("code#{}", step.state)))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("invalid_grant"), "{error}");

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod echoes;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod login;

@@ -4,7 +4,7 @@ use stentor_agent::model::ModelErrorKind as Kind;
 use stentor_model::wire::Wire;
 
 use crate::scripts::{Script, event};
-use crate::server::{Reply, Server};
+use crate::server::{Reply, Server, Step};
 use crate::setup::{KEY, WIRES, model, say, text_of};
 
 #[tokio::test]
@@ -155,5 +155,77 @@ async fn a_page_of_json_or_html_instead_of_a_stream_is_an_error() {
     })
     .await;
     let (_, error) = say(&model(Wire::OpenAiChat, server.url("/v1")), "hi").await;
-    assert_eq!(error.unwrap().kind, Kind::BrokenStream);
+    assert_eq!(error.unwrap().kind, Kind::InvalidRequest);
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_told_and_not_asked_for_again() {
+    const GZIP: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03";
+    let page: &[u8] = b"<html><title>Sign in</title><p>Sign in to the guest network</p></html>";
+    for (status, headers, body, told) in [
+        (
+            204,
+            &[][..],
+            &b""[..],
+            "204 No Content: the server sent no answer",
+        ),
+        (
+            200,
+            &[("content-type", "text/html; charset=utf-8")],
+            page,
+            "200 OK: a page of HTML came instead of an answer: Sign in Sign in to the guest network",
+        ),
+        (
+            200,
+            &[("content-type", "text/event-stream")],
+            page,
+            "200 OK: a page of HTML came instead of an answer: Sign in Sign in to the guest network",
+        ),
+        (
+            200,
+            &[
+                ("content-type", "text/event-stream"),
+                ("content-encoding", "gzip"),
+            ],
+            GZIP,
+            "200 OK: the answer is compressed with gzip, which was not asked for",
+        ),
+        (
+            200,
+            &[("content-type", "text/event-stream")],
+            GZIP,
+            "200 OK: the answer is compressed with gzip, which was not asked for",
+        ),
+        (
+            200,
+            &[],
+            b"It works!",
+            "200 OK: something else came than a stream of events: It works!",
+        ),
+    ] {
+        for (wire, path) in WIRES {
+            let body = body.to_vec();
+            let server = Server::start(move |_| Reply {
+                status,
+                headers: headers
+                    .iter()
+                    .map(|(name, value)| ((*name).into(), (*value).into()))
+                    .collect(),
+                steps: if body.is_empty() {
+                    vec![Step::Cut]
+                } else {
+                    vec![Step::Send(body.clone())]
+                },
+            })
+            .await;
+            let (_, error) = say(&model(wire, server.url(path)), "hi").await;
+            let error = error.unwrap();
+            assert_eq!(
+                error.message,
+                format!("acme/claude-test-5: {told}; check `base_url` and any proxy"),
+                "{wire:?}"
+            );
+            assert!(!error.is_transient());
+        }
+    }
 }

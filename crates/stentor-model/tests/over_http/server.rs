@@ -23,6 +23,8 @@ pub struct Reply {
 
 pub enum Step {
     Send(Vec<u8>),
+    /// Again and again, until the other side has enough.
+    Repeat(Vec<u8>),
     /// Close the socket without ending the body.
     Cut,
     /// Say nothing more and keep the socket open.
@@ -166,6 +168,15 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                         return;
                     }
                     let _ = socket.flush().await;
+                }
+                Step::Repeat(bytes) => {
+                    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                    chunk.extend_from_slice(&bytes);
+                    chunk.extend_from_slice(b"\r\n");
+                    while socket.write_all(&chunk).await.is_ok() {
+                        tokio::task::yield_now().await;
+                    }
+                    return;
                 }
                 Step::Cut => {
                     let _ = socket.shutdown().await;

@@ -14,7 +14,7 @@ use stentor_agent::model::{
     InputKind, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, Purpose, ThinkingLevel,
 };
 use stentor_agent::tool::{ToolEffect, ToolSpec};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_agent::usage::Usage;
 use stentor_model::credential::{Credential, Fixed};
 use stentor_model::http::{Http, HttpSettings, Limits};
 use stentor_model::remote::{Endpoint, RemoteModel};
@@ -46,7 +46,7 @@ pub fn info(wire: Wire, base_url: String) -> ModelInfo {
         base_url,
         reasoning: true,
         input: vec![InputKind::Text, InputKind::Image, InputKind::Document],
-        cost: Prices::default(),
+        cost: None,
         context_window: 200_000,
         max_tokens: 8000,
         thinking_levels: Vec::new(),

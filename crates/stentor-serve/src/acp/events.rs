@@ -505,6 +505,6 @@ pub(super) fn usage_json(usage: &Usage) -> Value {
         "outputTokens": usage.output,
         "cachedReadTokens": usage.cache_read,
         "cachedWriteTokens": usage.cache_write,
-        "costUsd": usage.cost.total,
+        "costUsd": (!usage.cost.is_unknown).then_some(usage.cost.total),
     })
 }

@@ -6,7 +6,6 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::store::StoreError;
-use stentor_agent::usage::Prices;
 
 use super::SynapsOptions;
 
@@ -117,7 +116,7 @@ fn unknown(name: &str) -> Arc<ModelInfo> {
         base_url: String::new(),
         reasoning: false,
         input: Vec::new(),
-        cost: Prices::default(),
+        cost: None,
         context_window: 0,
         max_tokens: 0,
         thinking_levels: Vec::new(),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use stentor_agent::model::ModelInfo;
 use stentor_model::registry::ListedModel;
 
 use crate::choose_model::ChosenModel;
@@ -41,9 +42,10 @@ pub fn run(
             (None, false) => " ",
         };
         let info = &model.info;
-        let price = match (info.cost.input, info.cost.output) {
-            (0.0, 0.0) => "free".to_owned(),
-            (input, output) => format!("${input} in, ${output} out per million tokens"),
+        let price = match info.cost.map(|cost| (cost.input, cost.output)) {
+            None => "price unknown".to_owned(),
+            Some((0.0, 0.0)) => "free".to_owned(),
+            Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
         };
         let window = tokens(info.context_window);
         writeln!(out, "{mark} {name:<width$}  {window:>5} context  {price}")?;
@@ -65,19 +67,28 @@ fn write_json(
     let models: Vec<Value> = shown
         .iter()
         .map(|model| {
-            let mut value = json!(model.info);
+            let mut value = model_json(&model.info);
             value["usable"] = json!(model.usable.is_some());
             value["why"] = json!(model.usable.as_ref().unwrap_or(&model.hint));
             value
         })
         .collect();
     let would_use = match chosen {
-        Ok(chosen) => json!({ "model": chosen.info, "why": chosen.why }),
+        Ok(chosen) => json!({ "model": model_json(&chosen.info), "why": chosen.why }),
         Err(problem) => json!({ "problem": problem }),
     };
     let document = json!({ "wouldUse": would_use, "models": models });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
+}
+
+/// What is known about a model; here, other than in the dialects, a price may be unknown.
+fn model_json(info: &ModelInfo) -> Value {
+    let mut value = json!(info);
+    if info.cost.is_none() {
+        value["cost"] = Value::Null;
+    }
+    value
 }
 
 /// A line for each provider whose models cannot be used: how many, and what would change that.

@@ -396,12 +396,16 @@ impl Printer {
         }
         if self.options.verbose && !end.usage.is_zero() {
             let usage = &end.usage;
+            let mut cost = usage.cost.in_words(4);
+            if usage.cost.is_unknown {
+                cost.insert_str(0, "cost ");
+            }
             let what = format!(
-                "{} tokens in, {} from the cache, {} out, ${:.4}",
+                "{} tokens in, {} from the cache, {} out, {}",
                 usage.input + usage.cache_write,
                 usage.cache_read,
                 usage.output,
-                usage.cost.total
+                cost
             );
             self.line(&self.options.style.dim("usage:"), &what, err)?;
         }

@@ -98,7 +98,9 @@ fn usage_parts(usage: &Usage, view: &View) -> Vec<String> {
             parts.push(format!("{sign}{}", text::tokens(count)));
         }
     }
-    if usage.cost.total > 0.0 {
+    if usage.cost.is_unknown {
+        parts.push(format!("${:.3}+?", usage.cost.total));
+    } else if usage.cost.total > 0.0 {
         parts.push(format!("${:.3}", usage.cost.total));
     }
     let context = view.state.context;

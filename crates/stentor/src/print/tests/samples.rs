@@ -62,11 +62,11 @@ pub(super) fn ended(outcome: RunOutcome) -> EventKind {
             cache_read: 7,
             ..Usage::default()
         }
-        .priced(&Prices {
+        .priced(Some(&Prices {
             input: 3.0,
             output: 15.0,
             ..Prices::default()
-        }),
+        })),
         outcome,
         will_retry: false,
     }))
@@ -130,7 +130,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         base_url: String::new(),
         reasoning: false,
         input: vec![InputKind::Text],
-        cost: Prices::default(),
+        cost: None,
         context_window: 10,
         max_tokens: 5,
         thinking_levels: Vec::new(),

@@ -1,1 +1,9 @@
 //! Secrets, providers and logins.
+
+mod addresses;
+mod echoes;
+mod endless;
+mod home;
+mod mcp_listing;
+mod no_answers;
+mod provider;

@@ -1,0 +1,133 @@
+//! A provider on loopback that says what a test tells it to, as chat completions.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::json;
+
+use crate::world::World;
+
+/// The key every provider is asked with.
+pub const KEY: &str = "test-key-0123456789";
+
+/// What it answers every request with.
+#[derive(Clone)]
+pub enum Answer {
+    /// These bytes, the head included.
+    Bytes(Vec<u8>),
+    /// These deltas, and an end.
+    Deltas(Vec<String>),
+    /// The same delta for ever.
+    Endless,
+}
+
+/// The server. It ends with the process of the test.
+pub struct Provider {
+    port: u16,
+    requests: Arc<AtomicUsize>,
+    hung_up: Receiver<()>,
+}
+
+impl Provider {
+    pub fn answering(answer: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&requests);
+        let (gone, hung_up) = channel();
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                let connection = connection.unwrap();
+                let (count, gone, answer) = (Arc::clone(&count), gone.clone(), answer.clone());
+                std::thread::spawn(move || {
+                    if read_request(&connection).is_some() {
+                        count.fetch_add(1, Ordering::SeqCst);
+                        // Who asked may be gone, which is what some tests wait for.
+                        give(&connection, &answer).ok();
+                        gone.send(()).ok();
+                    }
+                });
+            }
+        });
+        Self {
+            port,
+            requests,
+            hung_up,
+        }
+    }
+
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    /// Waits until an endless answer is wanted no more.
+    pub fn wait_for_hang_up(&self) {
+        self.hung_up.recv().unwrap();
+    }
+
+    /// A world whose model is this one, with more configuration in front.
+    pub fn world(&self, config: &str) -> World {
+        let world = World::new("", "");
+        let port = self.port;
+        let config = format!(
+            "model = \"acme/m1\"\nuse_local_servers = false\n{config}\n\
+             [providers.acme]\nbase_url = \"http://me:hidden-word@127.0.0.1:{port}/v1\"\n\
+             api = \"openai-completions\"\napi_key = \"{KEY}\"\n\
+             [[providers.acme.models]]\nid = \"m1\"\n"
+        );
+        world.file("home/.config/stentor/config.toml", &config);
+        world
+    }
+}
+
+/// A delta as the wire has it.
+pub fn delta(text: &str) -> String {
+    let chunk = json!({ "id": "r1", "choices": [{ "delta": { "content": text } }] });
+    format!("data: {chunk}\n\n")
+}
+
+fn read_request(connection: &TcpStream) -> Option<()> {
+    let mut reader = BufReader::new(connection);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line.trim().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).ok()
+}
+
+fn give(mut connection: &TcpStream, answer: &Answer) -> std::io::Result<()> {
+    const HEAD: &[u8] =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    match answer {
+        Answer::Bytes(bytes) => connection.write_all(bytes),
+        Answer::Deltas(deltas) => {
+            connection.write_all(HEAD)?;
+            for text in deltas {
+                connection.write_all(delta(text).as_bytes())?;
+            }
+            let end = json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }],
+                "usage": { "prompt_tokens": 10, "completion_tokens": 5 } });
+            connection.write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes())
+        }
+        Answer::Endless => {
+            connection.write_all(HEAD)?;
+            let many = delta(&"all work and no play ".repeat(40)).repeat(20);
+            loop {
+                connection.write_all(many.as_bytes())?;
+            }
+        }
+    }
+}
