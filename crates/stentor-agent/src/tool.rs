@@ -14,6 +14,7 @@ use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
+use crate::policy::resolve;
 use crate::session::Budget;
 use crate::subagents::Subagents;
 use crate::usage::Usage;
@@ -25,6 +26,12 @@ pub trait Tool: Send + Sync {
 
     /// What a call with these arguments would touch. The permission policy decides on it.
     fn touches(&self, arguments: &Map<String, Value>, cwd: &Path) -> Touches;
+
+    /// What a call with these arguments does to the world, where that depends on them. Never more
+    /// than the effect its spec tells.
+    fn effect_of(&self, _arguments: &Map<String, Value>) -> ToolEffect {
+        self.spec().effect
+    }
 
     /// True when a call may run at the same time as the calls beside it of which this is also true.
     fn runs_together(&self) -> bool {
@@ -76,10 +83,24 @@ pub enum ToolEffect {
 /// What one call would touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touches {
-    /// Absolute paths, not yet resolved: links and `..` are the policy's business.
+    /// Absolute paths as they were named, links and `..` included.
     pub paths: Vec<PathBuf>,
+    /// Where each of them really is, once [`Touches::settle`] has looked; nothing for one whose
+    /// links go in circles.
+    pub settled: Option<Vec<Option<PathBuf>>>,
     /// The shell command, if there is one.
     pub command: Option<String>,
+}
+
+impl Touches {
+    /// Follows the links of every path, once and for all: what is judged, what a person is asked
+    /// about and what is opened then are the same, whatever the links say by that time.
+    #[must_use]
+    pub fn settle(mut self, cwd: &Path) -> Self {
+        let really = |path: &PathBuf| resolve(&cwd.join(path));
+        self.settled = Some(self.paths.iter().map(really).collect());
+        self
+    }
 }
 
 /// The outcome of a call, or the state of one that is still running.
@@ -107,6 +128,8 @@ pub struct ToolContext {
     pub host: Arc<dyn ToolHost>,
     /// Where output too long to show is kept whole. Exists when it is first needed.
     pub spill_dir: Arc<Path>,
+    /// What the call was judged by. Where nobody judged it, nothing is settled in it.
+    pub touches: Arc<Touches>,
 }
 
 /// Takes the state of a running call. Each report replaces the one before.

@@ -59,6 +59,7 @@ impl Setup {
             place: Arc::new(LocalPlace),
             host: Arc::new(NoHost),
             spill_dir: Arc::from(folder.join("spill")),
+            touches: Arc::default(),
         };
         let arguments = arguments.as_object().cloned().unwrap_or_default();
         // As in the turn loop, the call is a task of its own.

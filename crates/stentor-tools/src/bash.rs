@@ -15,7 +15,6 @@ use stentor_agent::tool::{
 use crate::call;
 use crate::fault::Fault;
 use crate::process::{self, Capture, Ending, Finished, ShellProgram, Watch};
-use crate::sandbox::CommandSandbox;
 use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
 
 /// Runs a shell command.
@@ -78,7 +77,7 @@ impl Bash {
             is_error: false,
         });
         // The client's terminal has no sandbox, so with one commands run here.
-        if self.program.sandbox().is_none()
+        if self.program.launcher().restrictions().is_none()
             && let Some(ran) = run_in_place(&command, &limit, &context).await?
         {
             return of_place(ran, &limit, &context).await;
@@ -107,7 +106,6 @@ impl Tool for Bash {
 
     fn touches(&self, arguments: &Map<String, Value>, _: &Path) -> Touches {
         Touches {
-            paths: Vec::new(),
             command: Some(
                 arguments
                     .get("command")
@@ -115,6 +113,7 @@ impl Tool for Bash {
                     .unwrap_or_default()
                     .to_owned(),
             ),
+            ..Touches::default()
         }
     }
 
@@ -237,11 +236,12 @@ fn with_ending(
         }
         Ending::Exited(code) => format!("Command exited with code {code}"),
         Ending::Signalled(signal) => format!("Command exited with code {}", SIGNALS + signal),
+        Ending::Exceeded(limit) => format!("Command stopped: {limit}"),
         Ending::Aborted => "Command aborted".to_owned(),
         Ending::TimedOut => format!("Command timed out after {} seconds", limit.seconds),
     };
     let text = match ending {
-        Ending::Aborted | Ending::TimedOut => text,
+        Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => text,
         Ending::Exited(_) | Ending::Signalled(_) => or_no_output(text),
     };
     let text = match text.is_empty() {
@@ -262,7 +262,7 @@ fn or_no_output(text: String) -> String {
 /// Tells the model what its commands are held back from, so that it does not take a refusal for a
 /// mistake of its own.
 fn sandbox_note(program: &ShellProgram) -> String {
-    let Some(restrictions) = program.sandbox().map(CommandSandbox::restrictions) else {
+    let Some(restrictions) = program.launcher().restrictions() else {
         return String::new();
     };
     let files = match restrictions.mode {

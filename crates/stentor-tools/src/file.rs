@@ -1,24 +1,38 @@
-//! Opening and replacing files so that nothing hangs and nothing is half written.
+//! Opening and replacing files so that nothing hangs, nothing is half written, and nothing but what
+//! was judged is touched.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use rustix::fs::{Access, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use crate::fault::Fault;
+use crate::folder::Folder;
+use crate::paths::Target;
 
-/// Opens a regular file for reading. Pipes, devices and sockets are refused without waiting for
-/// whoever is at their other end.
+/// Opens a regular file for reading, wherever its path leads now. Pipes, devices and sockets are
+/// refused without waiting for whoever is at their other end.
 pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), Fault> {
-    // Without O_NONBLOCK, opening a FIFO blocks until somebody writes.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)
-        .map_err(Fault::system("access", path))?;
+    open_judged(&Target::of(path.to_owned()))
+}
+
+/// The same for a file that a call was judged by: only what is still there without a link on the
+/// way is opened.
+pub(crate) fn open_judged(target: &Target) -> Result<(File, Metadata), Fault> {
+    let path = target.given.as_path();
+    let (folder, name) = Folder::of_file(target, "access")?;
+    let file = match name {
+        Some(name) => {
+            // Without O_NONBLOCK, opening a FIFO blocks until somebody writes.
+            let opened = folder.open(name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
+            opened.map_err(Fault::system("access", path))?
+        }
+        None => File::from(folder.into_fd()),
+    };
     let metadata = file.metadata().map_err(Fault::system("stat", path))?;
     must_be_regular(path, &metadata)?;
     Ok((file, metadata))
@@ -42,32 +56,44 @@ pub(crate) fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), Fa
     }))
 }
 
-/// Puts `content` in the place of the file at `path`, creating its folders.
+/// Puts `content` in the place of the target's file, creating its folders.
 ///
 /// A reader sees the old content or the new one, never a part. The mode stays, and of a link the
 /// target is replaced, not the link. Where a new file could not stand for the old one (other hard
 /// links, another owner, a folder that takes no new files) the old one is rewritten in place.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    let target = final_target(path)?;
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).map_err(Fault::system("mkdir", folder))?;
-    match std::fs::metadata(&target) {
+pub(crate) fn replace(target: &Target, content: &[u8]) -> Result<(), Fault> {
+    let path = target.given.as_path();
+    let (folder, name) = Folder::of_file_made(target)?;
+    let Some(name) = name else {
+        return Err(Fault::system("open", path)(
+            rustix::io::Errno::ISDIR.into(),
+        ));
+    };
+    // O_PATH asks for no right to read what is only to be written.
+    match folder.open(name, LOOK_AT, Mode::empty()) {
         Ok(old) => {
-            must_be_regular(&target, &old)?;
+            let old = old.metadata().map_err(Fault::system("stat", path))?;
+            must_be_regular(path, &old)?;
             // A rename asks only the folder, so the file's own mode is asked here.
-            rustix::fs::access(&target, Access::WRITE_OK)
+            rustix::fs::accessat(&folder, name, Access::WRITE_OK, AtFlags::empty())
                 .map_err(|errno| Fault::system("open", path)(errno.into()))?;
             let ours = old.nlink() == 1 && old.uid() == rustix::process::geteuid().as_raw();
             if ours {
-                match write_beside(&target, content, Some(&old)) {
+                match write_beside(&folder, name, content, Some(&old)) {
                     Err(error) if folder_takes_no_files(&error) => {}
                     result => return result.map_err(Fault::system("write", path)),
                 }
             }
-            std::fs::write(&target, content).map_err(Fault::system("write", path))
+            let again = folder.open(name, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
+            again
+                .and_then(|mut file| {
+                    file.set_len(0)?;
+                    file.write_all(content)
+                })
+                .map_err(Fault::system("write", path))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            write_beside(&target, content, None).map_err(Fault::system("open", path))
+            write_beside(&folder, name, content, None).map_err(Fault::system("open", path))
         }
         Err(error) => Err(Fault::system("open", path)(error)),
     }
@@ -78,41 +104,32 @@ pub(crate) fn random_name() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// Where a write to `path` ends up: links are followed even to a file that does not exist yet.
-fn final_target(path: &Path) -> Result<PathBuf, Fault> {
-    const MOST_LINKS: usize = 40;
-    let mut target = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        match std::fs::read_link(&target) {
-            Ok(next) => {
-                let folder = target.parent().unwrap_or(Path::new("/"));
-                target = folder.join(next);
-            }
-            Err(_) => return Ok(target),
-        }
-    }
-    Err(Fault::system("open", path)(rustix::io::Errno::LOOP.into()))
-}
+#[cfg(target_os = "linux")]
+const LOOK_AT: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const LOOK_AT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
-fn write_beside(target: &Path, content: &[u8], old: Option<&Metadata>) -> io::Result<()> {
-    let mut name = std::ffi::OsString::from(".");
+fn write_beside(
+    folder: &Folder,
+    name: &OsStr,
+    content: &[u8],
+    old: Option<&Metadata>,
+) -> io::Result<()> {
     // Long names would become too long with an ending, so only ours is used.
-    name.push(format!("stentor-{}.tmp", random_name()));
-    let beside = target.with_file_name(name);
+    let beside = OsString::from(format!(".stentor-{}.tmp", random_name()));
     let written = (|| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&beside)?;
+        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let mut file = folder.open(&beside, new, Mode::from_raw_mode(0o666))?;
         if let Some(old) = old {
             file.set_permissions(old.permissions())?;
         }
         file.write_all(content)?;
-        std::fs::rename(&beside, target)
+        rustix::fs::renameat(folder, &beside, folder, name)?;
+        Ok(())
     })();
     if written.is_err() {
         // The error that matters is the first one.
-        let _ = std::fs::remove_file(&beside);
+        let _ = rustix::fs::unlinkat(folder, &beside, AtFlags::empty());
     }
     written
 }
@@ -130,6 +147,10 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
+    fn target(path: &Path) -> Target {
+        Target::of(path.to_owned())
+    }
+
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
@@ -145,7 +166,7 @@ mod tests {
         let path = folder.path().join("run.sh");
         std::fs::write(&path, "old").unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o751)).unwrap();
-        replace(&path, b"new").unwrap();
+        replace(&target(&path), b"new").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o751);
@@ -158,8 +179,8 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         symlink("deep/real", at("link")).unwrap();
         symlink(at("link"), at("second")).unwrap();
-        replace(&at("second"), b"1").unwrap();
-        replace(&at("second"), b"22").unwrap();
+        replace(&target(&at("second")), b"1").unwrap();
+        replace(&target(&at("second")), b"22").unwrap();
         assert_eq!(std::fs::read(at("deep/real")).unwrap(), b"22");
         assert!(at("link").is_symlink() && at("second").is_symlink());
     }
@@ -170,7 +191,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         symlink("b", at("a")).unwrap();
         symlink("a", at("b")).unwrap();
-        let fault = replace(&at("a"), b"x").unwrap_err();
+        let fault = replace(&target(&at("a")), b"x").unwrap_err();
         assert_eq!(fault.code(), Some("ELOOP"));
     }
 
@@ -180,7 +201,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("a"), "old").unwrap();
         std::fs::hard_link(at("a"), at("b")).unwrap();
-        replace(&at("a"), b"new").unwrap();
+        replace(&target(&at("a")), b"new").unwrap();
         assert_eq!(std::fs::read(at("b")).unwrap(), b"new");
     }
 
@@ -191,7 +212,42 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
             assert!(matches!(open_regular(path), Err(Fault::Refused(_))));
-            assert!(matches!(replace(path, b"x"), Err(Fault::Refused(_))));
+            assert!(matches!(replace(&target(path), b"x"), Err(Fault::Refused(_))));
         }
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_after_it_was_judged_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("in")).unwrap();
+        std::fs::create_dir_all(at("out")).unwrap();
+        std::fs::write(at("in/file"), "in").unwrap();
+        std::fs::write(at("out/file"), "out").unwrap();
+        let judged = [target(&at("in/file")), target(&at("in/new/deep"))];
+        std::fs::rename(at("in"), at("was")).unwrap();
+        symlink("out", at("in")).unwrap();
+        for judged in &judged {
+            let fault = replace(judged, b"x").unwrap_err();
+            assert!(fault.to_string().contains("changed"), "{fault}");
+            let fault = open_judged(judged).unwrap_err();
+            assert!(fault.to_string().contains("changed"), "{fault}");
+        }
+        assert_eq!(names(&at("out")), ["file"]);
+        assert_eq!(std::fs::read(at("out/file")).unwrap(), b"out");
+    }
+
+    #[test]
+    fn a_file_that_becomes_a_link_after_it_was_judged_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "in").unwrap();
+        std::fs::write(at("out"), "out").unwrap();
+        let judged = target(&at("file"));
+        std::fs::remove_file(at("file")).unwrap();
+        symlink("out", at("file")).unwrap();
+        assert!(open_judged(&judged).is_err());
+        assert!(replace(&judged, b"x").is_err());
+        assert_eq!(std::fs::read(at("out")).unwrap(), b"out");
     }
 }

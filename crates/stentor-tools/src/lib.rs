@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stentor_agent::tool::{Shell, Tool};
 
-use sandbox::CommandSandbox;
+use process::{Launcher, ShellProgram};
 
 mod bash;
 mod call;
@@ -16,12 +16,13 @@ mod edit;
 pub mod extension;
 mod fault;
 mod file;
+mod folder;
 mod ls;
 pub mod mcp;
 pub mod memory;
 mod pace;
 mod paths;
-mod process;
+pub mod process;
 mod read;
 mod room;
 pub mod sandbox;
@@ -46,12 +47,12 @@ pub const ALL_TOOLS: [&str; 8] = [
 
 /// One of each built-in tool.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    tools_in_sandbox(None)
+    tools_started_by(&Launcher::default())
 }
 
-/// One of each built-in tool; those that run commands run them in the sandbox, if there is one.
-pub fn tools_in_sandbox(sandbox: Option<CommandSandbox>) -> Vec<Arc<dyn Tool>> {
-    let program = process::ShellProgram::of_this_machine().in_sandbox(sandbox);
+/// One of each built-in tool; those that run commands have them started by `launcher`.
+pub fn tools_started_by(launcher: &Launcher) -> Vec<Arc<dyn Tool>> {
+    let program = ShellProgram::of_this_machine().started_by(launcher.clone());
     vec![
         Arc::new(read::Read::default()),
         Arc::new(bash::Bash::new(program)),
@@ -66,9 +67,13 @@ pub fn tools_in_sandbox(sandbox: Option<CommandSandbox>) -> Vec<Arc<dyn Tool>> {
 
 /// The shell of this machine, for commands on the user's behalf.
 pub fn local_shell() -> Arc<dyn Shell> {
-    Arc::new(shell::LocalShell::new(
-        process::ShellProgram::of_this_machine(),
-    ))
+    shell_started_by(Launcher::default())
+}
+
+/// The same, whose commands are started by `launcher`.
+pub fn shell_started_by(launcher: Launcher) -> Arc<dyn Shell> {
+    let program = ShellProgram::of_this_machine().started_by(launcher);
+    Arc::new(shell::LocalShell::new(program))
 }
 
 #[cfg(test)]

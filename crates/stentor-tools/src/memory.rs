@@ -73,7 +73,7 @@ impl Memory {
                     },
                     "required": ["action"]
                 }),
-                effect: ToolEffect::Nothing,
+                effect: ToolEffect::Writes,
             },
         }
     }
@@ -84,8 +84,22 @@ impl Tool for Memory {
         &self.spec
     }
 
-    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
-        Touches::default()
+    fn touches(&self, arguments: &Map<String, Value>, _: &Path) -> Touches {
+        Touches {
+            paths: match self.effect_of(arguments) {
+                ToolEffect::Writes => vec![self.store.path().to_owned()],
+                _ => Vec::new(),
+            },
+            ..Touches::default()
+        }
+    }
+
+    /// Looking at its notes touches nothing but them; what changes them changes a file.
+    fn effect_of(&self, arguments: &Map<String, Value>) -> ToolEffect {
+        match arguments.get("action").and_then(Value::as_str) {
+            Some("search" | "list") => ToolEffect::Nothing,
+            _ => ToolEffect::Writes,
+        }
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {

@@ -3,7 +3,49 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
-use stentor_agent::tool::Touches;
+use stentor_agent::policy::resolve;
+use stentor_agent::tool::{ToolContext, Touches};
+
+use crate::fault::Fault;
+
+/// The file a call is about: as it was named, and where that is.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub given: PathBuf,
+    /// Nothing when its links go in circles.
+    resolved: Option<PathBuf>,
+}
+
+impl Target {
+    /// What the call was judged by; where nobody judged it, what the path means now.
+    pub(crate) fn judged(path: &str, context: &ToolContext) -> Self {
+        let given = absolute(path, &context.cwd);
+        let touches = &context.touches;
+        let settled = touches.settled.iter().flatten();
+        let mut judged = touches.paths.iter().zip(settled);
+        match judged.find(|(judged, _)| **judged == given) {
+            Some((_, resolved)) => Self {
+                given,
+                resolved: resolved.clone(),
+            },
+            None => Self::of(given),
+        }
+    }
+
+    /// What a path means now.
+    pub(crate) fn of(given: PathBuf) -> Self {
+        let resolved = resolve(&given);
+        Self { given, resolved }
+    }
+
+    /// Where it is, all links followed.
+    pub(crate) fn resolved(&self) -> Result<&Path, Fault> {
+        let circles = || rustix::io::Errno::LOOP.into();
+        self.resolved
+            .as_deref()
+            .ok_or_else(|| Fault::system("open", &self.given)(circles()))
+    }
+}
 
 /// The absolute path a model meant: relative to `cwd`, `~` expanded, one leading `@` dropped
 /// (models copy the mark of a mentioned file), odd spaces made plain unless a file is really
@@ -28,7 +70,7 @@ pub(crate) fn touched(arguments: &Map<String, Value>, name: &str, cwd: &Path) ->
         .unwrap_or_default();
     Touches {
         paths: vec![absolute(path, cwd)],
-        command: None,
+        ..Touches::default()
     }
 }
 

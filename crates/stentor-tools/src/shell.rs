@@ -48,11 +48,14 @@ impl Watch for Stream<'_> {
 }
 
 fn result(finished: &Finished) -> ShellResult {
-    let shown = finished.capture.shown();
+    let mut shown = finished.capture.shown();
+    if let Ending::Exceeded(limit) = finished.ending {
+        shown.content.push_str(&format!("\n[stopped: {limit}]\n"));
+    }
     ShellResult {
         exit_code: match finished.ending {
             Ending::Exited(code) => Some(code),
-            Ending::Signalled(_) | Ending::Aborted | Ending::TimedOut => None,
+            Ending::Signalled(_) | Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => None,
         },
         cancelled: finished.ending == Ending::Aborted,
         truncated: shown.truncated,

@@ -66,6 +66,7 @@ impl Workshop {
             place: Arc::clone(&self.place),
             host: Arc::clone(&self.desk) as Arc<dyn ToolHost>,
             spill_dir: Arc::from(self.folder.path().join(".spill")),
+            touches: Arc::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use stentor_agent::tool::{
 use crate::call;
 use crate::fault::Fault;
 use crate::file;
-use crate::paths;
+use crate::paths::{self, Target};
 
 /// Creates or overwrites a file.
 pub(crate) struct Write {
@@ -70,12 +70,12 @@ impl Tool for Write {
 
 async fn write(arguments: Map<String, Value>, context: ToolContext) -> Result<ToolOutput, Fault> {
     let Arguments { path, content } = call::arguments("write", arguments)?;
-    let target = paths::absolute(&path, &context.cwd);
+    let target = Target::judged(&path, &context);
     let length = content.len();
     let in_place = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Err(Fault::Aborted),
-        written = context.place.write_text(&target, &content) => written.map_err(Fault::Place)?,
+        written = context.place.write_text(target.resolved()?, &content) => written.map_err(Fault::Place)?,
     };
     if !in_place {
         // A write that has begun is finished, so that its result tells the truth.

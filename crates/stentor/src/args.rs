@@ -234,6 +234,9 @@ pub struct LimitArgs {
     /// `sandbox.network` is set
     #[arg(long, value_name = "MODE", global = true, value_parser = PossibleValuesParser::new(SandboxMode::ALL.map(SandboxMode::as_str)))]
     pub sandbox: Option<String>,
+    /// Go on with what holds of the sandbox where this machine cannot keep it; else nothing starts
+    #[arg(long, global = true)]
+    pub sandbox_optional: bool,
     /// Stop after this many turns
     #[arg(long, value_name = "N", global = true)]
     pub max_turns: Option<u64>,
@@ -314,6 +317,8 @@ impl Args {
             self.limits.permission_mode.as_deref(),
         );
         flags.set("sandbox.mode", "--sandbox", self.limits.sandbox.as_deref());
+        let optional = self.limits.sandbox_optional.then_some("false");
+        flags.set("sandbox.required", "--sandbox-optional", optional);
         let turns = self.limits.max_turns.map(|turns| turns.to_string());
         flags.set("budget.turns", "--max-turns", turns.as_deref());
         for budget in &self.limits.budget {

@@ -9,7 +9,7 @@ use rustix::fs::Access;
 use serde::Deserialize;
 use stentor_agent::hooks::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
-use stentor_tools::sandbox::CommandSandbox;
+use stentor_tools::process::Launcher;
 
 use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope, Source};
 use crate::print::json::event_json;
@@ -28,13 +28,13 @@ pub struct Found {
 /// text for a person.
 pub fn hooks(
     config: &Config,
-    sandbox: Option<&CommandSandbox>,
+    launcher: &Launcher,
 ) -> Result<Option<Arc<dyn HookSource>>, String> {
     let found = find(config).map_err(|errors| errors.to_string())?;
     if found.is_empty() {
         return Ok(None);
     }
-    let specs = found.into_iter().map(|found| found.spec_in(sandbox));
+    let specs = found.into_iter().map(|found| found.spec_in(launcher));
     Ok(Some(Arc::new(Extensions::new(specs.collect(), event_json))))
 }
 
@@ -63,9 +63,9 @@ pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
 }
 impl Found {
     /// What is started where programs are held back like this.
-    pub fn spec_in(self, sandbox: Option<&CommandSandbox>) -> ExtensionSpec {
+    pub fn spec_in(self, launcher: &Launcher) -> ExtensionSpec {
         ExtensionSpec {
-            sandbox: sandbox.filter(|_| self.sandboxed).cloned(),
+            launcher: launcher.sandboxed(self.sandboxed),
             ..self.spec
         }
     }

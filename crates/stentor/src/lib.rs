@@ -10,6 +10,7 @@ pub mod dialect;
 pub mod extensions;
 pub mod kept_answers;
 pub mod kept_model;
+pub mod launcher;
 pub mod log;
 pub mod mcp_servers;
 pub mod models;

@@ -1,45 +1,75 @@
 //! The notes an agent keeps across sessions: where they are, and who has the tool for them.
+//!
+//! Every project has its own: what one repository made an agent remember must not be read, as if it
+//! were the user's, in another.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::memory::MemoryStore;
+use stentor_agent::memory::{MemoryStore, ProjectNotes};
+use stentor_agent::store::encoded_cwd;
 use stentor_agent::tool::Tool;
 use stentor_tools::memory::{MEMORY, Memory};
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, Settings, locate};
 use crate::setup;
 
-/// The notes of this user.
+/// The notes of the projects that sessions work in.
 #[derive(Clone)]
 pub struct Notes {
-    /// Absent without a folder for data.
+    /// Those of the folder the program was started in. Absent without a folder for data.
     pub store: Option<Arc<MemoryStore>>,
+    project: PathBuf,
     /// Whether a session has the tool where nobody chose.
     by_default: bool,
 }
 
 impl Notes {
-    /// The notes below the data folder of a configuration.
-    pub fn of(config: &Config, by_default: bool) -> Self {
-        let data = config.settings.data_dir.as_ref();
-        let store = data.map(|data| {
-            let path = data.value.join("memory").join("notes.jsonl");
-            MemoryStore::new(path, setup::system_clock())
-        });
-        Self { store, by_default }
+    /// The notes of the project that `cwd` belongs to.
+    pub fn of(config: &Config, cwd: &Path, by_default: bool) -> Self {
+        let project = locate::project_root(cwd).to_owned();
+        Self {
+            store: store(&config.settings, &project),
+            project,
+            by_default,
+        }
     }
 
     /// The tool, if sessions with these settings have it: the list of tools decides, else the key
-    /// `memory`, else the way in.
-    pub fn tool(&self, settings: &Settings) -> Option<Arc<dyn Tool>> {
+    /// `memory`, else the way in. It has the notes of the project that `cwd` belongs to.
+    pub fn tool(&self, settings: &Settings, cwd: &Path) -> Option<Arc<dyn Tool>> {
         let wanted = match (&settings.tools, &settings.memory) {
             (Some(tools), _) => tools.value.iter().any(|name| name == MEMORY),
             (None, Some(memory)) => memory.value,
             (None, None) => self.by_default,
         };
-        let store = self.store.as_ref().filter(|_| wanted)?;
-        Some(Arc::new(Memory::new(Arc::clone(store))))
+        if !wanted {
+            return None;
+        }
+        let project = locate::project_root(cwd);
+        let store = match project == self.project {
+            true => self.store.clone()?,
+            false => store(settings, project)?,
+        };
+        Some(Arc::new(Memory::new(store)))
     }
+}
+
+/// The file with the notes of the project that `cwd` belongs to.
+pub fn notes_file(settings: &Settings, cwd: &Path) -> Option<PathBuf> {
+    let data = settings.data_dir.as_ref()?;
+    let name = format!("{}.jsonl", encoded_cwd(locate::project_root(cwd)));
+    Some(data.value.join("memory").join(name))
+}
+
+fn store(settings: &Settings, project: &Path) -> Option<Arc<MemoryStore>> {
+    let data = settings.data_dir.as_ref()?;
+    let notes = ProjectNotes {
+        project: project.to_owned(),
+        older: data.value.join("memory").join("notes.jsonl"),
+    };
+    let file = notes_file(settings, project)?;
+    Some(MemoryStore::of_project(file, notes, setup::system_clock()))
 }
 
 #[cfg(test)]
@@ -73,9 +103,10 @@ mod tests {
             }
             let notes = Notes {
                 store: Some(Arc::clone(&store)),
+                project: folder.path().to_owned(),
                 by_default,
             };
-            let has = notes.tool(&layer.settle()).is_some();
+            let has = notes.tool(&layer.settle(), folder.path()).is_some();
             assert_eq!(has, expected, "{tools:?} {memory:?} {by_default}");
         }
     }

@@ -77,7 +77,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         subagents: true,
         rules: !words.no_rules,
         mcp: McpServers::default(),
-        notes: Notes::of(&config, false),
+        notes: Notes::of(&config, &cwd, false),
         clock: setup::system_clock(),
     };
     let files = setup::session_files(&config.settings, words.no_session);

@@ -28,7 +28,7 @@ use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::rpc;
-use crate::sandbox::{HELPER_WORD, run_helper};
+use crate::launcher::{HELPER_WORD, run_helper};
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -228,7 +228,7 @@ impl Job<'_> {
             permission_mode,
             subagents,
             mcp: McpServers::default(),
-            notes: Notes::of(&self.config, false),
+            notes: Notes::of(&self.config, &self.cwd, false),
             rules: true,
             clock: setup::system_clock(),
         };
@@ -258,9 +258,9 @@ impl Job<'_> {
             }
             Some(ExtensionsAction::Test { names }) => {
                 let chosen = commands::extensions::choose(found, names).map_err(Failure::usage)?;
-                let sandbox = setup::command_sandbox(&self.config, &self.cwd);
-                let sandbox = sandbox.map_err(Failure::other)?;
-                let tested = commands::extensions::test(chosen, sandbox.as_ref(), &self.cwd);
+                let launcher = setup::session_launcher(&self.config, &self.cwd);
+                let launcher = launcher.map_err(Failure::other)?;
+                let tested = commands::extensions::test(chosen, &launcher, &self.cwd);
                 let tested = runtime()?.block_on(tested);
                 let all_work = tested.iter().all(commands::extensions::Tested::works);
                 Failure::printing(commands::extensions::report(&tested, json, out))?;
@@ -301,9 +301,9 @@ impl Job<'_> {
                 let found = mcp_servers::find(&self.config, &setup::variable)?;
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
-                let sandbox = setup::command_sandbox(&self.config, &self.cwd);
-                let sandbox = sandbox.map_err(Failure::other)?;
-                let tested = commands::mcp::test(chosen, sandbox.as_ref(), &self.cwd);
+                let launcher = setup::session_launcher(&self.config, &self.cwd);
+                let launcher = launcher.map_err(Failure::other)?;
+                let tested = commands::mcp::test(chosen, &launcher, &self.cwd);
                 let tested = runtime()?.block_on(tested);
                 let all_work = tested.iter().all(commands::mcp::Tested::works);
                 Failure::printing(commands::mcp::report(&tested, json, out))?;

@@ -168,7 +168,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         subagents: true,
         rules: true,
         mcp: McpServers::default(),
-        notes: Notes::of(&config, false),
+        notes: Notes::of(&config, cwd, false),
         clock: setup::system_clock(),
         flags,
     };

@@ -145,7 +145,7 @@ fn serve(words: Words) -> Result<u8, String> {
         limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
     });
     let models = models.map_err(|errors| errors.to_string())?;
-    let notes = Notes::of(&config, true);
+    let notes = Notes::of(&config, &cwd, true);
     let files = setup::session_files(&config.settings, words.no_session);
     let keeper = ConfiguredModel {
         flags: flags.clone(),

@@ -26,7 +26,7 @@ use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
-use stentor_tools::sandbox::CommandSandbox;
+use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::{SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
@@ -42,6 +42,7 @@ use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
+use crate::launcher::launcher;
 use crate::sandbox::sandbox;
 
 /// The environment the program was started in. `HOME` comes from the password database where it
@@ -87,6 +88,7 @@ impl SessionDefaults for Defaults {
             tracing::warn!("{warning}");
         }
         let options = self.options(&config, cwd)?;
+        clean_up_output(spill_dir(&config));
         // The session tells its clients, too, but one that answers a prompt has none yet.
         for gap in &options.sandbox.gaps {
             tracing::warn!("sandbox: {gap}");
@@ -99,10 +101,11 @@ impl Defaults {
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;
-        let sandbox = sandbox(config, cwd, &spill_dir(config))?;
-        let held_back = sandbox.commands.clone();
-        let (mut tools, subagents) = chosen_tools(settings, sandbox.commands, self.subagents)?;
-        tools.extend(self.notes.tool(settings));
+        let launcher = launcher(config, self.models.registry().key_variables());
+        let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
+        let launcher = sandbox.launcher;
+        let (mut tools, subagents) = chosen_tools(settings, &launcher, self.subagents)?;
+        tools.extend(self.notes.tool(settings, cwd));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
@@ -147,8 +150,8 @@ impl Defaults {
             options.tools.push(tool);
         }
         // Subagents have none of their own: what they do is asked of those of their session.
-        options.hooks = extensions::hooks(config, held_back.as_ref())?;
-        let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, held_back)?;
+        options.hooks = extensions::hooks(config, &launcher)?;
+        let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, launcher)?;
         options.servers = Some(servers);
         Ok(options)
     }
@@ -183,7 +186,10 @@ impl Defaults {
     pub fn environment(&self, config: &Config) -> Environment {
         Environment {
             models: Arc::clone(&self.models) as _,
-            shell: stentor_tools::local_shell(),
+            shell: stentor_tools::shell_started_by(launcher(
+                config,
+                self.models.registry().key_variables(),
+            )),
             clock: Arc::clone(&self.clock),
             spill_dir: spill_dir(config).into(),
         }
@@ -248,9 +254,11 @@ fn said_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
     }
 }
 
-/// How the programs of sessions in a folder are held back, if they are.
-pub fn command_sandbox(config: &Config, cwd: &Path) -> Result<Option<CommandSandbox>, String> {
-    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.commands)
+/// How the programs of sessions in a folder are started.
+pub fn session_launcher(config: &Config, cwd: &Path) -> Result<Launcher, String> {
+    let registry = registry(config, |_| {}).map_err(|errors| errors.to_string())?;
+    let launcher = launcher(config, registry.key_variables());
+    sandbox(config, cwd, &spill_dir(config), &launcher).map(|sandbox| sandbox.launcher)
 }
 
 /// An agent for a way in.
@@ -478,7 +486,8 @@ fn rules(config: &Config, cwd: &Path) -> RuleBook {
 
 /// The sandbox that sessions in `cwd` have, or why they would not start.
 pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String> {
-    sandbox(config, cwd, &spill_dir(config)).map(|sandbox| sandbox.state)
+    let launcher = Launcher::default();
+    sandbox(config, cwd, &spill_dir(config), &launcher).map(|sandbox| sandbox.state)
 }
 
 /// The file with remembered answers. Without a folder for data there is none.
@@ -493,10 +502,10 @@ const SPECIAL: [&str; 2] = [SUBAGENT, MEMORY];
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(
     settings: &Settings,
-    sandbox: Option<CommandSandbox>,
+    launcher: &Launcher,
     subagents: bool,
 ) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
-    let all = stentor_tools::tools_in_sandbox(sandbox);
+    let all = stentor_tools::tools_started_by(launcher);
     let Some(wanted) = &settings.tools else {
         return Ok((all, subagents));
     };
@@ -533,6 +542,16 @@ fn policy(config: &Config, cwd: &Path, default: PermissionMode) -> Policy {
     let mut readable = command_folders(config, cwd).user_skills();
     readable.push(spill_dir(config));
     policy.with_readable(readable)
+}
+
+/// Has the outputs that are too old or too many removed, beside everything else: nobody waits for
+/// it, and what it did not come to is done next time.
+fn clean_up_output(folder: PathBuf) {
+    std::thread::spawn(move || {
+        if let Err(error) = process::clean_up_output(&folder, KeptOutput::default()) {
+            tracing::warn!(folder = %folder.display(), %error, "old outputs were not removed");
+        }
+    });
 }
 
 fn spill_dir(config: &Config) -> PathBuf {

@@ -2,7 +2,8 @@
 //!
 //! **Invariants.** A note that [`MemoryStore::remember`] accepted is in the file as one whole line.
 //! Several processes may write to one store: each reads what the others appended before it
-//! answers. A line that cannot be read is skipped and stays in the file.
+//! answers. A line that cannot be read is skipped and stays in the file. A store of a project has
+//! the notes of that project and no others, whatever is in its file.
 
 mod file;
 mod search;
@@ -72,12 +73,23 @@ pub enum MemoryError {
 /// The store. Nothing is read before the first question.
 pub struct MemoryStore {
     path: PathBuf,
+    of: Option<ProjectNotes>,
     clock: SharedClock,
     state: Mutex<State>,
 }
 
+/// Whose notes a store has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectNotes {
+    /// Notes that were written in this folder or below are the project's.
+    pub project: PathBuf,
+    /// A file with notes of all projects, from before each had its own. It is only read.
+    pub older: PathBuf,
+}
+
 #[derive(Default)]
 struct State {
+    has_older: bool,
     file: Option<NotesFile>,
     notes: Vec<Note>,
     last_error: Option<String>,
@@ -103,6 +115,21 @@ impl MemoryStore {
     pub fn new(path: impl Into<PathBuf>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
             path: path.into(),
+            of: None,
+            clock,
+            state: Mutex::default(),
+        })
+    }
+
+    /// The store of one project.
+    pub fn of_project(
+        path: impl Into<PathBuf>,
+        of: ProjectNotes,
+        clock: SharedClock,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            path: path.into(),
+            of: Some(of),
             clock,
             state: Mutex::default(),
         })
@@ -134,7 +161,7 @@ impl MemoryStore {
             session: new.session,
             folder: new.folder,
         };
-        let done = state.append(&self.path, &file::Line::Note(note.clone()));
+        let done = state.append(&self.path, self.of.as_ref(), &file::Line::Note(note.clone()));
         self.noting(&mut state, done)?;
         state.captures += 1;
         state.last_capture = Some(note.time.clone());
@@ -149,7 +176,7 @@ impl MemoryStore {
         let line = file::Line::Forget {
             forget: id.to_owned(),
         };
-        let done = state.append(&self.path, &line);
+        let done = state.append(&self.path, self.of.as_ref(), &line);
         self.noting(&mut state, done)?;
         Ok(note)
     }
@@ -198,7 +225,7 @@ impl MemoryStore {
     /// The state with everything read that anybody appended.
     fn refreshed(&self) -> Result<MutexGuard<'_, State>, MemoryError> {
         let mut state = self.lock();
-        let read = state.read_new(&self.path);
+        let read = state.read_new(&self.path, self.of.as_ref());
         self.noting(&mut state, read)?;
         Ok(state)
     }
@@ -219,24 +246,40 @@ impl MemoryStore {
 }
 
 impl State {
-    fn read_new(&mut self, path: &Path) -> std::io::Result<()> {
+    fn read_new(&mut self, path: &Path, of: Option<&ProjectNotes>) -> std::io::Result<()> {
+        if let Some(of) = of.filter(|_| !self.has_older) {
+            if let Some(mut older) = NotesFile::open_existing(&of.older)? {
+                self.take(older.read_new()?, Some(of));
+            }
+            self.has_older = true;
+        }
         if self.file.is_none() {
             self.file = NotesFile::open_existing(path)?;
         }
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        for line in file.read_new()? {
+        let lines = file.read_new()?;
+        self.take(lines, of);
+        Ok(())
+    }
+
+    fn take(&mut self, lines: Vec<file::Line>, of: Option<&ProjectNotes>) {
+        let belongs = |note: &Note| match (of, &note.folder) {
+            (Some(of), Some(folder)) => Path::new(folder).starts_with(&of.project),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        for line in lines {
             match line {
                 file::Line::Note(note) => {
-                    if !self.notes.iter().any(|known| known.id == note.id) {
+                    if belongs(&note) && !self.notes.iter().any(|known| known.id == note.id) {
                         self.notes.push(note);
                     }
                 }
                 file::Line::Forget { forget } => self.notes.retain(|note| note.id != forget),
             }
         }
-        Ok(())
     }
 
     fn new_id(&self, clock: &SharedClock) -> String {
@@ -248,13 +291,18 @@ impl State {
         }
     }
 
-    fn append(&mut self, path: &Path, line: &file::Line) -> std::io::Result<()> {
+    fn append(
+        &mut self,
+        path: &Path,
+        of: Option<&ProjectNotes>,
+        line: &file::Line,
+    ) -> std::io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(NotesFile::create(path)?),
         };
         file.append(line)?;
-        self.read_new(path)
+        self.read_new(path, of)
     }
 }
 

@@ -106,3 +106,33 @@ fn what_cannot_be_kept_is_refused_with_the_reason() {
     let status = store.status();
     assert!(!status.ready && status.last_error.is_some());
 }
+
+#[test]
+fn a_project_has_its_own_notes_and_those_it_had_before_each_had_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = || Arc::new(CountingClock::starting_at(1_794_728_738_000));
+    let in_folder = |text: &str, folder: &str| NewNote {
+        folder: Some(folder.to_owned()),
+        ..note(text, &[])
+    };
+    let older = folder.path().join("notes.jsonl");
+    let all = MemoryStore::new(&older, clock());
+    let mine = all.remember(in_folder("mine before", "/work/a/sub")).unwrap();
+    all.remember(in_folder("theirs before", "/work/ab")).unwrap();
+    let of = |name: &str| {
+        let notes = ProjectNotes {
+            project: Path::new("/work").join(name),
+            older: older.clone(),
+        };
+        // One file, as if the names of two projects came out the same.
+        MemoryStore::of_project(folder.path().join("project.jsonl"), notes, clock())
+    };
+    of("a").remember(in_folder("mine", "/work/a")).unwrap();
+    of("ab").remember(in_folder("theirs", "/work/ab")).unwrap();
+    assert_eq!(texts(of("a").notes().unwrap()), ["mine before", "mine"]);
+    assert_eq!(texts(of("ab").search("theirs", 9).unwrap()).len(), 2);
+    assert_eq!(texts(of("ab").search("mine", 9).unwrap()).len(), 0);
+    assert!(of("ab").forget(&mine.id).is_err());
+    of("a").forget(&mine.id).unwrap();
+    assert_eq!(texts(of("a").notes().unwrap()), ["mine"]);
+}

@@ -29,6 +29,7 @@ mod command;
 mod location;
 mod memory;
 mod pattern;
+mod protected_paths;
 mod rule;
 mod wall;
 mod words;
@@ -147,7 +148,19 @@ impl Policy {
         match configured {
             Some(rule) if rule.decision() == RuleDecision::Allow => Decision::Allow,
             Some(rule) => Decision::Ask(words::asked_by_rule(&subject, rule)),
-            None => decide_by_mode(mode, &subject, &location),
+            None => {
+                // Last, and not for a rule or an answer: those were about it by name.
+                let protected = protected_paths::protected(&subject, &self.roots);
+                match (decide_by_mode(mode, &subject, &location), protected) {
+                    (Decision::Allow, Some((path, why)))
+                        if mode == PermissionMode::AcceptEdits
+                            && effect == ToolEffect::Writes =>
+                    {
+                        Decision::Ask(words::asked_for_protected(&subject, path, why))
+                    }
+                    (decision, _) => decision,
+                }
+            }
         }
     }
 

@@ -135,9 +135,15 @@ impl<'a> Subject<'a> {
             paths: touches
                 .paths
                 .iter()
-                .map(|path| TouchedPath {
-                    given: cwd.join(path),
-                    resolved: resolve(&cwd.join(path)),
+                .enumerate()
+                .map(|(index, path)| {
+                    let given = cwd.join(path);
+                    let settled = touches.settled.as_ref().and_then(|all| all.get(index));
+                    let resolved = match settled {
+                        Some(settled) => settled.clone(),
+                        None => resolve(&given),
+                    };
+                    TouchedPath { given, resolved }
                 })
                 .collect(),
             command,

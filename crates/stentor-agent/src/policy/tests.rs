@@ -28,15 +28,15 @@ impl Ground {
     fn on(&self, path: &str) -> Touches {
         Touches {
             paths: vec![self.work.join(path)],
-            command: None,
+            ..Touches::default()
         }
     }
 }
 
 fn command(command: &str) -> Touches {
     Touches {
-        paths: Vec::new(),
         command: Some(command.into()),
+        ..Touches::default()
     }
 }
 
@@ -282,7 +282,7 @@ fn always_is_about_calls_like_the_one_that_was_asked() {
     let inside = |path: &str| ground.on(path);
     let outside = |path: &str| Touches {
         paths: vec![ground.other.join(path)],
-        command: None,
+        ..Touches::default()
     };
     let (reads, writes, executes) = (ToolEffect::Reads, ToolEffect::Writes, ToolEffect::Executes);
     /// The tool, its effect, what was asked about, and what is said about calls after that.

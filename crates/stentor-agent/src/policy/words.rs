@@ -1,5 +1,7 @@
 //! What the policy says: to people why it asks, to the model why it may not.
 
+use std::path::Path;
+
 use super::location::Location;
 use super::rule::{Rule, Subject};
 use crate::tool::ToolEffect;
@@ -57,6 +59,15 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
 /// A rule of the configuration wants it asked.
 pub(super) fn asked_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
     format!("{} is to be asked by the rule {rule}", call(subject))
+}
+
+/// Edits are free, but not of this.
+pub(super) fn asked_for_protected(subject: &Subject<'_>, path: &Path, why: &str) -> String {
+    format!(
+        "{} changes {}, which is asked for even where edits are free: {why}",
+        subject.tool,
+        path.display()
+    )
 }
 
 /// The mode wants it asked.

@@ -23,7 +23,7 @@ use crate::arguments;
 use crate::event::EventKind;
 use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
 use crate::store::StoreError;
-use crate::tool::{Progress, Tool, ToolContext, ToolOutput};
+use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
 
 /// How long a tool may take to end by itself after it was told to stop.
 const GRACE: Duration = Duration::from_millis(150);
@@ -162,7 +162,12 @@ async fn run_one(
     let arguments = arguments::validate(tool.spec(), &call.arguments)?;
     // What hooks make of the call is what the policy and the person decide on.
     let (wanted, arguments) = hooked::before_call(link, call, tool.spec(), arguments).await?;
-    match permit(link, &wanted, tool, &arguments).await {
+    let touches = tool.touches(&arguments, &link.cwd).settle(&link.cwd);
+    let spec = ToolSpec {
+        effect: tool.effect_of(&arguments),
+        ..tool.spec().clone()
+    };
+    match permit(link, &wanted, spec, touches.clone()).await {
         Ok(Verdict::Allowed) => {}
         Ok(Verdict::Denied(why)) => return Err(why),
         Err(Gone) => return Err(super::NOT_RUN_ABORTED.to_owned()),
@@ -171,7 +176,15 @@ async fn run_one(
         return Err(super::NOT_RUN_ABORTED.to_owned());
     }
     let started = Instant::now();
-    let output = execute(link, model_call, call, Arc::clone(tool), arguments).await;
+    let run = execute(
+        link,
+        model_call,
+        call,
+        Arc::clone(tool),
+        arguments,
+        touches,
+    );
+    let output = run.await;
     let took = started.elapsed();
     let output = hooked::after_call(link, &wanted, output).await;
     Ok(Ran { output, took })
@@ -180,11 +193,10 @@ async fn run_one(
 async fn permit(
     link: &Link,
     call: &Arc<ToolCall>,
-    tool: &Arc<dyn Tool>,
-    arguments: &Map<String, Value>,
+    spec: ToolSpec,
+    touches: Touches,
 ) -> Result<Verdict, Gone> {
-    let touches = tool.touches(arguments, &link.cwd);
-    let (call, spec) = (Arc::clone(call), tool.spec().clone());
+    let call = Arc::clone(call);
     let answer = link.ask(|reply| Request::Permit {
         call,
         spec,
@@ -203,6 +215,7 @@ async fn execute(
     call: &Arc<ToolCall>,
     tool: Arc<dyn Tool>,
     arguments: Map<String, Value>,
+    touches: Touches,
 ) -> ToolOutput {
     let over = Arc::new(AtomicBool::new(false));
     let cancel = link.cancel.child_token();
@@ -214,6 +227,7 @@ async fn execute(
         place: Arc::clone(&model_call.place),
         host: Arc::clone(&model_call.host),
         spill_dir: Arc::clone(&link.spill_dir),
+        touches: Arc::new(touches),
     };
     // Also when the tool panics: no report of a call may follow its end.
     let _over = Over(over);

@@ -54,6 +54,31 @@ pub fn providers() -> &'static [CatalogueProvider] {
     )
 }
 
+/// Environment variables that hold keys of providers, too, though none of these providers is in the
+/// catalogue: programs of the same kind use them.
+pub const OTHER_KEY_VARIABLES: [&str; 20] = [
+    "AI_GATEWAY_API_KEY",
+    "ANTHROPIC_OAUTH_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AZURE_OPENAI_API_KEY",
+    "CEREBRAS_API_KEY",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CODEX_API_KEY",
+    "COHERE_API_KEY",
+    "DASHSCOPE_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "KIMI_API_KEY",
+    "MINIMAX_API_KEY",
+    "MOONSHOT_API_KEY",
+    "NVIDIA_API_KEY",
+    "OPENCODE_API_KEY",
+    "PERPLEXITY_API_KEY",
+    "REPLICATE_API_TOKEN",
+    "VENICE_API_KEY",
+    "ZAI_API_KEY",
+];
+
 /// The provider of this name.
 pub fn provider(id: &str) -> Option<&'static CatalogueProvider> {
     providers().iter().find(|provider| provider.id == id)

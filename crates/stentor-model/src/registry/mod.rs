@@ -292,6 +292,23 @@ impl Registry {
         self.foreign().todo_clear_delay
     }
 
+    /// The environment variables that hold keys of providers, set or not: the usual ones, those of
+    /// the configuration, and those of other programs' configuration.
+    pub fn key_variables(&self) -> Vec<String> {
+        let usual = catalogue::providers().iter();
+        let usual = usual.flat_map(|known| known.key_env.iter().chain(&known.token_env));
+        let configured = self.sources.providers.values();
+        let theirs = self.foreign().providers.iter();
+        let configured = configured
+            .chain(theirs.map(|theirs| &theirs.configuration))
+            .filter_map(|provider| provider.api_key_env.as_ref());
+        let mut names: Vec<String> = usual.chain(configured).cloned().collect();
+        names.extend(catalogue::OTHER_KEY_VARIABLES.map(str::to_owned));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     fn foreign(&self) -> &Foreign {
         self.foreign
             .get_or_init(|| Foreign::read(&self.sources.foreign, &self.sources.environment))

@@ -1,7 +1,7 @@
 //! `edit`: replaces exact pieces of a file.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use stentor_agent::tool::{
 use crate::call;
 use crate::fault::Fault;
 use crate::file;
-use crate::paths;
+use crate::paths::{self, Target};
 use crate::truncation::size;
 
 mod diff;
@@ -106,20 +106,20 @@ impl Tool for Edit {
 async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<ToolOutput, Fault> {
     let arguments: Arguments = call::arguments("edit", arguments)?;
     let shown = arguments.path.clone();
-    let path = paths::absolute(&shown, &context.cwd);
+    let target = Target::judged(&shown, &context);
     let replacements = replacements(arguments)?;
     let count = replacements.len();
 
     let in_place = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Err(Fault::Aborted),
-        text = context.place.read_text(&path) => text.map_err(Fault::Place)?,
+        text = context.place.read_text(target.resolved()?) => text.map_err(Fault::Place)?,
     };
     let original = match in_place {
         Some(text) => text,
         None => {
-            let (path, shown) = (path.clone(), shown.clone());
-            call::blocking(&context.cancel, move || read(&path, &shown)).await?
+            let (target, shown) = (target.clone(), shown.clone());
+            call::blocking(&context.cancel, move || read(&target, &shown)).await?
         }
     };
     let (text, diff) = {
@@ -136,11 +136,11 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
     };
     let written_in_place = context
         .place
-        .write_text(&path, &text)
+        .write_text(target.resolved()?, &text)
         .await
         .map_err(Fault::Place)?;
     if !written_in_place {
-        save(path, shown.clone(), original, text).await?;
+        save(target, shown.clone(), original, text).await?;
     }
     Ok(ToolOutput::text(format!(
         "Successfully replaced {count} block(s) in {shown}."
@@ -192,8 +192,8 @@ fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, Fault> {
     Ok(edits)
 }
 
-fn read(path: &Path, shown: &str) -> Result<String, Fault> {
-    let (file, metadata) = file::open_regular(path).map_err(|fault| match fault.code() {
+fn read(target: &Target, shown: &str) -> Result<String, Fault> {
+    let (file, metadata) = file::open_judged(target).map_err(|fault| match fault.code() {
         Some(code) => Fault::refused(format!("Could not edit file: {shown}. Error code: {code}.")),
         None => fault,
     })?;
@@ -208,7 +208,7 @@ fn read(path: &Path, shown: &str) -> Result<String, Fault> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(Fault::system("read", path))?;
+        .map_err(Fault::system("read", &target.given))?;
     String::from_utf8(bytes).map_err(|error| {
         Fault::refused(format!(
             "Could not edit file: {shown}. It is not UTF-8 text (byte {} is the first that is \
@@ -219,13 +219,13 @@ fn read(path: &Path, shown: &str) -> Result<String, Fault> {
 }
 
 /// Writes the new text, unless somebody else has changed the file since it was read.
-async fn save(path: PathBuf, shown: String, original: String, text: String) -> Result<(), Fault> {
+async fn save(target: Target, shown: String, original: String, text: String) -> Result<(), Fault> {
     // Once begun it is finished, so that the result tells the truth.
     tokio::task::spawn_blocking(move || {
-        if read(&path, &shown).ok().as_deref() != Some(original.as_str()) {
+        if read(&target, &shown).ok().as_deref() != Some(original.as_str()) {
             return Err(changed_meanwhile(&shown));
         }
-        file::replace(&path, text.as_bytes())
+        file::replace(&target, text.as_bytes())
     })
     .await
     .map_err(|error| Fault::refused(format!("the tool failed: {error}")))?

@@ -6,7 +6,7 @@ use stentor_wire::extension::{Nothing, RegisterParams, ToolProgressParams, metho
 use stentor_wire::framing::{Line, LineReader};
 use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode};
 use tokio::io::AsyncReadExt;
-use tokio::process::ChildStdout;
+use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
@@ -56,7 +56,7 @@ impl Reader {
     }
 
     /// Reads until the pipe ends.
-    pub async fn read(mut self, mut stdout: ChildStdout) {
+    pub async fn read(mut self, mut stdout: pipe::Receiver) {
         let mut lines = LineReader::new(LINE_BYTES);
         let mut buffer = vec![0; READ_BYTES];
         while let Ok(count @ 1..) = stdout.read(&mut buffer).await {

@@ -2,33 +2,30 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use super::limits::{PATIENCE_BEFORE_KILL, STDERR_BYTES, fit};
 use super::spec::ExtensionSpec;
-use crate::process::Group;
+use crate::process::{Ended, Program, Running, ServerPipes};
 
 /// A process that was started. Dropping it kills it and everything it started.
 pub(super) struct Process {
-    child: Child,
-    group: Group,
+    running: Running,
     stderr: StderrTail,
 }
 
 /// The two ends of its pipes that matter.
 pub(super) struct ProcessPipes {
-    pub stdin: ChildStdin,
-    pub stdout: ChildStdout,
+    pub stdin: pipe::Sender,
+    pub stdout: pipe::Receiver,
 }
 
 impl Process {
-    /// Starts the extension in a process group of its own.
+    /// Starts the extension under a supervisor of its own.
     pub async fn start(spec: &Arc<ExtensionSpec>, cwd: &Path) -> io::Result<(Self, ProcessPipes)> {
         let (spec, cwd) = (Arc::clone(spec), cwd.to_owned());
         let runtime = tokio::runtime::Handle::current();
@@ -37,34 +34,29 @@ impl Process {
             let _runtime = runtime.enter();
             spawn(&spec, &cwd)
         });
-        let (mut child, group) = started.await.map_err(io::Error::other)??;
+        let (mut running, pipes) = started.await.map_err(io::Error::other)??;
+        running.started().await?;
+        let ServerPipes {
+            stdin,
+            stdout,
+            stderr: errors,
+        } = pipes;
         let stderr = StderrTail::default();
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("its pipes are missing"));
-        };
-        if let Some(pipe) = child.stderr.take() {
-            tokio::spawn(stderr.clone().read(pipe));
-        }
-        let process = Self {
-            child,
-            group,
-            stderr,
-        };
-        Ok((process, ProcessPipes { stdin, stdout }))
+        tokio::spawn(stderr.clone().read(errors));
+        Ok((Self { running, stderr }, ProcessPipes { stdin, stdout }))
     }
 
     /// Waits until it has ended by itself.
-    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait().await
+    pub async fn ended(&mut self) -> io::Result<Ended> {
+        self.running.wait().await
     }
 
     /// Ends it and everything it started.
     pub async fn end(mut self) {
-        self.group.signal(Signal::TERM).await;
-        // Whether it went by itself or not, what is left of its group is killed.
-        let _ = timeout(PATIENCE_BEFORE_KILL, self.child.wait()).await;
-        self.group.signal(Signal::KILL).await;
-        let _ = timeout(PATIENCE_BEFORE_KILL, self.child.wait()).await;
+        self.running.terminate();
+        // Whether it went by itself or not, what is left of it is killed.
+        let _ = timeout(PATIENCE_BEFORE_KILL, self.running.wait()).await;
+        self.running.kill().await;
     }
 
     /// The end of what it wrote to stderr.
@@ -73,30 +65,19 @@ impl Process {
     }
 }
 
-fn spawn(spec: &ExtensionSpec, cwd: &Path) -> io::Result<(Child, Group)> {
+fn spawn(spec: &ExtensionSpec, cwd: &Path) -> io::Result<(Running, ServerPipes)> {
     let mut words = spec.command.iter();
     let program = words
         .next()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its command is empty"))?;
-    let cwd = spec.cwd.as_deref().unwrap_or(cwd);
-    let mut command = match &spec.sandbox {
-        None => Command::new(program),
-        Some(sandbox) => {
-            let (helper, before) = sandbox.wrap(Path::new(program), cwd);
-            let mut command = Command::new(helper);
-            command.args(before);
-            command
-        }
-    };
-    command
-        .args(words)
-        .current_dir(cwd)
-        .envs(spec.env.iter().map(|(name, value)| (name, value)))
-        .env("STENTOR_EXTENSION", &spec.name)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    Group::spawn(&mut command)
+    let mut env = spec.env.clone();
+    env.push(("STENTOR_EXTENSION".to_owned(), spec.name.clone()));
+    spec.launcher.start_server(&Program {
+        program: Path::new(program),
+        args: words.map(Into::into).collect(),
+        cwd: spec.cwd.as_deref().unwrap_or(cwd),
+        env: &env,
+    })
 }
 
 /// The end of a process's stderr. The rest of it goes to the log.
@@ -104,7 +85,7 @@ fn spawn(spec: &ExtensionSpec, cwd: &Path) -> io::Result<(Child, Group)> {
 struct StderrTail(Arc<Mutex<Vec<u8>>>);
 
 impl StderrTail {
-    async fn read(self, mut pipe: ChildStderr) {
+    async fn read(self, mut pipe: pipe::Receiver) {
         let mut buffer = vec![0; STDERR_BYTES];
         while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
             let fresh = buffer.get(..count).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::sandbox::CommandSandbox;
+use crate::process::Launcher;
 
 /// An extension as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct ExtensionSpec {
     /// What its yes-or-no questions are answered with where nobody can be asked: `None` tells it
     /// that nobody could.
     pub unasked: Option<bool>,
-    /// What its process is held back from.
-    pub sandbox: Option<CommandSandbox>,
+    /// How its process is started, and what it is held back from.
+    pub launcher: Launcher,
 }
 
 /// What happens when an extension has failed.
@@ -65,7 +65,7 @@ impl ExtensionSpec {
             restart: RestartPolicy::default(),
             when_broken: WhenBroken::default(),
             unasked: None,
-            sandbox: None,
+            launcher: Launcher::default(),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::sse;
 use super::stdio::{self, LastWords, Program, ProgramSpec};
 use super::streamable;
 use super::wire::Ending;
-use crate::sandbox::CommandSandbox;
+use crate::process::Launcher;
 
 /// A server that answers.
 pub(super) struct Connection {
@@ -56,7 +56,7 @@ impl Failure {
 pub(super) async fn open(
     server: &ToolServer,
     cwd: &Path,
-    sandbox: Option<&CommandSandbox>,
+    launcher: &Launcher,
     listener: Listener,
     last_words: &LastWords,
 ) -> Result<Connection, Failure> {
@@ -73,7 +73,7 @@ pub(super) async fn open(
                 args: args.clone(),
                 env: env.clone(),
                 cwd: own.clone().unwrap_or_else(|| cwd.to_owned()),
-                sandbox: sandbox.filter(|_| server.sandboxed).cloned(),
+                launcher: launcher.sandboxed(server.sandboxed),
             };
             let started = stdio::start(spec, last_words, ending.clone()).await;
             let (mut program, wire) = started.map_err(|error| unrunnable(command, &error))?;

@@ -48,7 +48,7 @@ use prompt::ServerPrompts;
 use server::Server;
 use session::ServerHooks;
 
-use crate::sandbox::CommandSandbox;
+use crate::process::Launcher;
 
 /// The servers that run in this process. Cheap to clone.
 #[derive(Clone, Default)]
@@ -58,17 +58,17 @@ pub struct McpServers {
 
 impl McpServers {
     /// What starts servers for sessions whose programs are held back like this.
-    pub fn starter(&self, sandbox: Option<CommandSandbox>) -> Arc<dyn ToolServers> {
+    pub fn starter(&self, launcher: Launcher) -> Arc<dyn ToolServers> {
         Arc::new(Starter {
             pool: Arc::clone(&self.pool),
-            sandbox,
+            launcher,
         })
     }
 }
 
 struct Starter {
     pool: Arc<Mutex<Pool>>,
-    sandbox: Option<CommandSandbox>,
+    launcher: Launcher,
 }
 
 impl ToolServers for Starter {
@@ -77,7 +77,7 @@ impl ToolServers for Starter {
             let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
             let wanted = servers.wanted.iter();
             wanted
-                .map(|wanted| pool.get_or_start(wanted, &session.cwd, self.sandbox.as_ref()))
+                .map(|wanted| pool.get_or_start(wanted, &session.cwd, &self.launcher))
                 .collect()
         };
         let prompts = ServerPrompts::new(&running, servers.patience);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use stentor_agent::tool_servers::ToolServer;
 
 use super::server::Server;
-use crate::sandbox::CommandSandbox;
+use crate::process::Launcher;
 
 /// The servers somebody uses. Who used one last ends it.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Pool {
 struct Running {
     wanted: ToolServer,
     cwd: PathBuf,
-    sandbox: Option<CommandSandbox>,
+    launcher: Launcher,
     server: Weak<Server>,
 }
 
@@ -28,23 +28,23 @@ impl Pool {
         &mut self,
         wanted: &ToolServer,
         cwd: &Path,
-        sandbox: Option<&CommandSandbox>,
+        launcher: &Launcher,
     ) -> Arc<Server> {
         self.running.retain(|running| {
             let server = running.server.upgrade();
             server.is_some_and(|server| !server.post.is_given_up())
         });
         let alike = self.running.iter().find(|running| {
-            running.wanted == *wanted && running.cwd == cwd && running.sandbox.as_ref() == sandbox
+            running.wanted == *wanted && running.cwd == cwd && running.launcher == *launcher
         });
         if let Some(server) = alike.and_then(|running| running.server.upgrade()) {
             return server;
         }
-        let server = Arc::new(Server::start(wanted.clone(), cwd, sandbox));
+        let server = Arc::new(Server::start(wanted.clone(), cwd, launcher));
         self.running.push(Running {
             wanted: wanted.clone(),
             cwd: cwd.to_owned(),
-            sandbox: sandbox.cloned(),
+            launcher: launcher.clone(),
             server: Arc::downgrade(&server),
         });
         server

@@ -14,7 +14,7 @@ use super::connection::{self, Connection};
 use super::listener::Listener;
 use super::offer::{Listing, Offer};
 use super::stdio::LastWords;
-use crate::sandbox::CommandSandbox;
+use crate::process::Launcher;
 
 /// What came of trying a server out.
 #[derive(Debug, Clone)]
@@ -43,11 +43,11 @@ pub struct Brought {
 }
 
 /// Starts a server, asks what it has, and ends it.
-pub async fn probe(server: &ToolServer, cwd: &Path, sandbox: Option<&CommandSandbox>) -> Probed {
+pub async fn probe(server: &ToolServer, cwd: &Path, launcher: &Launcher) -> Probed {
     let last_words = LastWords::default();
     let began = Instant::now();
     let deadline = began + server.start_limit;
-    let opening = connection::open(server, cwd, sandbox, Listener::default(), &last_words);
+    let opening = connection::open(server, cwd, launcher, Listener::default(), &last_words);
     let opened = timeout_at(deadline, opening).await;
     let result = match opened {
         Err(_) => Err(format!(

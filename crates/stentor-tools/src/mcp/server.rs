@@ -19,7 +19,7 @@ use super::limits::{
 use super::listener::Listener;
 use super::offer::{Offer, told};
 use super::stdio::LastWords;
-use crate::sandbox::CommandSandbox;
+use crate::process::Launcher;
 
 /// A server somebody uses. Dropping it ends it.
 pub(super) struct Server {
@@ -63,7 +63,7 @@ pub(super) struct Live {
 
 impl Server {
     /// Starts it in the background, a moment later or when it is needed.
-    pub fn start(wanted: ToolServer, cwd: &Path, sandbox: Option<&CommandSandbox>) -> Self {
+    pub fn start(wanted: ToolServer, cwd: &Path, launcher: &Launcher) -> Self {
         let post = Arc::new(Post {
             wanted,
             state: watch::Sender::new(State::Starting),
@@ -74,7 +74,7 @@ impl Server {
         let keeper = Keeper {
             post: Arc::clone(&post),
             cwd: cwd.to_owned(),
-            sandbox: sandbox.cloned(),
+            launcher: launcher.clone(),
             over: over.clone(),
         };
         tokio::spawn(keeper.keep());
@@ -191,7 +191,7 @@ impl Post {
 struct Keeper {
     post: Arc<Post>,
     cwd: PathBuf,
-    sandbox: Option<CommandSandbox>,
+    launcher: Launcher,
     /// Fires when nobody uses it any more.
     over: CancellationToken,
 }
@@ -273,8 +273,8 @@ impl Keeper {
         last_words: &LastWords,
     ) -> Result<(Connection, Offer), Failure> {
         let wanted = &self.post.wanted;
-        let sandbox = self.sandbox.as_ref();
-        let opening = connection::open(wanted, &self.cwd, sandbox, listener.clone(), last_words);
+        let launcher = &self.launcher;
+        let opening = connection::open(wanted, &self.cwd, launcher, listener.clone(), last_words);
         let mut connection = opening.await?;
         match connection.ask(wanted).await {
             Ok(offer) => Ok((connection, offer)),

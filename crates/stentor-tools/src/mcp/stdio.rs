@@ -2,13 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::process::Signal;
 use stentor_wire::framing::{Line, LineReader};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
@@ -16,8 +14,7 @@ use super::limits::{
     GRACE, LAST_WORDS_WAIT, MESSAGE_BYTES, PATIENCE_BEFORE_KILL, READ_BYTES, STDERR_BYTES,
 };
 use super::wire::{Ending, FarEnd, Inbox, Outgoing, Over, Wire, wire};
-use crate::process::Group;
-use crate::sandbox::CommandSandbox;
+use crate::process::{Launcher, Program as Start, Running, ServerPipes};
 
 /// What is started.
 #[derive(Clone)]
@@ -26,16 +23,15 @@ pub(super) struct ProgramSpec {
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
-    pub sandbox: Option<CommandSandbox>,
+    pub launcher: Launcher,
 }
 
 /// A program that runs. Dropping it kills it and everything it started.
 pub(super) struct Program {
-    child: Child,
-    group: Group,
+    running: Running,
 }
 
-/// Starts a program in a process group of its own.
+/// Starts a program under a supervisor of its own.
 pub(super) async fn start(
     spec: ProgramSpec,
     last_words: &LastWords,
@@ -47,11 +43,13 @@ pub(super) async fn start(
         let _runtime = runtime.enter();
         spawn(&spec)
     });
-    let (mut child, group) = started.await.map_err(io::Error::other)??;
-    let missing = || io::Error::other("it has no pipes");
-    let output = child.stdout.take().ok_or_else(missing)?;
-    let input = child.stdin.take().ok_or_else(missing)?;
-    let errors = child.stderr.take().ok_or_else(missing)?;
+    let (mut running, pipes) = started.await.map_err(io::Error::other)??;
+    running.started().await?;
+    let ServerPipes {
+        stdin: input,
+        stdout: output,
+        stderr: errors,
+    } = pipes;
     tokio::spawn(last_words.listen(errors));
     let line = wire(ending, |FarEnd { outgoing, inbox }| {
         [
@@ -59,49 +57,35 @@ pub(super) async fn start(
             Box::pin(write(outgoing, input)),
         ]
     });
-    Ok((Program { child, group }, line))
+    Ok((Program { running }, line))
 }
 
 impl Program {
     /// How it ended, if it does within a moment.
     pub async fn how_it_ended(&mut self) -> Option<String> {
-        let status = timeout(PATIENCE_BEFORE_KILL, self.child.wait())
-            .await
-            .ok()?;
-        let status = status.ok()?;
-        Some(format!("its program ended ({status})"))
+        let ended = timeout(PATIENCE_BEFORE_KILL, self.running.wait()).await;
+        let ended = ended.ok()?.ok()?;
+        Some(format!("its program ended ({ended})"))
     }
 
     /// Lets it end by itself for a moment, its input being closed, then ends it.
     pub async fn end(mut self) {
-        if timeout(GRACE, self.child.wait()).await.is_err() {
-            self.group.signal(Signal::TERM).await;
-            // Whether it went by itself or not, what is left of its group is killed.
-            let _ = timeout(PATIENCE_BEFORE_KILL, self.child.wait()).await;
+        if timeout(GRACE, self.running.wait()).await.is_err() {
+            self.running.terminate();
+            // Whether it went by itself or not, what is left of it is killed.
+            let _ = timeout(PATIENCE_BEFORE_KILL, self.running.wait()).await;
         }
-        self.group.signal(Signal::KILL).await;
-        let _ = timeout(PATIENCE_BEFORE_KILL, self.child.wait()).await;
+        self.running.kill().await;
     }
 }
 
-fn spawn(spec: &ProgramSpec) -> io::Result<(Child, Group)> {
-    let mut command = match &spec.sandbox {
-        None => Command::new(&spec.program),
-        Some(sandbox) => {
-            let (helper, before) = sandbox.wrap(&spec.program, &spec.cwd);
-            let mut command = Command::new(helper);
-            command.args(before);
-            command
-        }
-    };
-    command
-        .args(&spec.args)
-        .envs(spec.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(existing(&spec.cwd)?)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    Group::spawn(&mut command)
+fn spawn(spec: &ProgramSpec) -> io::Result<(Running, ServerPipes)> {
+    spec.launcher.start_server(&Start {
+        program: &spec.program,
+        args: spec.args.iter().map(Into::into).collect(),
+        cwd: existing(&spec.cwd)?,
+        env: &spec.env,
+    })
 }
 
 /// The folder, or an error that is about it and not about the program.
@@ -115,7 +99,7 @@ fn existing(folder: &Path) -> io::Result<&Path> {
     }
 }
 
-async fn read(mut output: ChildStdout, mut inbox: Inbox) {
+async fn read(mut output: pipe::Receiver, mut inbox: Inbox) {
     let mut lines = LineReader::new(MESSAGE_BYTES);
     let mut buffer = vec![0; READ_BYTES];
     while let Ok(count @ 1..) = output.read(&mut buffer).await {
@@ -150,7 +134,7 @@ fn too_long(inbox: &Inbox) -> Over {
     ))
 }
 
-async fn write(mut outgoing: mpsc::Receiver<Outgoing>, mut input: ChildStdin) {
+async fn write(mut outgoing: mpsc::Receiver<Outgoing>, mut input: pipe::Sender) {
     while let Some(Outgoing { mut text, .. }) = outgoing.recv().await {
         text.push(b'\n');
         // One that does not read is noticed when its queue is full, one that is gone by its end.
@@ -198,7 +182,7 @@ impl LastWords {
     }
 
     /// Listens until the program has said all it will. It counts as speaking from now on.
-    fn listen(&self, mut errors: ChildStderr) -> impl Future<Output = ()> + Send + 'static {
+    fn listen(&self, mut errors: pipe::Receiver) -> impl Future<Output = ()> + Send + 'static {
         let words = self.clone();
         words.is_over.send_replace(false);
         async move {

@@ -1,17 +1,30 @@
 //! Commands as processes: how they start, what is kept of their output, and how they end.
 //!
-//! A command runs in a process group of its own with nothing on its standard input. Whatever
-//! happens to the call, or to this process, the group goes with it: see `supervisor`.
+//! Every program is started by a [`Launcher`], which decides in one place what it is held back from,
+//! which limits it has and what of our environment it gets. A command runs with nothing on its
+//! standard input, below a supervisor of its own: whatever happens to the call, or to this process,
+//! everything the command started goes with it. See `supervise`.
 
 mod capture;
 mod clean;
-mod group;
+mod launcher;
+mod order;
 mod program;
+mod reports;
 mod run;
+mod running;
 mod spill;
-mod supervisor;
+mod supervise;
+mod tree;
+
+pub use launcher::{Helper, Launcher};
+pub use order::{InvalidOrder, Limits};
+pub use spill::{KeptOutput, clean_up as clean_up_output};
+pub use supervise::{CannotSupervise, supervise};
 
 pub(crate) use capture::Capture;
-pub(crate) use group::Group;
+pub(crate) use launcher::{Program, ServerPipes};
 pub(crate) use program::ShellProgram;
+pub(crate) use reports::Ended;
 pub(crate) use run::{Command, Ending, Finished, Watch, run};
+pub(crate) use running::Running;

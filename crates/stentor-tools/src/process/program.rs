@@ -1,18 +1,20 @@
 //! Which shell runs the commands.
 
 use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
-use tokio::process::Command;
 
-use crate::sandbox::CommandSandbox;
+use super::launcher::{Launcher, Program};
+use super::running::Running;
 
 /// A shell that takes a command after `-c`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShellProgram {
     path: PathBuf,
-    sandbox: Option<CommandSandbox>,
+    launcher: Launcher,
 }
 
 impl ShellProgram {
@@ -21,32 +23,28 @@ impl ShellProgram {
         Self::choose(std::env::var_os("SHELL").as_deref(), is_executable)
     }
 
-    /// The same in a sandbox, if there is one.
-    pub(crate) fn in_sandbox(self, sandbox: Option<CommandSandbox>) -> Self {
-        Self { sandbox, ..self }
+    /// The same, started by `launcher`.
+    pub(crate) fn started_by(self, launcher: Launcher) -> Self {
+        Self { launcher, ..self }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn sandbox(&self) -> Option<&CommandSandbox> {
-        self.sandbox.as_ref()
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
     }
 
-    /// What to start so that the shell runs `text` in `cwd`.
-    pub(crate) fn command(&self, text: &str, cwd: &Path) -> Command {
-        let mut command = match &self.sandbox {
-            None => Command::new(&self.path),
-            Some(sandbox) => {
-                let (helper, before) = sandbox.wrap(&self.path, cwd);
-                let mut command = Command::new(helper);
-                command.args(before);
-                command
-            }
+    /// Has the shell run `text` in `cwd`, with both its outputs in `output`.
+    pub(crate) fn start(&self, text: &str, cwd: &Path, output: OwnedFd) -> io::Result<Running> {
+        let program = Program {
+            program: &self.path,
+            args: vec!["-c".into(), text.into()],
+            cwd,
+            env: &[],
         };
-        command.arg("-c").arg(text).current_dir(cwd);
-        command
+        self.launcher.start_command(&program, output)
     }
 
     fn choose(users: Option<&OsStr>, is_executable: impl Fn(&Path) -> bool) -> Self {
@@ -63,7 +61,7 @@ impl ShellProgram {
             .unwrap_or_else(|| PathBuf::from("/bin/sh"));
         Self {
             path,
-            sandbox: None,
+            launcher: Launcher::default(),
         }
     }
 }

@@ -1,20 +1,17 @@
 //! Runs one command from its start to its end.
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
-use super::group::Group;
 use super::program::ShellProgram;
+use super::reports::{Ended, Limit};
 use crate::fault::Fault;
 
 /// A command to run.
@@ -33,6 +30,8 @@ pub(crate) enum Ending {
     Exited(i32),
     /// A signal that did not come from here.
     Signalled(i32),
+    /// It was stopped because it used too much.
+    Exceeded(Limit),
     Aborted,
     TimedOut,
 }
@@ -59,8 +58,6 @@ const STATE_INTERVAL: Duration = Duration::from_millis(50);
 const PATIENCE_AFTER_EXIT: Duration = Duration::from_millis(100);
 /// How long a command has to end by itself once it must.
 const GRACE: Duration = Duration::from_millis(100);
-/// How long the end of a killed command is awaited.
-const PATIENCE_AFTER_KILL: Duration = Duration::from_millis(60);
 
 /// How often a pipe is read after the end: enough for all that fits into it.
 const MOST_LAST_READS: usize = 32;
@@ -87,20 +84,21 @@ pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<F
     let (reader, writer) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|errno| cannot_start(errno.into()))?;
     let output = pipe::Receiver::from_owned_fd(reader).map_err(cannot_start)?;
-    let (mut child, group) =
-        Group::start(command.program, command.text, command.cwd, writer).map_err(cannot_start)?;
+    let started = command.program.start(command.text, command.cwd, writer);
+    let mut running = started.map_err(cannot_start)?;
+    running.started().await.map_err(cannot_start)?;
 
     let mut flow = Flow::new(output, &mut capture, watch);
     let time_is_up = command
         .time_limit
         .and_then(|limit| Instant::now().checked_add(limit));
-    let mut status: Option<ExitStatus> = None;
+    let mut status: Option<Ended> = None;
     let mut wait_until: Option<Instant> = None;
     let mut stopped: Option<Ending> = None;
     while flow.is_open || status.is_none() {
         tokio::select! {
             event = flow.next() => flow.handle(event).await,
-            exit = child.wait(), if status.is_none() => {
+            exit = running.wait(), if status.is_none() => {
                 status = Some(exit.map_err(cannot_start)?);
                 if stopped.is_none() {
                     wait_until = Some(Instant::now() + PATIENCE_AFTER_EXIT);
@@ -119,24 +117,25 @@ pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<F
         }
         if stopped.is_some() && wait_until.is_none() {
             wait_until = Some(Instant::now() + GRACE);
-            group.signal(Signal::TERM).await;
+            running.terminate();
         }
     }
 
     let ending = match (stopped, status) {
         (Some(why), _) => {
-            group.signal(Signal::KILL).await;
-            // Only a process stuck in the kernel is not gone by then; it is reaped later.
-            let _ = timeout(PATIENCE_AFTER_KILL, child.wait()).await;
+            running.kill().await;
             why
         }
-        (None, Some(status)) => match (status.code(), status.signal()) {
-            (Some(code), _) => Ending::Exited(code),
-            (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
-        },
+        (None, Some(ended)) => {
+            running.leave();
+            match ended {
+                Ended::Exited(code) => Ending::Exited(code),
+                Ended::Signalled(signal) => Ending::Signalled(signal),
+                Ended::Exceeded(limit) => Ending::Exceeded(limit),
+            }
+        }
         (None, None) => Ending::Aborted,
     };
-    group.let_go();
     flow.finish().await;
     Ok(Finished { ending, capture })
 }

@@ -1,8 +1,11 @@
 //! The file that keeps an output whole when only its end is shown.
 
+use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
@@ -12,6 +15,64 @@ use crate::truncation::size;
 
 /// The most that is kept of one output.
 pub(crate) const MAX_SPILL_BYTES: u64 = 1 << 30;
+
+/// How much is kept of outputs altogether.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptOutput {
+    /// Files that nobody wrote for so long go.
+    pub longest: Duration,
+    /// Of more than this the oldest files go.
+    pub most_bytes: u64,
+}
+
+impl Default for KeptOutput {
+    fn default() -> Self {
+        Self {
+            longest: Duration::from_secs(7 * 24 * 60 * 60),
+            most_bytes: 2 << 30,
+        }
+    }
+}
+
+/// Files younger than this stay, however much there is: somebody may still write or read them.
+const YOUNG: Duration = Duration::from_secs(60 * 60);
+const NAME_START: &str = "bash-";
+const NAME_END: &str = ".log";
+
+/// Removes the outputs in `folder` that are too old or too many. It looks at every file there, so it
+/// is no work for a thread that somebody waits for.
+pub fn clean_up(folder: &Path, kept: KeptOutput) -> io::Result<()> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    let now = SystemTime::now();
+    let mut outputs: Vec<(Duration, u64, PathBuf)> = entries
+        .flatten()
+        .filter(|entry| is_output(&entry.file_name()))
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok().filter(Metadata::is_file)?;
+            // One from the future is as good as new.
+            let age = now.duration_since(metadata.modified().ok()?);
+            Some((age.unwrap_or_default(), metadata.len(), entry.path()))
+        })
+        .collect();
+    outputs.sort_unstable();
+    let mut bytes: u64 = 0;
+    for (age, length, path) in outputs {
+        bytes = bytes.saturating_add(length);
+        if age > kept.longest || (bytes > kept.most_bytes && age > YOUNG) {
+            std::fs::remove_file(path)?;
+            bytes -= length;
+        }
+    }
+    Ok(())
+}
+
+fn is_output(name: &OsStr) -> bool {
+    name.to_str()
+        .is_some_and(|name| name.starts_with(NAME_START) && name.ends_with(NAME_END))
+}
 
 /// A file that takes an output as it comes.
 #[derive(Debug)]
@@ -30,7 +91,7 @@ impl Spill {
     }
 
     async fn with_room(folder: &Path, room_bytes: u64) -> Self {
-        let path = folder.join(format!("bash-{}.log", random_name()));
+        let path = folder.join(format!("{NAME_START}{}{NAME_END}", random_name()));
         let made = async {
             std::fs::DirBuilder::new()
                 .recursive(true)
@@ -129,5 +190,36 @@ mod tests {
         spill.finish().await;
         assert_eq!(spill.path(), None);
         assert!(spill.note().starts_with("Full output could not be kept: "));
+    }
+
+    #[test]
+    fn outputs_go_when_they_are_old_or_too_many_and_other_files_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        const HOUR: u64 = 60 * 60;
+        for (name, hours, bytes) in [
+            ("bash-old.log", 200, 1),
+            ("bash-third.log", 30, 600),
+            ("bash-second.log", 20, 600),
+            ("bash-first.log", 10, 300),
+            ("bash-young.log", 0, 600),
+            ("other.log", 200, 1),
+        ] {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_len(bytes).unwrap();
+            let age = Duration::from_secs(hours * HOUR);
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+        let kept = KeptOutput {
+            longest: Duration::from_secs(168 * HOUR),
+            most_bytes: 1_000,
+        };
+        clean_up(folder.path(), kept).unwrap();
+        clean_up(&folder.path().join("none"), kept).unwrap();
+        let mut names: Vec<String> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["bash-first.log", "bash-young.log", "other.log"]);
     }
 }

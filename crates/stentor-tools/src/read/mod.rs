@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call;
 use crate::fault::Fault;
 use crate::file;
-use crate::paths;
+use crate::paths::{self, Target};
 
 mod kind;
 mod window;
@@ -96,17 +96,18 @@ async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         first: call::whole_number("offset", offset, 0)?.unwrap_or(1).max(1),
         limit: call::whole_number("limit", limit, 1)?,
     };
-    let path = paths::absolute(&shown, &context.cwd);
+    let target = Target::judged(&shown, &context);
+    let path = target.given.clone();
 
     let on_disk = {
-        let path = path.clone();
-        call::blocking(&context.cancel, move || Ok(look_at(&path))).await?
+        let target = target.clone();
+        call::blocking(&context.cancel, move || Ok(look_at(&target))).await?
     };
     let (file, kind) = match on_disk {
         Ok(found) => found,
         // It may exist in the client only: not saved yet.
         Err(missing) if missing.code() == Some("ENOENT") => {
-            return match text_of_place(&context, &path).await? {
+            return match text_of_place(&context, target.resolved()?).await? {
                 Some(text) => show(shown, Source::Text(text), range, context.cancel).await,
                 None => Err(missing),
             };
@@ -116,7 +117,7 @@ async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
     if kind != Kind::Text {
         return call::blocking(&context.cancel, move || kind.output(file, &path)).await;
     }
-    let source = match text_of_place(&context, &path).await? {
+    let source = match text_of_place(&context, target.resolved()?).await? {
         Some(text) => Source::Text(text),
         None => Source::File(file),
     };
@@ -129,14 +130,14 @@ enum Source {
 }
 
 /// Opens the file and tells from its first bytes what it is.
-fn look_at(path: &Path) -> Result<(File, Kind), Fault> {
-    let (mut file, metadata) = file::open_regular(path)?;
+fn look_at(target: &Target) -> Result<(File, Kind), Fault> {
+    let (mut file, metadata) = file::open_judged(target)?;
     let mut start = Vec::with_capacity(kind::TELLING_BYTES as usize);
     (&mut file)
         .take(kind::TELLING_BYTES)
         .read_to_end(&mut start)
         .and_then(|_| file.rewind())
-        .map_err(Fault::system("read", path))?;
+        .map_err(Fault::system("read", &target.given))?;
     let kind = Kind::of(&start, metadata.len());
     Ok((file, kind))
 }

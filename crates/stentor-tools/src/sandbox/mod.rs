@@ -1,20 +1,16 @@
 //! Commands that can change only what they may: a sandbox of the kernel's own means.
 //!
-//! A command is not started directly but by a *helper*, which is this program again under another
-//! word. The helper takes rights away from itself (files by Landlock, the network and a few system
-//! calls by seccomp, the powers of root) and then becomes the command, with the same process id,
-//! group and environment. What was taken away stays away from everything the command starts, in
-//! whatever session or group, and there is no way back.
+//! A command is started by its supervisor (see `process::supervise`), in a thread that has given up
+//! rights before: files by Landlock, the network and a few system calls by seccomp, the powers of
+//! root. What was taken away stays away from everything the command starts, in whatever session or
+//! group, and there is no way back.
 //!
-//! [`settle`] says what the kernel can do of what was asked; [`CommandSandbox`] is how commands
-//! are started; [`enter`] is what the helper does.
+//! [`settle`] says what the kernel can do of what was asked.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stentor_agent::sandbox::SandboxMode;
 
-mod enter;
 #[cfg(all(
     target_os = "linux",
     any(
@@ -36,11 +32,8 @@ mod kernel;
 #[path = "elsewhere.rs"]
 mod kernel;
 mod settle;
-mod words;
 
-pub use enter::enter;
 pub use settle::{Asked, Refused, Settled, settle};
-pub use words::InvalidWords;
 
 /// What a command is held back from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,37 +47,8 @@ pub struct Restrictions {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// Starts programs so that they are held back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandSandbox {
-    helper: PathBuf,
-    first_words: Vec<OsString>,
-    restrictions: Restrictions,
-}
-
-impl CommandSandbox {
-    /// `helper` is a program that, after `first_words`, hands its words to [`enter`].
-    pub fn new(helper: PathBuf, first_words: Vec<OsString>, restrictions: Restrictions) -> Self {
-        Self {
-            helper,
-            first_words,
-            restrictions,
-        }
-    }
-
-    /// What the commands are held back from.
-    pub fn restrictions(&self) -> &Restrictions {
-        &self.restrictions
-    }
-
-    /// The program to start instead of `program`, and the words that come before the arguments of
-    /// `program`. The command will work in `cwd`, and may write there if it may write at all.
-    pub fn wrap(&self, program: &Path, cwd: &Path) -> (&Path, Vec<OsString>) {
-        let mut restrictions = self.restrictions.clone();
-        restrictions.writable.push(cwd.to_owned());
-        let mut before = self.first_words.clone();
-        before.extend(words::encode(&restrictions));
-        before.push(program.into());
-        (&self.helper, before)
-    }
+/// Takes the rights away from this thread and everything it starts from now on. All of it, or an
+/// error.
+pub(crate) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
+    kernel::restrict(restrictions)
 }

@@ -34,7 +34,11 @@ pub struct Settled {
 /// Why a session does not start with the sandbox that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("the sandbox is required and would not hold: {}", .0.join("; "))]
+    #[error(
+        "the sandbox would not hold: {}. Nothing starts without it; to go on with what holds, say \
+         `--sandbox-optional`, or `required = false` under [sandbox] in your own file",
+        .0.join("; ")
+    )]
     Gaps(Vec<String>),
     #[error(
         "{unreadable} cannot be made unreadable, since it lies in {writable}, which commands may \
@@ -73,6 +77,8 @@ const ABSTRACT_SOCKETS: u8 = 6;
 fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
     let mut gaps = Vec::new();
     let mut gap = |text: String| gaps.push(text);
+    // Told as a gap, but nothing is open because of it.
+    let mut missing = Vec::new();
     let mut mode = asked.mode;
     let mut network = asked.network;
     match support.landlock {
@@ -122,7 +128,7 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
         for folder in &asked.writable {
             match folder.exists() {
                 true => writable.push(resolve(folder).unwrap_or_else(|| folder.clone())),
-                false => gap(format!(
+                false => missing.push(format!(
                     "{} is not there, so commands cannot write it",
                     folder.display()
                 )),
@@ -151,6 +157,7 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
     if asked.required && !gaps.is_empty() {
         return Err(Refused::Gaps(gaps));
     }
+    gaps.extend(missing);
     let state = SandboxState {
         mode,
         network,
@@ -275,7 +282,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(settled.state.writable, [base.join("work")]);
-        let [missing, own] = settled.state.gaps.as_slice() else {
+        let [own, missing] = settled.state.gaps.as_slice() else {
             panic!("two gaps expected, not {:?}", settled.state.gaps)
         };
         assert!(missing.contains("none is not there"), "{missing}");

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use stentor_agent::message::ToolCall;
-use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolHost, ToolOutput, ToolSpec, Touches};
+use stentor_agent::tool::{
+    Tool, ToolContext, ToolEffect, ToolFuture, ToolHost, ToolOutput, ToolSpec, Touches,
+};
 
 use crate::call;
 use crate::fault::Fault;
@@ -39,14 +41,22 @@ impl Tool for Permitted {
         self.tool.touches(arguments, cwd)
     }
 
+    fn effect_of(&self, arguments: &Map<String, Value>) -> ToolEffect {
+        self.tool.effect_of(arguments)
+    }
+
     fn runs_together(&self) -> bool {
         self.tool.runs_together()
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(async move {
-            let spec = self.tool.spec().clone();
-            let touches = self.tool.touches(&arguments, &context.cwd);
+            let spec = ToolSpec {
+                effect: self.tool.effect_of(&arguments),
+                ..self.tool.spec().clone()
+            };
+            // The session judges what the subagent judged and what will be opened.
+            let touches = Touches::clone(&context.touches);
             let asked = Arc::new(ToolCall {
                 id: context.call_id.clone(),
                 name: spec.name.clone(),

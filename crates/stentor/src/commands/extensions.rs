@@ -6,7 +6,7 @@ use std::path::Path;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stentor_tools::extension::{Probed, probe};
-use stentor_tools::sandbox::CommandSandbox;
+use stentor_tools::process::Launcher;
 use stentor_wire::extension::SCHEMA;
 
 use crate::config::suggest::nearest;
@@ -81,9 +81,9 @@ pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, String>
 }
 
 /// Starts the extensions, all at once, and has them register.
-pub async fn test(found: Vec<Found>, sandbox: Option<&CommandSandbox>, cwd: &Path) -> Vec<Tested> {
+pub async fn test(found: Vec<Found>, launcher: &Launcher, cwd: &Path) -> Vec<Tested> {
     let tests = found.into_iter().map(|found| async move {
-        let spec = found.spec_in(sandbox);
+        let spec = found.spec_in(launcher);
         Tested {
             name: spec.name.clone(),
             result: probe(spec, cwd).await,

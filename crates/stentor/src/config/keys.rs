@@ -117,6 +117,7 @@ settings! {
         "extension_files" extension_files: Folders, "Further extensions, by their files.";
         "retry.fallback" retry_fallback: Vec<String>, "The models that step in for one that fails, as `provider/id`, in this order.";
         "todo_clear_after_s" todo_clear_after_s: Seconds, "Seconds after which what is done leaves the todo list, or `never`.";
+        "limits.memory_mb" limits_memory_mb: u64, "Most MiB of memory of a command, all its processes together; 0 is no limit.";
         "budget.tokens" budget_tokens: u64, "Most tokens a session may use.";
         "budget.cost" budget_cost: f64, "Most US dollars a session may cost.";
         "budget.turns" budget_turns: u64, "Most model calls a session may make.";
@@ -139,7 +140,10 @@ settings! {
         "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";
         "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
-        "sandbox.required" sandbox_required: bool = false, "Whether nothing starts where the sandbox would not hold.";
+        "sandbox.required" sandbox_required: bool = true, "Whether nothing starts where the sandbox would not hold.";
+        "limits.processes" limits_processes: u64 = 2_000, "Most processes of a command at a time; 0 is no limit.";
+        "limits.file_mb" limits_file_mb: u64 = 16_384, "Most MiB of a file that a command writes; 0 is no limit.";
+        "pass_env" pass_env: Vec<String> = Vec::new(), "Variables with providers' keys that commands, servers and extensions get all the same.";
         "use_skills" use_skills: bool = true, "Whether skills are looked for.";
         "use_prompt_templates" use_prompt_templates: bool = true, "Whether prompt templates are looked for.";
         "use_extensions" use_extensions: bool = true, "Whether extensions are started.";

@@ -108,11 +108,15 @@ pub fn restrict_always(project: &mut FileContent, user_file: &FileContent) -> Ve
     never_if(&mut layer.sandbox_required, |on| !*on, &mut warnings);
     never_if(&mut layer.sandbox_writable, |_| true, &mut warnings);
     never_if(&mut layer.sandbox_unreadable, |_| true, &mut warnings);
-    if let Some(Source::File(at)) = project.layer.trusted_projects.take().map(|set| set.source) {
-        warnings.push(Warning {
-            at,
-            message: "left out: `trusted_projects` counts only in your own file".to_owned(),
-        });
+    let trusted = project.layer.trusted_projects.take().map(|set| set.source);
+    let passed = project.layer.pass_env.take().map(|set| set.source);
+    for (key, source) in [("trusted_projects", trusted), ("pass_env", passed)] {
+        if let Some(Source::File(at)) = source {
+            warnings.push(Warning {
+                at,
+                message: format!("left out: `{key}` counts only in your own file"),
+            });
+        }
     }
     warnings
 }

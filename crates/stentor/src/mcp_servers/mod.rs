@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use stentor_agent::tool_servers::{SessionServers, ToolServer};
 use stentor_tools::mcp::McpServers;
-use stentor_tools::sandbox::CommandSandbox;
+use stentor_tools::process::Launcher;
 
 use crate::config::{Config, ConfigErrors, Lookup, Scope};
 
@@ -104,10 +104,10 @@ pub fn of_sessions(
     config: &Config,
     env: Lookup<'_>,
     running: &McpServers,
-    sandbox: Option<CommandSandbox>,
+    launcher: Launcher,
 ) -> Result<SessionServers, String> {
     let mut servers = SessionServers {
-        starter: running.starter(sandbox),
+        starter: running.starter(launcher),
         wanted: Vec::new(),
         patience: Duration::from_millis(config.settings.mcp_wait_ms.value),
         problems: Vec::new(),

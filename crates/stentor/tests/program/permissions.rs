@@ -155,7 +155,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         subagents: false,
         rules: true,
         mcp: stentor_tools::mcp::McpServers::default(),
-        notes: Notes::of(&config, false),
+        notes: Notes::of(&config, &cwd, false),
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();

@@ -76,11 +76,15 @@ impl Actor {
 
     /// Where the paths of a call really are. One whose links go in circles is shown as it is given.
     fn really_touched(&self, touches: &Touches) -> Vec<PathBuf> {
-        let really = |path: &PathBuf| {
+        let settled = touches.settled.as_deref().unwrap_or_default();
+        let really = |(index, path): (usize, &PathBuf)| {
             let path = self.cwd.join(path);
-            policy::resolve(&path).unwrap_or(path)
+            match settled.get(index) {
+                Some(settled) => settled.clone().unwrap_or(path),
+                None => policy::resolve(&path).unwrap_or(path),
+            }
         };
-        touches.paths.iter().map(really).collect()
+        touches.paths.iter().enumerate().map(really).collect()
     }
 
     pub(super) async fn answer_question(

@@ -48,10 +48,21 @@ fn program(restrictions: &Restrictions) -> Result<BpfProgram, seccompiler::Backe
             libc::SYS_socketpair,
             vec![argument_is_not(0, libc::AF_UNIX.cast_unsigned())?],
         )?;
+        // One for datagrams is not bound to its pair: it can send to any address.
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+            refused.add(libc::SYS_socketpair, vec![socket_kind_is(kind)?])?;
+        }
     }
     if restrictions.mode == SandboxMode::ReadOnly {
         // Landlock does not see these. Where something may be written they are needed.
         for number in CHANGE_ATTRIBUTES.iter().chain(OLDER_CHANGE_ATTRIBUTES) {
+            refused.add(*number, Vec::new())?;
+        }
+        for request in CHANGE_FLAGS {
+            refused.add(libc::SYS_ioctl, vec![argument_is(1, *request)?])?;
+        }
+        // What these make stays when the command is gone.
+        for number in MAKE_LASTING {
             refused.add(*number, Vec::new())?;
         }
     }
@@ -88,6 +99,29 @@ const CHANGE_ATTRIBUTES: &[i64] = &[
     libc::SYS_fremovexattr,
     REMOVEXATTRAT,
     FILE_SETATTR,
+];
+
+/// Flags of files and the like, each by a request of its own; the numbers are the same everywhere.
+const CHANGE_FLAGS: &[libc::Ioctl] = &[
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x4004_6602, // FS_IOC32_SETFLAGS
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x800c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+];
+
+/// Memory, semaphores, queues and keys that outlive whoever made them.
+const MAKE_LASTING: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
 ];
 
 /// The same, by calls that newer instruction sets do without.
@@ -146,5 +180,16 @@ fn argument_is_not(index: u8, value: u32) -> Result<SeccompCondition, seccompile
         SeccompCmpArgLen::Dword,
         SeccompCmpOp::Ne,
         value.into(),
+    )
+}
+
+fn socket_kind_is(kind: libc::c_int) -> Result<SeccompCondition, seccompiler::BackendError> {
+    // The bits above say how the descriptor behaves.
+    const KIND: u64 = 0xf;
+    SeccompCondition::new(
+        1,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(KIND),
+        u64::from(kind.cast_unsigned()),
     )
 }

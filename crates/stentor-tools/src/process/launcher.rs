@@ -1,0 +1,231 @@
+//! How programs are started: the one place that decides what they get and what holds them.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::net::unix::pipe;
+use tokio::process::Command;
+
+use super::order::{self, Limits, Order};
+use super::running::Running;
+use crate::sandbox::Restrictions;
+
+/// Starts programs. Cheap to clone.
+///
+/// Without a [`Helper`] a program is started directly and only its process group is ended with it;
+/// restrictions and limits need one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Launcher {
+    helper: Option<Arc<Helper>>,
+    restrictions: Option<Arc<Restrictions>>,
+    limits: Limits,
+    withheld: Arc<[String]>,
+}
+
+/// A program that, after `first_words`, hands its words to [`supervise`](super::supervise).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Helper {
+    pub program: PathBuf,
+    pub first_words: Vec<OsString>,
+}
+
+/// What is started.
+pub(crate) struct Program<'a> {
+    pub program: &'a Path,
+    pub args: Vec<OsString>,
+    pub cwd: &'a Path,
+    /// What is added to its environment, withheld or not.
+    pub env: &'a [(String, String)],
+}
+
+/// Our ends of the pipes of a server.
+pub(crate) struct ServerPipes {
+    pub stdin: pipe::Sender,
+    pub stdout: pipe::Receiver,
+    pub stderr: pipe::Receiver,
+}
+
+struct TheirPipes {
+    /// Nothing to read when absent.
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Launcher {
+    /// Programs are supervised by `helper` and do not get the variables `withheld`.
+    pub fn new(helper: Helper, limits: Limits, withheld: Vec<String>) -> Self {
+        Self {
+            helper: Some(Arc::new(helper)),
+            restrictions: None,
+            limits,
+            withheld: withheld.into(),
+        }
+    }
+
+    /// The same, in a sandbox if there is one.
+    #[must_use]
+    pub fn restricted(&self, restrictions: Option<Restrictions>) -> Self {
+        Self {
+            restrictions: restrictions.map(Arc::new),
+            ..self.clone()
+        }
+    }
+
+    /// The same, without the sandbox unless `sandboxed`.
+    #[must_use]
+    pub fn sandboxed(&self, sandboxed: bool) -> Self {
+        let mut launcher = self.clone();
+        if !sandboxed {
+            launcher.restrictions = None;
+        }
+        launcher
+    }
+
+    /// What programs are held back from; nothing when there is no sandbox.
+    pub fn restrictions(&self) -> Option<&Restrictions> {
+        self.restrictions.as_deref()
+    }
+
+    /// Starts a command with both its outputs in `output`. What it leaves behind when it ends may
+    /// stay.
+    pub(crate) fn start_command(
+        &self,
+        program: &Program<'_>,
+        output: OwnedFd,
+    ) -> io::Result<Running> {
+        let pipes = TheirPipes {
+            stdin: None,
+            stderr: output.try_clone()?,
+            stdout: output,
+        };
+        self.start(program, pipes, true)
+    }
+
+    /// Starts a program that is spoken to through its pipes and leaves nothing behind.
+    pub(crate) fn start_server(
+        &self,
+        program: &Program<'_>,
+    ) -> io::Result<(Running, ServerPipes)> {
+        let (stdin, our_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (our_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (our_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        let pipes = ServerPipes {
+            stdin: pipe::Sender::from_owned_fd(our_stdin)?,
+            stdout: pipe::Receiver::from_owned_fd(our_stdout)?,
+            stderr: pipe::Receiver::from_owned_fd(our_stderr)?,
+        };
+        // A server is no command: it may need what it needs.
+        let unlimited = Self {
+            limits: Limits::default(),
+            ..self.clone()
+        };
+        let theirs = TheirPipes {
+            stdin: Some(stdin),
+            stdout,
+            stderr,
+        };
+        Ok((unlimited.start(program, theirs, false)?, pipes))
+    }
+
+    fn start(&self, program: &Program<'_>, pipes: TheirPipes, lingers: bool) -> io::Result<Running> {
+        match &self.helper {
+            Some(helper) => self.start_supervised(helper, program, pipes, lingers),
+            None if self.restrictions.is_some() => {
+                Err(io::Error::other("there is no helper to hold it in a sandbox"))
+            }
+            None => self.start_directly(program, pipes),
+        }
+    }
+
+    fn start_supervised(
+        &self,
+        helper: &Helper,
+        program: &Program<'_>,
+        pipes: TheirPipes,
+        lingers: bool,
+    ) -> io::Result<Running> {
+        let restrictions = self.restrictions.as_deref().map(|restrictions| {
+            let mut restrictions = restrictions.clone();
+            // The folder it works in is one it may write, if it may write at all.
+            restrictions.writable.push(program.cwd.to_owned());
+            restrictions
+        });
+        let order = Order {
+            restrictions,
+            limits: self.limits,
+            lingers,
+        };
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut words = helper.first_words.clone();
+        words.extend(order::encode(&order));
+        words.push(program.program.into());
+        let mut command = self.command(helper.program.as_os_str(), program);
+        command
+            .args(words)
+            .args(&program.args)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(pipes.stdout))
+            .stderr(Stdio::from(pipes.stderr));
+        let supervisor = command.spawn()?;
+        // The command has the ends that are not ours; with it they are closed here.
+        drop(command);
+        send_input(&ours, pipes.stdin.as_ref())?;
+        Running::supervised(supervisor, ours)
+    }
+
+    fn start_directly(&self, program: &Program<'_>, pipes: TheirPipes) -> io::Result<Running> {
+        let mut command = self.command(program.program.as_os_str(), program);
+        command
+            .args(&program.args)
+            .stdin(pipes.stdin.map_or_else(Stdio::null, Stdio::from))
+            .stdout(Stdio::from(pipes.stdout))
+            .stderr(Stdio::from(pipes.stderr))
+            .process_group(0);
+        Running::direct(command.spawn()?)
+    }
+
+    /// A command with the environment it shall have.
+    fn command(&self, name: &OsStr, program: &Program<'_>) -> Command {
+        let mut command = Command::new(name);
+        for name in self.withheld.iter() {
+            command.env_remove(name);
+        }
+        if let Some(home) = missing_home() {
+            command.env("HOME", home);
+        }
+        command
+            .envs(program.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(program.cwd);
+        command
+    }
+}
+
+/// Programs find their own files below `HOME`, which a frontend may have left out of our
+/// environment: then it is the one of the password database.
+fn missing_home() -> Option<PathBuf> {
+    match std::env::var_os("HOME") {
+        Some(_) => None,
+        None => std::env::home_dir(),
+    }
+}
+
+/// Tells a supervisor to begin, and what its program reads.
+fn send_input(control: &UnixStream, input: Option<&OwnedFd>) -> io::Result<()> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = input.map(|input| [input.as_fd()]);
+    if let Some(descriptors) = &descriptors {
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    let bytes = [IoSlice::new(b"+")];
+    sendmsg(control, &bytes, &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

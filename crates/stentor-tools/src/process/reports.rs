@@ -1,0 +1,104 @@
+//! What a supervisor tells the process that started it: a line each.
+
+/// Something that happened to a supervised program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Report {
+    Started,
+    /// It could not be run, for this reason of the system's.
+    Failed(i32),
+    Ended(Ended),
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Exited(i32),
+    Signalled(i32),
+    /// It was stopped with everything it started, because it had more than this.
+    Exceeded(Limit),
+}
+
+/// A limit that was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    Processes(u64),
+    MemoryBytes(u64),
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit status: {code}"),
+            Self::Signalled(signal) => write!(f, "signal: {signal}"),
+            Self::Exceeded(limit) => write!(f, "stopped: {limit}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Processes(most) => {
+                write!(f, "it had more than {most} processes (limits.processes)")
+            }
+            Self::MemoryBytes(most) => {
+                let most = most >> 20;
+                write!(f, "it used more than {most} MiB of memory (limits.memory_mb)")
+            }
+        }
+    }
+}
+
+impl Report {
+    pub(super) fn line(self) -> String {
+        match self {
+            Self::Started => "started 0\n".to_owned(),
+            Self::Failed(errno) => format!("failed {errno}\n"),
+            Self::Ended(Ended::Exited(code)) => format!("exited {code}\n"),
+            Self::Ended(Ended::Signalled(signal)) => format!("signalled {signal}\n"),
+            Self::Ended(Ended::Exceeded(Limit::Processes(most))) => format!("processes {most}\n"),
+            Self::Ended(Ended::Exceeded(Limit::MemoryBytes(most))) => format!("memory {most}\n"),
+        }
+    }
+
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let (word, number) = line.trim_end().split_once(' ')?;
+        let small = || number.parse::<i32>().ok();
+        let large = || number.parse::<u64>().ok();
+        Some(match word {
+            "started" => Self::Started,
+            "failed" => Self::Failed(small()?),
+            "exited" => Self::Ended(Ended::Exited(small()?)),
+            "signalled" => Self::Ended(Ended::Signalled(small()?)),
+            "processes" => Self::Ended(Ended::Exceeded(Limit::Processes(large()?))),
+            "memory" => Self::Ended(Ended::Exceeded(Limit::MemoryBytes(large()?))),
+            _ => return None,
+        })
+    }
+}
+
+/// What a supervisor is asked to do with everything its program started: a byte each.
+pub(super) const TERMINATE: u8 = b'T';
+pub(super) const KILL: u8 = b'K';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        for report in [
+            Report::Started,
+            Report::Failed(2),
+            Report::Ended(Ended::Exited(126)),
+            Report::Ended(Ended::Signalled(9)),
+            Report::Ended(Ended::Exceeded(Limit::Processes(50))),
+            Report::Ended(Ended::Exceeded(Limit::MemoryBytes(1 << 40))),
+        ] {
+            assert_eq!(Report::read(&report.line()), Some(report));
+        }
+        for line in ["", "started", "exited x", "gone 3"] {
+            assert_eq!(Report::read(line), None, "{line}");
+        }
+    }
+}

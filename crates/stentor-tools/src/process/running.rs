@@ -1,0 +1,257 @@
+//! A program that runs, with everything it started, as one thing that can be ended.
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream as StdStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::time::timeout;
+
+use super::reports::{Ended, KILL, Report, TERMINATE};
+use super::tree;
+
+/// A started program. Dropping it kills the program and what it started, unless
+/// [`Running::leave`] said that there is no need.
+#[derive(Debug)]
+pub(crate) struct Running(Option<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Supervised(Supervised),
+    Direct(Direct),
+}
+
+/// Behind a supervisor of its own, which kills everything when `control` is closed.
+#[derive(Debug)]
+struct Supervised {
+    control: UnixStream,
+    supervisor: Child,
+    id: Pid,
+    heard: Vec<u8>,
+}
+
+/// In a process group of its own.
+#[derive(Debug)]
+struct Direct {
+    child: Child,
+    group: Pid,
+}
+
+/// How long the end of what is killed is awaited.
+const PATIENCE_AFTER_KILL: Duration = Duration::from_millis(60);
+/// How long a supervisor may take to kill everything before it counts as stopped by somebody.
+const PATIENCE_WITH_SUPERVISOR: Duration = Duration::from_secs(5);
+
+/// The supervisors of this process, so that what it adopted can be told from them.
+static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Those of commands that have ended but left something running, such as a server started with
+/// `&`. It goes when this process ends and the connections with it.
+static LEFT_BEHIND: Mutex<Vec<(Pid, StdStream)>> = Mutex::new(Vec::new());
+
+impl Running {
+    pub(super) fn supervised(supervisor: Child, control: StdStream) -> io::Result<Self> {
+        adopt_orphans();
+        forget_the_gone();
+        let id = id_of(&supervisor)?;
+        supervisors().push(id);
+        control.set_nonblocking(true)?;
+        Ok(Self(Some(Kind::Supervised(Supervised {
+            control: UnixStream::from_std(control)?,
+            supervisor,
+            id,
+            heard: Vec::new(),
+        }))))
+    }
+
+    pub(super) fn direct(child: Child) -> io::Result<Self> {
+        let group = id_of(&child)?;
+        Ok(Self(Some(Kind::Direct(Direct { child, group }))))
+    }
+
+    /// Waits until the program runs. The error says why it does not.
+    pub(crate) async fn started(&mut self) -> io::Result<()> {
+        let Some(Kind::Supervised(supervised)) = &mut self.0 else {
+            return Ok(());
+        };
+        match supervised.report().await? {
+            Some(Report::Started) => Ok(()),
+            Some(Report::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
+            Some(Report::Ended(_)) | None => Err(io::Error::other("its supervisor ended")),
+        }
+    }
+
+    /// Waits until the program has ended by itself. Dropped while it waits, it loses nothing.
+    pub(crate) async fn wait(&mut self) -> io::Result<Ended> {
+        match &mut self.0 {
+            Some(Kind::Direct(direct)) => direct.child.wait().await.map(ended),
+            Some(Kind::Supervised(supervised)) => loop {
+                match supervised.report().await? {
+                    Some(Report::Ended(ended)) => return Ok(ended),
+                    Some(_) => {}
+                    None => {
+                        // Somebody killed the supervisor; what it had is ours now.
+                        kill_adopted().await;
+                        return Ok(Ended::Signalled(Signal::KILL.as_raw()));
+                    }
+                }
+            },
+            None => Err(io::Error::other("it was let go")),
+        }
+    }
+
+    /// Asks everything to end.
+    pub(crate) fn terminate(&self) {
+        match &self.0 {
+            Some(Kind::Direct(direct)) => direct.signal(Signal::TERM),
+            // A supervisor that does not listen is killed later.
+            Some(Kind::Supervised(supervised)) => drop(supervised.control.try_write(&[TERMINATE])),
+            None => {}
+        }
+    }
+
+    /// Kills everything. It is gone when this returns, or a moment later.
+    pub(crate) async fn kill(mut self) {
+        match self.0.take() {
+            Some(Kind::Direct(mut direct)) => {
+                direct.signal(Signal::KILL);
+                // Only a process stuck in the kernel is not gone by then; it is reaped later.
+                let _ = timeout(PATIENCE_AFTER_KILL, direct.child.wait()).await;
+            }
+            Some(Kind::Supervised(mut supervised)) => {
+                let _ = supervised.control.try_write(&[KILL]);
+                if timeout(PATIENCE_AFTER_KILL, supervised.gone()).await.is_err() {
+                    tokio::spawn(supervised.end());
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Nothing is to be killed any more: the command ended by itself, and what it left running
+    /// goes on until this process ends.
+    pub(crate) fn leave(mut self) {
+        if let Some(Kind::Supervised(supervised)) = self.0.take()
+            && let Ok(control) = supervised.control.into_std()
+        {
+            let mut left = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner);
+            left.push((supervised.id, control));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        match self.0.take() {
+            // With the connection the supervisor loses whom it works for, and kills everything.
+            Some(Kind::Supervised(supervised)) => forget(supervised.id),
+            Some(Kind::Direct(direct)) => direct.signal(Signal::KILL),
+            None => {}
+        }
+    }
+}
+
+impl Supervised {
+    /// The next report; nothing when the supervisor is gone.
+    async fn report(&mut self) -> io::Result<Option<Report>> {
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.heard) {
+                let line: Vec<u8> = self.heard.drain(..=end).collect();
+                match Report::read(&String::from_utf8_lossy(&line)) {
+                    Some(report) => return Ok(Some(report)),
+                    None => continue,
+                }
+            }
+            if self.control.read_buf(&mut self.heard).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until the supervisor is gone, and with it everything it had.
+    async fn gone(&mut self) {
+        while let Ok(Some(_)) = self.report().await {}
+        forget(self.id);
+    }
+
+    /// Ends a supervisor that somebody has stopped, and what it had.
+    async fn end(mut self) {
+        if timeout(PATIENCE_WITH_SUPERVISOR, self.gone()).await.is_err() {
+            // It is not there to be killed only if it has just ended.
+            let _ = self.supervisor.kill().await;
+            forget(self.id);
+            kill_adopted().await;
+        }
+    }
+}
+
+impl Direct {
+    fn signal(&self, signal: Signal) {
+        // The group may be gone already, which is what is wanted.
+        let _ = kill_process_group(self.group, signal);
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exited(code),
+        (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
+    }
+}
+
+fn id_of(child: &Child) -> io::Result<Pid> {
+    child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::other("the program has no process id"))
+}
+
+fn supervisors() -> std::sync::MutexGuard<'static, Vec<Pid>> {
+    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forget(id: Pid) {
+    supervisors().retain(|known| *known != id);
+}
+
+/// Drops the connections to supervisors that have nothing left to watch.
+fn forget_the_gone() {
+    let mut left = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner);
+    left.retain_mut(|(id, control)| {
+        let is_gone = matches!(control.read(&mut [0; 64]), Ok(0));
+        if is_gone {
+            forget(*id);
+        }
+        !is_gone
+    });
+}
+
+/// Has the processes of a supervisor that somebody kills become ours instead of nobody's.
+fn adopt_orphans() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        #[cfg(target_os = "linux")]
+        if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+            tracing::warn!(%error, "processes without a supervisor are not found again");
+        }
+    });
+}
+
+/// Kills what lost its supervisor.
+async fn kill_adopted() {
+    // Looking through all processes takes milliseconds on a busy machine.
+    let killed = tokio::task::spawn_blocking(|| {
+        let known = supervisors().clone();
+        tree::kill_adopted(&known);
+    });
+    if let Err(error) = killed.await {
+        tracing::warn!(%error, "processes without a supervisor were not killed");
+    }
+}

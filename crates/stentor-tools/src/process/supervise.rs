@@ -1,0 +1,361 @@
+//! What the helper does: start one program and see to it that everything goes with it.
+//!
+//! The helper is this program again under another word. It takes the rights away that the program
+//! shall not have, sets its limits, starts it, and stays above it. On Linux it is the *subreaper* of
+//! whatever the program starts: a process that loses its parent becomes the helper's child and no
+//! stranger's, whatever it does to its environment, session, group or `/proc` entry. So the tree
+//! below the helper is everything there is, and it is gone when the helper has no child left.
+//!
+//! Its standard input is a connection to whoever started it. Over it comes what the program reads,
+//! and the word to end everything; its end is the end of the other process, however that ended, and
+//! means the same.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, kill_process_group,
+    setrlimit, wait,
+};
+
+use super::order::{self, InvalidOrder, Limits, Order};
+use super::reports::{Ended, KILL, Limit, Report, TERMINATE};
+use super::tree;
+use crate::sandbox;
+
+/// Why a program does not run, and nothing of it.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotSupervise {
+    #[error("the supervisor was called wrongly: {0}")]
+    Order(#[from] InvalidOrder),
+    #[error("the supervisor was not started by stentor: {0}")]
+    Control(io::Error),
+    #[error("the program cannot be supervised: {0}")]
+    System(io::Error),
+}
+
+/// How often what is used is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// The same for what a command has left running.
+const LATER_INTERVAL: Duration = Duration::from_secs(1);
+/// How long killing may take: only what is stuck in the kernel takes longer.
+const LONGEST_KILL: Duration = Duration::from_secs(10);
+/// The exit status of a shell that cannot run a program; the helper stands in for one.
+const CANNOT_RUN: i32 = 126;
+
+/// Starts the program that the words name and returns when nothing of it is left.
+pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), CannotSupervise> {
+    let (order, program, arguments) = order::decode(words)?;
+    let mut control = take_control().map_err(CannotSupervise::Control)?;
+    let input = receive_input(&control).map_err(CannotSupervise::Control)?;
+    become_reaper().map_err(CannotSupervise::System)?;
+    set_limits(&order.limits);
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
+        .process_group(0);
+    let main = match start(&order, &mut command) {
+        Ok(main) => main,
+        Err(CannotStart::Exec(error)) => {
+            let errno = error.raw_os_error().unwrap_or(Errno::NOEXEC.raw_os_error());
+            // Whoever would hear it is gone if it cannot be told.
+            let _ = control.write_all(Report::Failed(errno).line().as_bytes());
+            return Ok(());
+        }
+        Err(CannotStart::Sandbox(why)) => {
+            // It goes where the program's own words would have gone, so the model reads it.
+            let _ = writeln!(io::stderr(), "stentor: the sandbox cannot be entered: {why}");
+            let ended = Report::Ended(Ended::Exited(CANNOT_RUN));
+            for report in [Report::Started, ended] {
+                let _ = control.write_all(report.line().as_bytes());
+            }
+            return Ok(());
+        }
+    };
+    // The pipes it was started with must close when the program has closed them.
+    drop(command);
+    let _ = release_output();
+    let mut watch = Watch {
+        control,
+        main,
+        has_ended: false,
+        limits: order.limits,
+        lingers: order.lingers,
+    };
+    watch.tell(Report::Started);
+    watch.until_the_end();
+    Ok(())
+}
+
+enum CannotStart {
+    Sandbox(String),
+    Exec(io::Error),
+}
+
+fn start(order: &Order, command: &mut Command) -> Result<Pid, CannotStart> {
+    let child = match &order.restrictions {
+        None => command.spawn(),
+        // Rights are given up by a thread and what it starts. This one has to stay free, to be
+        // able to end everything.
+        Some(restrictions) => {
+            let started = std::thread::scope(|scope| {
+                let restricted = scope.spawn(|| {
+                    sandbox::restrict(restrictions).map_err(CannotStart::Sandbox)?;
+                    Ok(command.spawn())
+                });
+                restricted.join()
+            });
+            let crashed = |_| CannotStart::Sandbox("it failed inside".to_owned());
+            started.map_err(crashed)??
+        }
+    };
+    let child = child.map_err(CannotStart::Exec)?;
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    id.ok_or_else(|| CannotStart::Exec(io::Error::other("it has no process id")))
+}
+
+struct Watch {
+    control: UnixStream,
+    main: Pid,
+    has_ended: bool,
+    limits: Limits,
+    lingers: bool,
+}
+
+/// What the other process wants.
+enum Wanted {
+    Nothing,
+    Terminate,
+    Kill,
+}
+
+/// Whether there is anything left.
+#[derive(PartialEq, Eq)]
+enum Left {
+    Something,
+    Nothing,
+}
+
+impl Watch {
+    fn until_the_end(&mut self) {
+        // Without it (elsewhere, or on an old kernel) the end is noticed by looking.
+        let mut end_of_main = end_of(self.main);
+        let mut next_look = Instant::now() + LOOK_INTERVAL;
+        loop {
+            match self.wait_for_something(end_of_main.as_ref(), next_look) {
+                Wanted::Nothing => {}
+                Wanted::Terminate => self.terminate(),
+                Wanted::Kill => return self.kill(),
+            }
+            if self.reap() == Left::Nothing {
+                return;
+            }
+            if self.has_ended {
+                end_of_main = None;
+                if !self.lingers {
+                    return self.kill();
+                }
+            }
+            if Instant::now() >= next_look {
+                if let Some(limit) = self.exceeded() {
+                    self.tell(Report::Ended(Ended::Exceeded(limit)));
+                    return self.kill();
+                }
+                next_look = Instant::now() + self.interval();
+            }
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        match self.has_ended {
+            true => LATER_INTERVAL,
+            false => LOOK_INTERVAL,
+        }
+    }
+
+    /// Waits until the program has ended, somebody wants something, or it is time to look.
+    fn wait_for_something(&mut self, end_of_main: Option<&OwnedFd>, until: Instant) -> Wanted {
+        const BLIND_INTERVAL: Duration = Duration::from_millis(10);
+        let mut patience = until.saturating_duration_since(Instant::now());
+        if end_of_main.is_none() && !self.has_ended {
+            patience = patience.min(BLIND_INTERVAL);
+        }
+        let mut descriptors = vec![PollFd::new(&self.control, PollFlags::IN)];
+        descriptors.extend(end_of_main.map(|end| PollFd::new(end, PollFlags::IN)));
+        let patience = Timespec::try_from(patience).ok();
+        if poll(&mut descriptors, patience.as_ref()).is_err() {
+            // A signal; what it was about is looked at next.
+            return Wanted::Nothing;
+        }
+        let is_spoken_to = descriptors
+            .first()
+            .is_some_and(|control| !control.revents().is_empty());
+        if !is_spoken_to {
+            return Wanted::Nothing;
+        }
+        let mut byte = [0];
+        match self.control.read(&mut byte) {
+            Ok(1..) if byte == [TERMINATE] => Wanted::Terminate,
+            Ok(1..) if byte != [KILL] => Wanted::Nothing,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Wanted::Nothing,
+            // The end of the connection is the end of the other process.
+            Ok(_) | Err(_) => Wanted::Kill,
+        }
+    }
+
+    /// Takes leave of what has ended, and tells of the program's own end.
+    fn reap(&mut self) -> Left {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((id, status))) if id == self.main => {
+                    self.has_ended = true;
+                    let ended = match (status.exit_status(), status.terminating_signal()) {
+                        (Some(code), _) => Ended::Exited(code),
+                        (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
+                    };
+                    self.tell(Report::Ended(ended));
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Left::Something,
+                Err(_) => return Left::Nothing,
+            }
+        }
+    }
+
+    fn exceeded(&self) -> Option<Limit> {
+        let Limits {
+            processes,
+            memory_bytes,
+            ..
+        } = self.limits;
+        if processes.is_none() && memory_bytes.is_none() {
+            return None;
+        }
+        let usage = tree::usage(memory_bytes.unwrap_or(u64::MAX));
+        let too_many = processes.filter(|most| usage.processes > *most);
+        let too_much = memory_bytes.filter(|most| usage.memory_bytes > *most);
+        too_many
+            .map(Limit::Processes)
+            .or(too_much.map(Limit::MemoryBytes))
+    }
+
+    fn terminate(&self) {
+        let _ = kill_process_group(self.main, Signal::TERM);
+        for id in tree::descendants() {
+            let _ = kill_process(id, Signal::TERM);
+        }
+    }
+
+    /// Kills everything, in rounds: what is killed may just have started something.
+    fn kill(&mut self) {
+        let until = Instant::now() + LONGEST_KILL;
+        while Instant::now() < until {
+            // All of a group at once leaves a flood of processes no time to go on.
+            if !self.has_ended {
+                let _ = kill_process_group(self.main, Signal::KILL);
+            }
+            for id in tree::descendants() {
+                tree::kill(id);
+            }
+            if self.reap() == Left::Nothing {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn tell(&mut self, report: Report) {
+        // Whoever does not hear it is gone, which is noticed at the next look.
+        let _ = self.control.write_all(report.line().as_bytes());
+    }
+}
+
+/// The connection on standard input.
+fn take_control() -> io::Result<UnixStream> {
+    let control = rustix::stdio::stdin().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(UnixStream::from(control))
+}
+
+/// What the program reads; nothing when nothing was sent along.
+fn receive_input(control: &UnixStream) -> io::Result<Option<OwnedFd>> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let mut bytes = [IoSliceMut::new(&mut byte)];
+    let received = recvmsg(control, &mut bytes, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    if received.bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    }))
+}
+
+/// In a session of its own no process below can join a group of whoever started us, or reach a
+/// terminal.
+fn become_reaper() -> io::Result<()> {
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Limits that the kernel keeps. Those it does not are looked at from time to time.
+fn set_limits(limits: &Limits) {
+    if let Some(bytes) = limits.file_bytes {
+        lower(Resource::Fsize, bytes);
+    }
+    // The kernel counts all threads of the user on the machine, so this is only a brake for the
+    // time between two looks; root it does not count at all.
+    if let Some((processes, running)) = limits.processes.zip(running_threads()) {
+        const THREADS: u64 = 4;
+        lower(Resource::Nproc, running + processes.saturating_mul(THREADS));
+    }
+}
+
+fn lower(resource: Resource, most: u64) {
+    let Rlimit { current, maximum } = getrlimit(resource);
+    let lowered = |old: Option<u64>| Some(old.map_or(most, |old| old.min(most)));
+    let new = Rlimit {
+        current: lowered(current),
+        maximum: lowered(maximum),
+    };
+    // A limit can always be lowered.
+    let _ = setrlimit(resource, new);
+}
+
+/// How many threads there are on the machine, without counting them.
+fn running_threads() -> Option<u64> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let (_, all) = load.split_ascii_whitespace().nth(3)?.split_once('/')?;
+    all.parse().ok()
+}
+
+fn release_output() -> io::Result<()> {
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(nowhere.as_fd())?;
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn end_of(main: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(main, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_of(_: Pid) -> Option<OwnedFd> {
+    None
+}
