@@ -150,11 +150,16 @@ impl Hub {
             let told = self.shared.room.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            if self.lock().subscribers.iter().all(|queue| queue.has_room()) {
+            if self.has_room() {
                 return;
             }
             told.await;
         }
+    }
+
+    /// True when no subscriber's queue is full of what cannot be merged.
+    pub fn has_room(&self) -> bool {
+        self.lock().subscribers.iter().all(|queue| queue.has_room())
     }
 
     /// Nothing more will be published: subscribers see the end after what is waiting.

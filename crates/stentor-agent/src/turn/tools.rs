@@ -4,8 +4,9 @@
 //! alone. A steering message that must
 //! not wait skips the calls that have not started. Every call gets a result, whatever happens.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,6 +25,9 @@ use crate::event::EventKind;
 use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
 use crate::store::StoreError;
 use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
+
+/// Calls of one answer that run at the same time. The others wait for one of them to end.
+const CALLS_AT_ONCE: usize = 16;
 
 /// How long a tool may take to end by itself after it was told to stop.
 const GRACE: Duration = Duration::from_millis(150);
@@ -48,51 +52,65 @@ pub(super) async fn run_calls(
     unreadable: &HashMap<String, String>,
 ) -> Result<Vec<Arc<Message>>, Stopped> {
     let mut results = Vec::with_capacity(calls.len());
-    let mut rest = calls;
-    while !rest.is_empty() {
-        if link.cancel.is_cancelled() {
-            results.extend(settle_all(link, rest, super::NOT_RUN_ABORTED).await?);
+    while let Some(rest) = calls.get(results.len()..).filter(|rest| !rest.is_empty()) {
+        if let Some(why) = why_none_starts(link) {
+            results.extend(settle_all(link, rest, why).await?);
             break;
         }
-        if link.signals.is_interrupted() {
-            results.extend(settle_all(link, rest, super::STOPPED).await?);
-            break;
-        }
-        if link.signals.steering_now.load(Ordering::Acquire) {
-            results.extend(settle_all(link, rest, SKIPPED).await?);
-            break;
-        }
-        link.room().await;
         let together = rest
             .iter()
             .take_while(|call| runs_together(model_call, call))
             .count()
             .max(1);
-        let (batch, later) = rest.split_at(together);
-        rest = later;
+        let batch = rest.get(..together).unwrap_or(rest);
         results.extend(run_batch(link, model_call, batch, unreadable).await?);
     }
     Ok(results)
 }
 
-/// Gives every call the same result without running it.
+/// What calls that have not started are told instead of being run, if none may start any more.
+fn why_none_starts(link: &Link) -> Option<&'static str> {
+    if link.cancel.is_cancelled() {
+        Some(super::NOT_RUN_ABORTED)
+    } else if link.signals.is_interrupted() {
+        Some(super::STOPPED)
+    } else if link.signals.steering_now.load(Ordering::Acquire) {
+        Some(SKIPPED)
+    } else {
+        None
+    }
+}
+
+/// Gives every call the same result without running it. All of them are on disk before the first
+/// is told of: one wait for the disk, however many there are.
 pub(super) async fn settle_all(
     link: &Link,
     calls: &[Arc<ToolCall>],
     text: &str,
 ) -> Result<Vec<Arc<Message>>, Stopped> {
-    let mut results = Vec::with_capacity(calls.len());
-    for call in calls {
-        link.hub.publish(EventKind::ToolStarted {
-            call: Arc::clone(call),
-        });
-        let output = Arc::new(ToolOutput::error(text));
-        ended(link, call, &output, 0);
-        results.extend(record(link, vec![(Arc::clone(call), output)]).await?);
+    if calls.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(results)
+    let output = Arc::new(ToolOutput::error(text));
+    let settled = calls
+        .iter()
+        .map(|call| (Arc::clone(call), Arc::clone(&output)));
+    let messages = record(link, settled.collect()).await?;
+    for (call, message) in calls.iter().zip(&messages) {
+        link.room().await;
+        started(link, call);
+        ended(link, call, &output, 0);
+        super::rounds::tell(link, message);
+    }
+    Ok(messages)
 }
 
+/// Runs calls at the same time, a bounded number of them, and gives the results of those that
+/// started: from the front on, and at least one, unless none may start.
+///
+/// The calls and the recording of their results are polled together. Both ask the actor through
+/// one bounded queue, and a call that is not polled can hold a place in it that it was given: a
+/// recording that is waited for alone could then wait for ever.
 async fn run_batch(
     link: &Link,
     model_call: &ModelCall,
@@ -100,42 +118,87 @@ async fn run_batch(
     unreadable: &HashMap<String, String>,
 ) -> Result<Vec<Arc<Message>>, Stopped> {
     let mut running = FuturesUnordered::new();
-    for (place, call) in batch.iter().enumerate() {
-        link.hub.publish(EventKind::ToolStarted {
-            call: Arc::clone(call),
-        });
-        let bad = unreadable.get(&call.id).map(String::as_str);
-        running.push(async move {
-            // A tool that panics, wherever, is a failed call and not a dead session.
-            let work = AssertUnwindSafe(run_one(link, model_call, call, bad)).catch_unwind();
-            let ran = work.await.unwrap_or_else(|_| {
-                let name = &call.name;
-                Err(format!("Tool {name} failed inside: this is a bug in it"))
-            });
-            let (output, took) = match ran {
-                Ok(ran) => (ran.output, ran.took),
-                Err(why) => (ToolOutput::error(why), Duration::ZERO),
-            };
-            (place, Arc::new(output), took)
-        });
-    }
-    let mut outputs: Vec<Option<Arc<ToolOutput>>> = vec![None; batch.len()];
+    let mut to_start = batch.iter().enumerate();
+    // Calls that ended while results were recorded.
+    let mut over = VecDeque::new();
+    let mut outputs: VecDeque<Option<Arc<ToolOutput>>> = VecDeque::new();
     let mut results: Vec<Arc<Message>> = Vec::with_capacity(batch.len());
-    while let Some((place, output, took)) = running.next().await {
-        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        ended(link, &batch[place], &output, duration_ms);
-        outputs[place] = Some(output);
-        // Results are told in the order of the calls: those that are now complete from the front.
-        let ready: Vec<_> = outputs[results.len()..]
-            .iter()
-            .zip(&batch[results.len()..])
-            .map_while(|(output, call)| Some((Arc::clone(call), Arc::clone(output.as_ref()?))))
-            .collect();
-        if !ready.is_empty() {
-            results.extend(record(link, ready).await?);
+    loop {
+        while running.len() + over.len() < CALLS_AT_ONCE && why_none_starts(link).is_none() {
+            if !link.hub.has_room() {
+                if running.len() + over.len() > 0 {
+                    break;
+                }
+                link.room().await;
+                continue;
+            }
+            let Some((place, call)) = to_start.next() else {
+                break;
+            };
+            started(link, call);
+            outputs.push_back(None);
+            let bad = unreadable.get(&call.id).map(String::as_str);
+            running.push(async move {
+                let (output, took) = run_caught(link, model_call, call, bad).await;
+                (place, Arc::new(output), took)
+            });
         }
+        let next = match over.pop_front() {
+            Some(next) => Some(next),
+            None => running.next().await,
+        };
+        let Some((place, output, took)) = next else {
+            return Ok(results);
+        };
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        if let (Some(call), Some(slot)) = (batch.get(place), outputs.get_mut(place - results.len()))
+        {
+            ended(link, call, &output, duration_ms);
+            *slot = Some(output);
+        }
+        // Results are told in the order of the calls: those that are now complete from the front.
+        let mut ready = Vec::new();
+        for call in batch.iter().skip(results.len()) {
+            match outputs.front_mut().and_then(Option::take) {
+                Some(output) => ready.push((Arc::clone(call), output)),
+                None => break,
+            }
+            outputs.pop_front();
+        }
+        if ready.is_empty() {
+            continue;
+        }
+        let mut recording = pin!(record(link, ready));
+        let recorded = loop {
+            tokio::select! {
+                biased;
+                recorded = &mut recording => break recorded?,
+                Some(ended) = running.next() => over.push_back(ended),
+            }
+        };
+        for message in &recorded {
+            super::rounds::tell(link, message);
+        }
+        results.extend(recorded);
     }
-    Ok(results)
+}
+
+/// Runs one call. A tool that panics, wherever, is a failed call and not a dead session.
+async fn run_caught(
+    link: &Link,
+    model_call: &ModelCall,
+    call: &Arc<ToolCall>,
+    unreadable: Option<&str>,
+) -> (ToolOutput, Duration) {
+    let work = AssertUnwindSafe(run_one(link, model_call, call, unreadable)).catch_unwind();
+    let ran = work.await.unwrap_or_else(|_| {
+        let name = &call.name;
+        Err(format!("Tool {name} failed inside: this is a bug in it"))
+    });
+    match ran {
+        Ok(ran) => (ran.output, ran.took),
+        Err(why) => (ToolOutput::error(why), Duration::ZERO),
+    }
 }
 
 /// What a tool gave, and how long it worked: the time that somebody was asked does not count.
@@ -269,6 +332,12 @@ fn progress(link: &Link, call: &Arc<ToolCall>, over: &Arc<AtomicBool>) -> Progre
     })
 }
 
+fn started(link: &Link, call: &Arc<ToolCall>) {
+    link.hub.publish(EventKind::ToolStarted {
+        call: Arc::clone(call),
+    });
+}
+
 fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_ms: u64) {
     let (call, output) = (Arc::clone(call), Arc::clone(output));
     link.hub.publish(EventKind::ToolEnded {
@@ -278,7 +347,7 @@ fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_m
     });
 }
 
-/// Puts results on disk and then tells of them.
+/// Puts results on disk.
 async fn record(
     link: &Link,
     ready: Vec<(Arc<ToolCall>, Arc<ToolOutput>)>,
@@ -306,9 +375,6 @@ async fn record(
     })
     .await?
     .map_err(Stopped::Store)?;
-    for message in &messages {
-        super::rounds::tell(link, message);
-    }
     Ok(messages)
 }
 

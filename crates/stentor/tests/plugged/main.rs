@@ -14,6 +14,8 @@ mod hanging;
 #[cfg(test)]
 mod held_back;
 #[cfg(test)]
+mod many_calls;
+#[cfg(test)]
 mod shutdown;
 #[cfg(test)]
 mod world;
