@@ -138,6 +138,8 @@ settings! {
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Further folders that commands in the sandbox may write.";
         "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
         "sandbox.required" sandbox_required: bool = false, "Whether nothing starts where the sandbox would not hold.";
+        "session_folders" session_folders: bool = false, "Whether a `session_dir` that is named has a folder for each working folder.";
+        "share_sessions" share_sessions: bool = true, "Whether clients of pi and omp have their sessions in the folders of pi and omp.";
         "use_skills" use_skills: bool = true, "Whether skills are looked for.";
         "use_prompt_templates" use_prompt_templates: bool = true, "Whether prompt templates are looked for.";
         "use_extensions" use_extensions: bool = true, "Whether extensions are started.";
