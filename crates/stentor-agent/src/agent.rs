@@ -7,21 +7,12 @@ use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
 use crate::store::{self, Listed, StoreError};
 
+pub use crate::session_files::SessionFiles;
+
 /// What a new session in a folder is started with: configuration, context files, tools.
 pub trait SessionDefaults: Send + Sync {
     /// The options for a session in `cwd`. The error is text for a person.
     fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String>;
-}
-
-/// Where session files are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionFiles {
-    /// In a folder per working folder, below this one.
-    PerFolder(PathBuf),
-    /// All in this folder.
-    Flat(PathBuf),
-    /// Nowhere.
-    None,
 }
 
 /// Starts and finds sessions. Cheap to clone.
@@ -30,6 +21,7 @@ pub struct Agent {
     environment: Environment,
     defaults: Arc<dyn SessionDefaults>,
     files: Arc<SessionFiles>,
+    also_in: Arc<[SessionFiles]>,
 }
 
 /// What a new session differs in from the defaults of its folder.
@@ -64,7 +56,14 @@ impl Agent {
             environment,
             defaults,
             files: Arc::new(files),
+            also_in: Arc::new([]),
         }
+    }
+
+    /// The same, which also finds the sessions in these places. New ones do not go there.
+    pub fn also_in(mut self, places: Vec<SessionFiles>) -> Self {
+        self.also_in = places.into();
+        self
     }
 
     /// The models there are.
@@ -128,31 +127,23 @@ impl Agent {
         Ok((forked, text))
     }
 
-    /// Where sessions of `cwd` are kept; `None` when nowhere.
+    /// Where new sessions of `cwd` are kept; `None` when nowhere.
     pub fn folder(&self, cwd: &Path) -> Option<PathBuf> {
-        match &*self.files {
-            SessionFiles::PerFolder(root) => Some(root.join(store::encoded_cwd(cwd))),
-            SessionFiles::Flat(folder) => Some(folder.clone()),
-            SessionFiles::None => None,
-        }
+        self.files.folder(cwd)
     }
 
     /// The stored sessions, newest first: those of `cwd`, or all.
     pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
-        match (&*self.files, cwd) {
-            (SessionFiles::None, _) => Vec::new(),
-            (SessionFiles::PerFolder(root), None) => store::list_all(root),
-            (SessionFiles::PerFolder(root), Some(cwd)) => {
-                store::list(&root.join(store::encoded_cwd(cwd)))
-            }
-            (SessionFiles::Flat(folder), cwd) => {
-                let mut listed = store::list(folder);
-                if let Some(cwd) = cwd {
-                    listed.retain(|session| Path::new(&session.cwd) == cwd);
-                }
-                listed
-            }
+        let mut listed = self.files.list(cwd);
+        for place in &*self.also_in {
+            listed.extend(place.list(cwd));
         }
+        if !self.also_in.is_empty() {
+            // Two places may be in one folder.
+            listed.sort_by(|a, b| (b.modified_ms, &b.path).cmp(&(a.modified_ms, &a.path)));
+            listed.dedup_by(|a, b| a.path == b.path);
+        }
+        listed
     }
 
     /// The file of the session with exactly this id.
@@ -160,7 +151,7 @@ impl Agent {
         store::check_session_id(id)?;
         let not_found = || StoreError::NotFound {
             wanted: id.to_owned(),
-            place: self.root(),
+            place: self.files.root(),
         };
         // What looks like a file name would be looked for in the process's own folder.
         if id.ends_with(".jsonl") {
@@ -190,13 +181,16 @@ impl Agent {
 
     /// The file of a session by path, id or unique beginning of an id.
     pub fn find(&self, wanted: &str) -> Result<PathBuf, AgentError> {
-        Ok(store::find(&self.root(), wanted)?)
-    }
-
-    fn root(&self) -> PathBuf {
-        match &*self.files {
-            SessionFiles::PerFolder(root) | SessionFiles::Flat(root) => root.clone(),
-            SessionFiles::None => PathBuf::new(),
+        let mut found = self.files.find(wanted);
+        for place in &*self.also_in {
+            if !matches!(found, Err(StoreError::NotFound { .. })) {
+                break;
+            }
+            found = match place.find(wanted) {
+                Err(StoreError::NotFound { .. }) => found,
+                other => other,
+            };
         }
+        Ok(found?)
     }
 }

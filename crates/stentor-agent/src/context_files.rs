@@ -20,14 +20,12 @@ pub struct ContextPlaces<'a> {
     pub cwd: &'a Path,
     /// The user's configuration folder.
     pub config_dir: Option<&'a Path>,
-    /// The user's home, for what other agents of the family keep there.
-    pub home: Option<&'a Path>,
+    /// The agent folders of other programs, whose `AGENTS.md` is the user's own as well.
+    pub agent_folders: &'a [PathBuf],
 }
 
 /// In one folder the first of these that exists counts.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Folders below the home whose `AGENTS.md` is the user's own as well.
-const FAMILY: [&str; 2] = [".pi/agent", ".omp/agent"];
 /// Instructions longer than this crowd out the conversation; the rest is left out with a note.
 const LARGEST_FILE_BYTES: u64 = 64 * 1024;
 /// All files together.
@@ -66,11 +64,10 @@ pub fn find_context_files(places: ContextPlaces<'_>) -> Vec<ContextFile> {
 fn candidates(places: ContextPlaces<'_>) -> Vec<Vec<PathBuf>> {
     let in_folder =
         |folder: &Path| -> Vec<PathBuf> { NAMES.iter().map(|name| folder.join(name)).collect() };
-    let family = places.home.into_iter().flat_map(|home| {
-        FAMILY
-            .iter()
-            .map(move |folder| vec![home.join(folder).join("AGENTS.md")])
-    });
+    let family = places
+        .agent_folders
+        .iter()
+        .map(|folder| vec![folder.join("AGENTS.md")]);
     let own = places.config_dir.map(|dir| vec![dir.join("AGENTS.md")]);
     let mut project: Vec<_> = places.cwd.ancestors().map(in_folder).collect();
     project.reverse();
@@ -130,7 +127,7 @@ mod tests {
         let files = find_context_files(ContextPlaces {
             cwd: &dir.join(cwd),
             config_dir: Some(&dir.join("config")),
-            home: Some(&dir.join("home")),
+            agent_folders: &[".pi/agent", ".omp/agent"].map(|name| dir.join("home").join(name)),
         });
         files
             .iter()
@@ -206,7 +203,7 @@ mod tests {
         let text = &find_context_files(ContextPlaces {
             cwd: &dir.path().join("w"),
             config_dir: None,
-            home: None,
+            agent_folders: &[],
         })
         .pop()
         .unwrap()
@@ -231,7 +228,7 @@ mod tests {
         let mut files = find_context_files(ContextPlaces {
             cwd: &cwd,
             config_dir: None,
-            home: None,
+            agent_folders: &[],
         });
         files.retain(|file| file.path.starts_with(dir.path()));
         let sum: usize = files.iter().map(|file| file.text.len()).sum();

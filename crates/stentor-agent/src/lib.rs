@@ -8,6 +8,7 @@
 //! what is on disk.
 
 pub mod agent;
+pub mod agent_folders;
 pub mod arguments;
 pub mod clock;
 pub mod commands;
@@ -32,6 +33,7 @@ pub mod redaction;
 pub mod rules;
 pub mod sandbox;
 pub mod session;
+pub mod session_files;
 pub mod store;
 pub mod subagents;
 pub mod system_prompt;

@@ -31,6 +31,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: Vec<u8>,
+    /// Bytes that were handed over, all told.
+    handed_over: u64,
+    /// Bytes of those that are in the pipe.
+    written: u64,
     /// The thread has bytes in hand that are not in the pipe yet.
     writing: bool,
     thread_sleeps: bool,
@@ -81,6 +85,7 @@ impl Output {
             return Ok(false);
         }
         state.waiting.extend_from_slice(frames);
+        state.handed_over += frames.len() as u64;
         if state.thread_sleeps {
             state.thread_sleeps = false;
             self.shared.work.notify_one();
@@ -92,6 +97,12 @@ impl Output {
     pub async fn flush(&self) -> Result<(), Closed> {
         self.until(|state| state.waiting.is_empty() && !state.writing)
             .await
+    }
+
+    /// Waits until what was handed over so far is in the pipe, or the pipe is closed.
+    pub async fn in_pipe(&self) -> Result<(), Closed> {
+        let so_far = self.shared.lock().handed_over;
+        self.until(|state| state.written >= so_far).await
     }
 
     /// Waits until the reader closes the pipe.
@@ -149,6 +160,7 @@ impl Shared {
                 std::mem::swap(&mut state.waiting, &mut in_hand);
                 state.writing = true;
             }
+            // There is room again, and what was in hand before is written.
             self.progress.notify_waiters();
             if let Err(error) = target.write_all(&in_hand) {
                 if error.kind() != std::io::ErrorKind::BrokenPipe {
@@ -162,6 +174,7 @@ impl Shared {
                 self.progress.notify_waiters();
                 return;
             }
+            self.lock().written += in_hand.len() as u64;
             in_hand.clear();
             if in_hand.capacity() > KEEP_BYTES {
                 in_hand = Vec::new();

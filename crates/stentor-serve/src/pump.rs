@@ -71,6 +71,13 @@ impl Answers {
         self.sender.send(answer).await.map_err(|_| Closed)
     }
 
+    /// The same without a claim that the pump goes on.
+    pub fn downgrade(&self) -> WeakAnswers {
+        WeakAnswers {
+            sender: self.sender.downgrade(),
+        }
+    }
+
     /// Waits until all answers before this one, and all events up to number `after_seq`, have been
     /// handed over, or nobody hands over anything any more.
     pub async fn written(&self, after_seq: u64) {
@@ -83,6 +90,21 @@ impl Answers {
         if self.sender.send(answer).await.is_ok() {
             // Nothing is ever sent: it ends when it is dropped.
             written.await.ok();
+        }
+    }
+}
+
+/// The same for who must not keep the pump from ending.
+#[derive(Clone)]
+pub struct WeakAnswers {
+    sender: mpsc::WeakSender<Answer>,
+}
+
+impl WeakAnswers {
+    /// As [`Answers::written`].
+    pub async fn written(&self, after_seq: u64) {
+        if let Some(sender) = self.sender.upgrade() {
+            Answers { sender }.written(after_seq).await;
         }
     }
 }

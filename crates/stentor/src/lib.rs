@@ -22,4 +22,5 @@ pub mod program;
 pub mod rpc;
 pub mod rpc_edn;
 pub mod sandbox;
+pub mod session_places;
 pub mod setup;

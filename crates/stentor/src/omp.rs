@@ -18,6 +18,7 @@ use crate::config::{ConfigErrors, Source, Sourced, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
+use crate::session_places::{self, Family};
 use crate::setup::{self, Defaults};
 
 /// Exit status when the child cannot begin.
@@ -80,8 +81,14 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         notes: Notes::of(&config, &cwd, false),
         clock: setup::system_clock(),
     };
-    let files = setup::session_files(&config.settings, words.no_session);
-    let agent = setup::agent(&config, Arc::new(defaults), files);
+    let family = match words.of_omp {
+        true => Family::Omp,
+        false => Family::Pi,
+    };
+    let files = session_places::of_client(&config, family, words.no_session);
+    // What was kept before, or by another frontend, can be gone on with.
+    let own = session_places::own(&config.settings, words.no_session);
+    let agent = setup::agent(&config, Arc::new(defaults), files).also_in(vec![own]);
     let options = OmpOptions {
         cwd,
         model_asked_for: words.model.is_some() || words.provider.is_some(),

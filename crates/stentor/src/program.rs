@@ -29,6 +29,7 @@ use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::rpc;
 use crate::launcher::{HELPER_WORD, run_helper};
+use crate::session_places;
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line or configuration.
@@ -207,9 +208,14 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// An agent whose sessions take this stance where nobody chose one.
+    /// An agent whose sessions take this stance where nobody chose one. It also finds those of the
+    /// clients of pi and omp.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
-        self.agent_with(permission_mode, false)
+        let agent = self.agent_with(permission_mode, false);
+        match self.args.session.no_session {
+            true => agent,
+            false => agent.also_in(session_places::shared(&self.config)),
+        }
     }
 
     /// The same for a frontend, whose sessions have subagents.
@@ -232,7 +238,7 @@ impl Job<'_> {
             rules: true,
             clock: setup::system_clock(),
         };
-        let files = setup::session_files(&self.config.settings, self.args.session.no_session);
+        let files = session_places::own(&self.config.settings, self.args.session.no_session);
         setup::agent(&self.config, Arc::new(defaults), files)
     }
 
@@ -374,7 +380,7 @@ impl Job<'_> {
         for warning in &self.config.warnings {
             let _ = writeln!(err, "warning: {warning}");
         }
-        let files = setup::session_files(&self.config.settings, self.args.session.no_session);
+        let files = session_places::own(&self.config.settings, self.args.session.no_session);
         if files == SessionFiles::None && !self.args.session.no_session {
             let _ = writeln!(
                 err,

@@ -26,6 +26,7 @@ use crate::config::{Layer, Source, locate};
 use crate::dialect::Dialect;
 use crate::log::{self, PatientStderr};
 use crate::notes::Notes;
+use crate::session_places;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the child cannot begin.
@@ -153,7 +154,7 @@ fn take_pipes() -> Result<Pipes, String> {
 
 fn agent(cwd: &Path) -> Result<Agent, String> {
     let (defaults, config) = defaults(cwd)?;
-    let files = setup::session_files(&config.settings, false);
+    let files = session_places::own(&config.settings, false);
     Ok(setup::agent(&config, Arc::new(defaults), files))
 }
 

@@ -23,6 +23,7 @@ use crate::kept_model::ConfiguredModel;
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
+use crate::session_places;
 use crate::setup::{self, Defaults};
 
 /// Exit status when the backend cannot begin.
@@ -146,7 +147,7 @@ fn serve(words: Words) -> Result<u8, String> {
     });
     let models = models.map_err(|errors| errors.to_string())?;
     let notes = Notes::of(&config, &cwd, true);
-    let files = setup::session_files(&config.settings, words.no_session);
+    let files = session_places::own(&config.settings, words.no_session);
     let keeper = ConfiguredModel {
         flags: flags.clone(),
         models: Arc::clone(&models),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
+use stentor_agent::agent_folders::AgentFolders;
 use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
@@ -222,7 +223,7 @@ impl Defaults {
             find_context_files(ContextPlaces {
                 cwd,
                 config_dir: config.places.config_dir.as_deref(),
-                home: config.places.home.as_deref(),
+                agent_folders: &agent_folders(config).all(),
             })
         } else {
             Vec::new()
@@ -267,24 +268,9 @@ pub fn agent(config: &Config, defaults: Arc<Defaults>, files: SessionFiles) -> A
     Agent::new(environment, defaults, files)
 }
 
-/// Where sessions are kept: below the data folder one folder for each working folder; a folder
-/// somebody named has all of them.
-pub fn session_files(settings: &Settings, no_session: bool) -> SessionFiles {
-    match &settings.session_dir {
-        _ if no_session => SessionFiles::None,
-        None => SessionFiles::None,
-        Some(dir) => {
-            let follows_data_dir = settings
-                .data_dir
-                .as_ref()
-                .is_some_and(|data| data.value.join("sessions") == dir.value);
-            if dir.source == Source::Default || follows_data_dir {
-                SessionFiles::PerFolder(dir.value.clone())
-            } else {
-                SessionFiles::Flat(dir.value.clone())
-            }
-        }
-    }
+/// What pi and omp keep for the user.
+pub fn agent_folders(config: &Config) -> AgentFolders {
+    AgentFolders::find(config.places.home.as_deref(), variable)
 }
 
 /// The machine's clock.
@@ -447,6 +433,7 @@ fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
     CommandFolders {
         project: cwd.to_owned(),
         home: config.places.home.clone(),
+        agent_folders: agent_folders(config),
         config: config.places.config_dir.clone(),
         without_templates: !config.settings.use_prompt_templates.value,
         without_skills: !config.settings.use_skills.value,
@@ -463,13 +450,7 @@ fn rules(config: &Config, cwd: &Path) -> RuleBook {
             .as_ref()
             .map(|dir| dir.join("rules")),
     );
-    folders.extend(
-        config
-            .places
-            .home
-            .as_ref()
-            .map(|home| home.join(".omp/agent/rules")),
-    );
+    folders.extend(agent_folders(config).omp.map(|dir| dir.join("rules")));
     let mut rules = Vec::new();
     for file in read_rules(&folders) {
         match file {

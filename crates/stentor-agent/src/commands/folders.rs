@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::Origin;
+use crate::agent_folders::AgentFolders;
 
 /// The folders that programs of this kind keep in a project and in a home. The first that has a
 /// name wins.
 const DOT_FOLDERS: [&str; 5] = [".stentor", ".pi", ".omp", ".claude", ".agents"];
-
-/// Where the agent folders of pi and omp lie inside their dot folders in a home.
-const HOME_SUBFOLDERS: [&str; 2] = ["", "agent"];
 
 /// What says that a folder is the root of a project.
 const PROJECT_MARK: &str = ".git";
@@ -23,6 +21,8 @@ pub struct CommandFolders {
     /// The working folder.
     pub project: PathBuf,
     pub home: Option<PathBuf>,
+    /// What pi and omp keep for the user.
+    pub agent_folders: AgentFolders,
     /// The program's own configuration folder.
     pub config: Option<PathBuf>,
     pub without_templates: bool,
@@ -56,13 +56,17 @@ impl CommandFolders {
         if let Some(config) = &self.config {
             folders.push((Origin::User, config.clone()));
         }
-        if let Some(home) = self.home.as_deref().filter(|home| !self.is_project(home)) {
-            for dot in DOT_FOLDERS {
-                for below in HOME_SUBFOLDERS {
-                    folders.push((Origin::User, home.join(dot).join(below)));
-                }
-            }
+        let home = self.home.as_deref().filter(|home| !self.is_project(home));
+        for dot in DOT_FOLDERS {
+            folders.extend(home.map(|home| (Origin::User, home.join(dot))));
+            let agent_folder = match dot {
+                ".pi" => &self.agent_folders.pi,
+                ".omp" => &self.agent_folders.omp,
+                _ => &None,
+            };
+            folders.extend(agent_folder.clone().map(|folder| (Origin::User, folder)));
         }
+        folders.dedup();
         folders
     }
 

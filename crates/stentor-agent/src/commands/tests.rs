@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::agent_folders::AgentFolders;
 
 fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
@@ -41,6 +42,7 @@ fn book() -> (tempfile::TempDir, CommandBook) {
     let folders = CommandFolders {
         project: dir.join("p"),
         home: Some(dir.join("home")),
+        agent_folders: AgentFolders::find(Some(&dir.join("home")), |_| None::<String>),
         config: Some(dir.join("config")),
         ..CommandFolders::default()
     };
@@ -163,6 +165,7 @@ fn folders_above_count_up_to_the_root_of_the_project() {
     let folders = CommandFolders {
         project: dir.join("home/repo/sub"),
         home: Some(dir.join("home")),
+        agent_folders: AgentFolders::find(Some(&dir.join("home")), |_| None::<String>),
         ..CommandFolders::default()
     };
     let found = CommandBook::load(&folders);

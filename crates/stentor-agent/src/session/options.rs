@@ -129,7 +129,7 @@ pub enum Storage {
     Folder(PathBuf),
     /// In a file in this folder, at once.
     FolderAtOnce(PathBuf),
-    /// In this file, which is not there yet, from the first accepted prompt on.
+    /// In this file, which is not there yet or empty, from the first accepted prompt on.
     File(PathBuf),
 }
 
@@ -182,6 +182,13 @@ pub struct ScopedModel {
 }
 
 impl SessionOptions {
+    /// Has the session kept in this file, if it is kept at all.
+    pub fn keep_at(&mut self, file: PathBuf) {
+        if self.storage != Storage::Memory {
+            self.storage = Storage::File(file);
+        }
+    }
+
     /// Options with every default, for a session in `cwd` that is kept in memory.
     pub fn in_memory(cwd: impl Into<PathBuf>, tools: Vec<Arc<dyn Tool>>) -> Self {
         let cwd = cwd.into();

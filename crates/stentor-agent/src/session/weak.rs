@@ -60,6 +60,11 @@ impl WeakSession {
         &self.id
     }
 
+    /// The number of the newest event.
+    pub fn seq(&self) -> u64 {
+        self.hub.seq()
+    }
+
     /// Subscribes to what happens from now on.
     pub fn subscribe(&self) -> Subscription {
         self.hub.subscribe()

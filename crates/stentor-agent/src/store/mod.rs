@@ -48,6 +48,8 @@ pub use error::{Holder, StoreError};
 pub use files::{create, create_at, fork, fork_in_memory, open, remove};
 pub use journal::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Journal, Opened, Totals, memory};
 pub use list::{Listed, find, list, list_all};
-pub use names::{check_session_id, encoded_cwd, file_path, new_entry_id, subagents_folder};
+pub use names::{
+    check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,
+};
 pub use transcript::{Transcript, transcript};
 pub use view::{View, view};

@@ -10,8 +10,8 @@ use crate::clock::Clock;
 
 /// The longest session id that is accepted.
 const MAX_ID_BYTES: usize = 128;
-/// File systems stop at 255 bytes a name; this leaves room.
-const MAX_FOLDER_BYTES: usize = 240;
+/// File systems stop at 255 bytes a name, four of which are dashes.
+const MAX_FOLDER_BYTES: usize = 251;
 
 /// A new entry id: eight hex digits that `is_taken` does not know.
 ///
@@ -55,15 +55,41 @@ pub fn subagents_folder(session_file: &Path) -> PathBuf {
 pub fn encoded_cwd(cwd: impl AsRef<Path>) -> String {
     let path = cwd.as_ref().to_string_lossy();
     let relative = path.strip_prefix(['/', '\\']).unwrap_or(&path);
-    let flat = relative.replace(['/', '\\', ':'], "-");
-    if flat.len() <= MAX_FOLDER_BYTES {
-        return format!("--{flat}--");
+    format!("--{}--", fitting(dashed(relative), &path))
+}
+
+/// The same as omp makes it: `-app` for `app` in the home, `-tmp-app` for one in the folder for
+/// temporary files, else pi's name.
+pub fn omp_encoded_cwd(cwd: &Path, home: Option<&Path>, temp: &Path) -> String {
+    let below = |folder: &Path| {
+        let rest = cwd.strip_prefix(folder).ok()?.to_string_lossy();
+        Some(dashed(&rest))
+    };
+    let path = cwd.to_string_lossy();
+    if let Some(rest) = home.and_then(below) {
+        return format!("-{}", fitting(rest, &path));
+    }
+    match below(temp) {
+        Some(rest) if rest.is_empty() => "-tmp".to_owned(),
+        Some(rest) => fitting(format!("-tmp-{rest}"), &path),
+        None => encoded_cwd(cwd),
+    }
+}
+
+fn dashed(path: &str) -> String {
+    path.replace(['/', '\\', ':'], "-")
+}
+
+/// `name`, cut with a hash of `path` at its end if it is too long for a file name.
+fn fitting(name: String, path: &str) -> String {
+    if name.len() <= MAX_FOLDER_BYTES {
+        return name;
     }
     let hash = hex(&Sha256::digest(path.as_bytes()));
     let room = MAX_FOLDER_BYTES - 17;
-    let cut = (0..=room).rev().find(|at| flat.is_char_boundary(*at));
-    let head = flat.get(..cut.unwrap_or(0)).unwrap_or_default();
-    format!("--{head}-{}--", hash.get(..16).unwrap_or_default())
+    let cut = (0..=room).rev().find(|at| name.is_char_boundary(*at));
+    let head = name.get(..cut.unwrap_or(0)).unwrap_or_default();
+    format!("{head}-{}", hash.get(..16).unwrap_or_default())
 }
 
 /// The file name of a session: its start and its id.
@@ -109,6 +135,21 @@ mod tests {
             ("/a:b/c", "--a-b-c--"),
         ] {
             assert_eq!(encoded_cwd(cwd), name);
+        }
+    }
+
+    #[test]
+    fn and_as_omp_names_them() {
+        for (cwd, name) in [
+            ("/h/work/app", "-work-app"),
+            ("/h", "-"),
+            ("/tmp/a:b", "-tmp-a-b"),
+            ("/tmp", "-tmp"),
+            ("/hut", "--hut--"),
+            ("/work/app", "--work-app--"),
+        ] {
+            let home = Some(Path::new("/h"));
+            assert_eq!(omp_encoded_cwd(Path::new(cwd), home, Path::new("/tmp")), name);
         }
     }
 

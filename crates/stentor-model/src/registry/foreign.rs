@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use stentor_agent::agent_folders::AgentFolders;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::fallback::{Chain, FallbackChains};
 use stentor_agent::model::{InputKind, ThinkingLevel};
@@ -20,20 +21,10 @@ use crate::secret::Secret;
 pub struct ForeignFolder(pub PathBuf);
 
 impl ForeignFolder {
-    /// The folders `pi` and `omp` use: the one `PI_CODING_AGENT_DIR` names, else those below
-    /// `home`.
+    /// The agent folders of `pi` and `omp`.
     pub fn usual(home: Option<&Path>, environment: &Environment) -> Vec<Self> {
-        if let Some(folder) = environment("PI_CODING_AGENT_DIR").filter(|folder| !folder.is_empty())
-        {
-            return vec![Self(folder.into())];
-        }
-        let Some(home) = home else {
-            return Vec::new();
-        };
-        [".pi/agent", ".omp/agent"]
-            .into_iter()
-            .map(|folder| Self(home.join(folder)))
-            .collect()
+        let folders = AgentFolders::find(home, |name| environment(name));
+        folders.all().into_iter().map(Self).collect()
     }
 }
 

@@ -37,6 +37,8 @@ pub struct OmpArgs {
     pub verbose: bool,
     /// Nothing is served: the flags are to be explained.
     pub help: bool,
+    /// A word was said that only omp knows.
+    pub of_omp: bool,
     /// What was said and means nothing here, for a note on stderr.
     pub ignored: Vec<String>,
 }
@@ -79,6 +81,23 @@ const IGNORED_WITH_VALUE: [&str; 15] = [
     "--plugin-dir",
     "--max-time",
     "--session-name-prefix",
+];
+
+/// Flags that omp has and pi has not.
+const OMP_FLAGS: [&str; 13] = [
+    "--no-rules",
+    "--no-title",
+    "--no-ui",
+    "--no-lsp",
+    "--no-pty",
+    "--provider-session-id",
+    "--hook",
+    "--skills",
+    "--smol",
+    "--slow",
+    "--plan",
+    "--plugin-dir",
+    "--max-time",
 ];
 
 impl OmpArgs {
@@ -126,11 +145,12 @@ impl OmpArgs {
                     }
                 },
             };
+            args.of_omp |= OMP_FLAGS.contains(&flag.as_str());
             match flag.as_str() {
                 "--no-skills" | "-ns" => args.no_skills = true,
                 "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
-                // That it is this mode is known.
-                "--mode" => drop(value(&mut args)?),
+                // That it is this mode is known; the other name of it is omp's.
+                "--mode" => args.of_omp |= value(&mut args)?.as_deref() == Some("rpc-ui"),
                 "--provider" => args.provider = value(&mut args)?,
                 "--model" => args.model = value(&mut args)?,
                 "--thinking" => args.thinking = value(&mut args)?,

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::filter::Wants;
 use super::framing::Framing;
+use super::place::WayOut;
 use super::prompts::OpenPrompts;
 use super::subagents::Subagents;
 
@@ -26,12 +27,26 @@ pub(super) struct Connection {
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
     shown: AtomicU64,
+    way_out: Mutex<Option<WayOut>>,
 }
 
 impl Connection {
     /// A number for the id of something that is only shown.
     pub fn next_shown(&self) -> u64 {
         self.shown.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The frames of the conversation now take this way.
+    pub fn goes_out(&self, way_out: WayOut) {
+        *self.way_out.lock().unwrap_or_else(PoisonError::into_inner) = Some(way_out);
+    }
+
+    /// The way they take, once there is a conversation.
+    pub fn way_out(&self) -> Option<WayOut> {
+        self.way_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

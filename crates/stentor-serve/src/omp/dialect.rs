@@ -1,5 +1,7 @@
 //! The one conversation of a process, and how another takes its place.
 
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
@@ -9,7 +11,7 @@ use futures_util::poll;
 use serde_json::value::RawValue;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::session::{Session, SessionOptions};
-use stentor_agent::tool::Tool;
+use stentor_agent::tool::{Place, Tool};
 use stentor_wire::omp::command::SubagentLevel;
 use tokio::sync::{RwLock, RwLockWriteGuard, Semaphore};
 use tokio::task::JoinHandle;
@@ -21,6 +23,7 @@ use super::events::Encoder;
 use super::framing::{AgentFrame, Framing};
 use super::hosting::Hosting;
 use super::limits;
+use super::place::{ToldPlace, WayOut};
 use super::reply::{Answer, Outcome};
 use super::scoped_models::scoped;
 use super::serving::tell_commands;
@@ -87,10 +90,11 @@ impl Dialect {
         agent: Agent,
         options: OmpOptions,
         output: Output,
-        session_options: SessionOptions,
+        mut session_options: SessionOptions,
     ) -> Result<Arc<Self>, AgentError> {
-        let first = begin(&agent, &options, session_options)?;
         let connection = Arc::new(Connection::default());
+        session_options.place = told_place(&connection);
+        let first = begin(&agent, &options, session_options)?;
         let live = Live {
             session: first.session.clone(),
             generation: 1,
@@ -223,6 +227,7 @@ impl Dialect {
     pub fn options_for_next(&self) -> Result<SessionOptions, AgentError> {
         let mut options = self.agent.options(&self.options.cwd)?;
         prepare(&self.agent, &self.options, &mut options);
+        options.place = told_place(&self.connection);
         Ok(options)
     }
 
@@ -318,6 +323,11 @@ pub(super) fn prepare(agent: &Agent, dialect: &OmpOptions, options: &mut Session
     }
 }
 
+fn told_place(connection: &Arc<Connection>) -> Arc<dyn Place> {
+    let connection = Arc::clone(connection);
+    Arc::new(ToldPlace { connection })
+}
+
 fn begin(
     agent: &Agent,
     options: &OmpOptions,
@@ -330,6 +340,16 @@ fn begin(
             listed
                 .find(|listed| listed.problem.is_none())
                 .map(|listed| listed.path)
+        }
+        Resume::Named(name) if names_a_file(name) => {
+            let path = options.cwd.join(name);
+            match begins_at(&path) {
+                true => {
+                    session_options.keep_at(path);
+                    None
+                }
+                false => Some(path),
+            }
         }
         Resume::Named(name) => Some(agent.find(name)?),
     };
@@ -347,6 +367,19 @@ fn begin(
     Ok(Next::of(session, tools, system_prompt))
 }
 
+/// A conversation is named by its file or by its id, in which there are no such characters.
+fn names_a_file(name: &str) -> bool {
+    name.contains(['/', '\\']) || name.ends_with(".jsonl")
+}
+
+/// True when a conversation of that file has yet to begin: there is no file, or an empty one.
+pub(super) fn begins_at(file: &Path) -> bool {
+    match file.metadata() {
+        Ok(found) => found.is_file() && found.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 fn pumped(
     connection: &Arc<Connection>,
     output: &Output,
@@ -360,6 +393,11 @@ fn pumped(
         Err(_) => session.subscribe(),
     };
     let (pump, answers) = Pump::new(events, output.clone(), encoder);
+    connection.goes_out(WayOut {
+        session: session.downgrade(),
+        answers: answers.downgrade(),
+        output: output.clone(),
+    });
     Current {
         session,
         answers,

@@ -16,6 +16,7 @@ mod hosting;
 mod limits;
 mod login;
 mod nested;
+mod place;
 mod prompts;
 mod reply;
 mod scoped_models;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stentor_agent::agent::Agent;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
-use stentor_agent::session::Session;
+use stentor_agent::session::{Session, SessionError};
 use stentor_wire::synaps::{Event, PROTOCOL_VERSION};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -29,7 +29,8 @@ pub(super) struct Child {
     pub turns: Turns,
     /// Turns begun by this process, for correlation ids.
     pub turn_count: u64,
-    /// A model chosen while a turn was running: that turn keeps its own (section 8.1).
+    /// A model that is not the session's own yet: it was chosen while a turn was running, which
+    /// keeps its own (section 8.1), or it cannot be used.
     pub next_model: Option<Arc<ModelInfo>>,
     /// The abort that is being answered.
     pub last_abort: Option<JoinHandle<()>>,
@@ -105,13 +106,14 @@ impl Child {
         model.map_or_else(String::new, |info| name_of(&info))
     }
 
-    /// Makes a model that was chosen during a turn the session's own.
-    pub async fn take_over_model(&mut self) {
-        if let Some(next) = self.next_model.take()
-            && let Err(error) = self.session.set_model(&next.provider, &next.id).await
-        {
-            tracing::warn!(%error, "the model chosen for the next turn cannot be used");
+    /// Makes the model that was chosen for the next turn the session's own. It stays chosen if it
+    /// cannot be used.
+    pub async fn take_over_model(&mut self) -> Result<(), SessionError> {
+        if let Some(next) = &self.next_model {
+            self.session.set_model(&next.provider, &next.id).await?;
+            self.next_model = None;
         }
+        Ok(())
     }
 
     /// Replaces the session by a new one with the same model and system prompt. Returns its id.
@@ -163,7 +165,9 @@ impl Child {
         let session = self.session.clone();
         let winding_down = async {
             session.abort().await.ok();
-            self.take_over_model().await;
+            if let Err(error) = self.take_over_model().await {
+                tracing::warn!(%error, "the model chosen last is not kept with the session");
+            }
             session.close().await;
         };
         if timeout(limits::WINDING_DOWN, winding_down).await.is_err() {

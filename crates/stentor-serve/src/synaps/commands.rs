@@ -120,8 +120,8 @@ impl Child {
         }
         let started = Instant::now();
         let running = self.session.state().await.is_ok_and(|s| s.is_running);
-        if !running {
-            self.take_over_model().await;
+        if !running && let Err(error) = self.take_over_model().await {
+            return self.refused(command, id, &error).await;
         }
         let model = self.model().await;
         let content = match blocks(message, files, model.as_deref()).await {
@@ -220,7 +220,9 @@ impl Child {
                 .respond(id, "compact", json!({ "ok": true, "summary": "" }))
                 .await;
         }
-        self.take_over_model().await;
+        if let Err(error) = self.take_over_model().await {
+            return self.error(Some(id), &error.to_string()).await;
+        }
         let (session, answers) = (self.session.clone(), self.answers.clone());
         let started = Instant::now();
         in_order(async move {
@@ -260,22 +262,17 @@ impl Child {
             let text = format!("unknown model `{name}`: see get_available_models");
             return self.error(Some(id), &text).await;
         };
-        if self.session.state().await.is_ok_and(|s| s.is_running) {
-            if let Err(error) = self.agent.models().open(&info) {
-                return self.error(Some(id), &error.to_string()).await;
+        let body = json!({ "ok": true, "model": name_of(&info) });
+        self.next_model = Some(info);
+        if !self.session.state().await.is_ok_and(|s| s.is_running) {
+            match self.take_over_model().await {
+                // One without a key is chosen all the same, as on the command line: whoever
+                // prompts it is told what it lacks.
+                Ok(()) | Err(SessionError::Model(_)) => {}
+                Err(error) => return self.error(Some(id), &error.to_string()).await,
             }
-            let body = json!({ "ok": true, "model": name_of(&info) });
-            self.next_model = Some(info);
-            return self.respond(id, "set_model", body).await;
         }
-        self.next_model = None;
-        match self.session.set_model(&info.provider, &info.id).await {
-            Ok(choice) => {
-                let body = json!({ "ok": true, "model": name_of(&choice.model) });
-                self.respond(id, "set_model", body).await;
-            }
-            Err(error) => self.error(Some(id), &error.to_string()).await,
-        }
+        self.respond(id, "set_model", body).await;
     }
 
     async fn stats(&self, id: String) {
@@ -354,7 +351,8 @@ fn messages_body(messages: Vec<Value>) -> Value {
     let mut body = Map::new();
     body.insert("ok".to_owned(), true.into());
     body.insert("messages".to_owned(), messages.into());
-    let mut body = synaps::fit(body, MAX_FRAME_BYTES);
+    // The number of those left out must fit, too.
+    let mut body = synaps::fit(body, MAX_FRAME_BYTES - 1024);
     let kept = body.get("messages").and_then(Value::as_array);
     let omitted = total - kept.map_or(0, Vec::len);
     if omitted > 0 {

@@ -92,6 +92,7 @@ fn our_name(name: &str) -> String {
 mod tests {
     use std::path::Path;
 
+    use stentor_agent::agent_folders::AgentFolders;
     use stentor_agent::commands::CommandFolders;
 
     use super::*;
@@ -114,6 +115,7 @@ mod tests {
         let folders = CommandFolders {
             project: project.clone(),
             home: Some(folder.path().join("home")),
+            agent_folders: AgentFolders::find(Some(&folder.path().join("home")), |_| None::<String>),
             config: Some(user.clone()),
             ..CommandFolders::default()
         };

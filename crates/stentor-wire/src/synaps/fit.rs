@@ -28,17 +28,23 @@ pub fn truncated(text: &str, limit_bytes: usize) -> String {
     format!("{kept}\n[{left_out} more bytes left out]")
 }
 
-/// Cuts strings inside `body`, and then the oldest items of its arrays, until a frame around it
-/// stays within `limit_bytes`.
+/// Strings are not cut shorter than this; rather whole items are left out.
+const SHORTEST_CUT_BYTES: usize = 1024;
+
+/// Cuts the longest strings inside `body` as far as it takes for a frame around it to stay within
+/// `limit_bytes`, and leaves out the oldest items of its arrays where that is not enough.
 pub fn fit(mut body: Map<String, Value>, limit_bytes: usize) -> Map<String, Value> {
     let room = limit_bytes.saturating_sub(MARGIN_BYTES);
-    for longest in [64 * 1024, 8 * 1024, 1024] {
-        if size_of_map(&body) <= room {
-            return body;
-        }
-        for value in body.values_mut() {
-            cut_strings(value, longest);
-        }
+    let size = size_of_map(&body);
+    if size <= room {
+        return body;
+    }
+    let mut lengths = Vec::new();
+    body.values()
+        .for_each(|value| string_lengths(value, &mut lengths));
+    let longest = longest_that_fit(lengths, size - room);
+    for value in body.values_mut() {
+        cut_strings(value, longest);
     }
     for value in body.values_mut() {
         if let Value::Array(items) = value {
@@ -53,6 +59,34 @@ pub fn fit(mut body: Map<String, Value>, limit_bytes: usize) -> Map<String, Valu
         }
     }
     body
+}
+
+/// How long strings of these lengths may stay so that together they lose `too_much` bytes: only
+/// the longest are cut, all of them to the same length.
+fn longest_that_fit(mut lengths: Vec<usize>, too_much: usize) -> usize {
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let mut total = 0;
+    for (index, length) in lengths.iter().enumerate() {
+        total += length;
+        let count = index + 1;
+        let next = lengths.get(count).copied().unwrap_or(0);
+        // Cut to the length of the next one, these would lose enough.
+        if total.saturating_sub(next * count) >= too_much {
+            return (total.saturating_sub(too_much) / count).max(SHORTEST_CUT_BYTES);
+        }
+    }
+    SHORTEST_CUT_BYTES
+}
+
+fn string_lengths(value: &Value, lengths: &mut Vec<usize>) {
+    match value {
+        Value::String(text) => lengths.push(escaped_len(text)),
+        Value::Array(items) => items.iter().for_each(|item| string_lengths(item, lengths)),
+        Value::Object(object) => object
+            .values()
+            .for_each(|item| string_lengths(item, lengths)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn cut_strings(value: &mut Value, longest_bytes: usize) {
@@ -115,6 +149,29 @@ mod tests {
             "{cut}"
         );
         assert!(cut.len() <= 200);
+    }
+
+    #[test]
+    fn only_what_the_frame_cannot_hold_is_cut() {
+        let texts = |lengths: [usize; 3]| {
+            let items = lengths.map(|length| json!({"content": "x".repeat(length)}));
+            let body = json!({"messages": items}).as_object().cloned().unwrap();
+            let kept = fit(body, 100_000);
+            let kept = kept["messages"].as_array().unwrap().clone();
+            let text = |item: &Value| item["content"].as_str().unwrap().len();
+            kept.iter().map(text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts([500, 90_000, 600]), [500, 90_000, 600]);
+        let [first, cut, last] = texts([30_000, 80_000, 600])[..] else {
+            panic!("none is left out");
+        };
+        assert_eq!((first, last), (30_000, 600));
+        assert!((64_000..66_000).contains(&cut), "{cut}");
+        let [first, second, last] = texts([90_000, 80_000, 600])[..] else {
+            panic!("none is left out");
+        };
+        assert!((47_000..48_000).contains(&first), "{first}");
+        assert!(first.abs_diff(second) < 10 && last == 600, "{second}");
     }
 
     #[test]

@@ -144,6 +144,8 @@ settings! {
         "limits.processes" limits_processes: u64 = 2_000, "Most processes of a command at a time; 0 is no limit.";
         "limits.file_mb" limits_file_mb: u64 = 16_384, "Most MiB of a file that a command writes; 0 is no limit.";
         "pass_env" pass_env: Vec<String> = Vec::new(), "Variables with providers' keys that commands, servers and extensions get all the same.";
+        "session_folders" session_folders: bool = false, "Whether a `session_dir` that is named has a folder for each working folder.";
+        "share_sessions" share_sessions: bool = true, "Whether clients of pi and omp have their sessions in the folders of pi and omp.";
         "use_skills" use_skills: bool = true, "Whether skills are looked for.";
         "use_prompt_templates" use_prompt_templates: bool = true, "Whether prompt templates are looked for.";
         "use_extensions" use_extensions: bool = true, "Whether extensions are started.";

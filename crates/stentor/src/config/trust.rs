@@ -77,6 +77,8 @@ pub fn restrict(project: &mut FileContent, user_file: &FileContent) -> Vec<Warni
     );
     drop_if(&mut layer.data_dir, |_| true, MOVES, &mut warnings);
     drop_if(&mut layer.session_dir, |_| true, MOVES, &mut warnings);
+    drop_if(&mut layer.session_folders, |_| true, MOVES, &mut warnings);
+    drop_if(&mut layer.share_sessions, |_| true, MOVES, &mut warnings);
     let tools = user.tools.as_ref();
     drop_if(
         &mut layer.tools,

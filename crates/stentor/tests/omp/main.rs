@@ -32,6 +32,7 @@ mod login;
 mod newer;
 mod originals;
 mod phases;
+mod places;
 mod process;
 mod queues;
 mod reading;

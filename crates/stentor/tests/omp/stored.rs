@@ -131,7 +131,7 @@ fn a_conversation_is_kept_in_a_folder_for_its_own_folder_under_its_time_and_id()
         .replace([':', '.'], "-");
     let here = folder.work("").to_string_lossy().into_owned();
     let encoded = here.trim_matches('/').replace('/', "-");
-    let sessions = folder.home(".local/share/stentor/sessions");
+    let sessions = folder.home(".pi/agent/sessions");
     let expected = format!(
         "{}/--{encoded}--/{time}_{}.jsonl",
         sessions.display(),

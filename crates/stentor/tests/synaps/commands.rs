@@ -47,6 +47,52 @@ fn messages_are_the_providers_history() {
 }
 
 #[test]
+fn messages_are_whole_as_long_as_the_frame_can_hold_them() {
+    let home = Home::new(
+        "[[turn]]\ntext = \"word {{n}} \"\nrepeat = 60000\n[[turn]]\ntext = \"again {{n}} \"\nrepeat = 60000",
+    );
+    home.write(
+        "home/.config/stentor/config.toml",
+        "auto_compaction = false\n",
+    );
+    let mut child = home.child();
+    let mut said = Vec::new();
+    for id in ["p", "q"] {
+        let frames = child.prompt(id, "go on");
+        let frame: serde_json::Value = serde_json::from_str(&frames[0]).unwrap();
+        said.push(frame["event"]["delta"].as_str().unwrap().to_owned());
+    }
+    assert!(said.iter().all(|text| text.len() > 600_000));
+    let texts = |answer: &str| {
+        let answer: serde_json::Value = serde_json::from_str(answer).unwrap();
+        assert_eq!(answer["omitted_messages"], serde_json::Value::Null);
+        let messages = answer["messages"].as_array().unwrap().clone();
+        let text = |n: usize| {
+            messages[n]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        [text(1), text(3)]
+    };
+    // Together they are more than a frame holds: both are cut, to about half a frame each.
+    let answer = child.ask(r#"{"type":"get_messages","id":"m"}"#);
+    assert!(answer.len() > 1_040_000, "{}", answer.len());
+    for (text, said) in texts(&answer).iter().zip(&said) {
+        let (kept, note) = text.rsplit_once("\n[").unwrap();
+        assert!(
+            said.starts_with(kept) && kept.len() > 500_000,
+            "{}",
+            kept.len()
+        );
+        assert_eq!(
+            note,
+            format!("{} more bytes left out]", said.len() - kept.len())
+        );
+    }
+}
+
+#[test]
 fn stats_sum_up_the_session() {
     let home = Home::new(&format!(
         "{TWO_TURNS}\n[model]\nid = \"priced.toml\"\nprices = {{ input = 10000, output = 0 }}\n"

@@ -105,3 +105,35 @@ fn a_known_model_without_a_key_fails_at_the_prompt_with_what_to_do() {
     );
     assert_eq!(frames.len(), 3);
 }
+
+#[test]
+fn a_known_model_without_a_key_can_be_chosen_and_fails_at_the_prompt() {
+    let home = Home::new("[[turn]]\ntext = \"back again\"");
+    let mut child = home.child();
+    assert_eq!(
+        child.ask(r#"{"type":"set_model","id":"m","model":"claude-sonnet-4-6"}"#),
+        r#"{"type":"response","id":"m","command":"set_model","ok":true,"model":"claude-sonnet-4-6"}"#
+    );
+    assert_eq!(
+        child.ask(r#"{"type":"get_state","id":"s"}"#),
+        r#"{"type":"response","id":"s","command":"get_state","ok":true,"streaming":false,"model":"claude-sonnet-4-6","session_id":"SESSION","message_count":0}"#
+    );
+    for id in ["p", "again"] {
+        let frames = child.prompt(id, "hi");
+        let [error, end, response] = &frames[..] else {
+            panic!("{frames:?}");
+        };
+        let begins = format!(r#"{{"type":"error","id":"{id}","message":""#);
+        assert!(
+            error.starts_with(&begins) && error.contains("ANTHROPIC_API_KEY"),
+            "{error}"
+        );
+        assert_eq!(
+            end,
+            r#"{"type":"agent_end","usage":{"input_tokens":0,"output_tokens":0,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}}"#
+        );
+        assert!(response.contains(r#""ok":false"#), "{response}");
+    }
+    child.ask(r#"{"type":"set_model","id":"m","model":"script/play.toml"}"#);
+    assert!(child.prompt("q", "hi")[0].contains("back again"));
+}

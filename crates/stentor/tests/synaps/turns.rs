@@ -302,3 +302,51 @@ fn an_unknown_model_fails_at_the_prompt_and_not_before() {
             .starts_with(r#"{"type":"response","id":"p","command":"prompt","ok":false,"error":""#)
     );
 }
+
+#[test]
+fn a_reader_that_slept_gets_every_word_in_what_follows() {
+    let home = Home::new(
+        "[[turn]]\nsteps = [{ thinking = \"hm {{n}} \", repeat = 9000 }, { text = \"word {{n}} \", repeat = 30000 }, { tool = \"write\", id = \"t\", arguments = { path = \"done\", content = \"x\" } }]\n[[turn]]\ntext = \"end {{n}} \"\nrepeat = 30000",
+    );
+    let mut process = home
+        .command(&["rpc", "--model", "script/play.toml"])
+        .spawn()
+        .unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    let prompt = b"{\"type\":\"prompt\",\"id\":\"p\",\"message\":\"x\"}\n";
+    std::io::Write::write_all(&mut stdin, prompt).unwrap();
+    // It sleeps until the first answer, far more than the pipe holds, is behind it.
+    when_written(&home.path("done"));
+    let mut said = [String::new(), String::new(), String::new()];
+    let stdout = std::io::BufReader::new(process.stdout.take().unwrap());
+    for line in std::io::BufRead::lines(stdout) {
+        let frame: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let event = &frame["event"];
+        let place = match event["type"].as_str() {
+            Some("thinking_delta") => 0,
+            Some("text_delta")
+                if said[2].is_empty() && !event["delta"].as_str().unwrap().starts_with("end") =>
+            {
+                1
+            }
+            Some("text_delta") => 2,
+            _ if frame["type"] == "response" => break,
+            _ => continue,
+        };
+        said[place].push_str(event["delta"].as_str().unwrap());
+    }
+    let words = |word: &str, count: usize| -> String {
+        (1..=count).map(|n| format!("{word} {n} ")).collect()
+    };
+    let expected = [words("hm", 9000), words("word", 30000), words("end", 30000)];
+    for (said, expected) in said.iter().zip(&expected) {
+        assert!(
+            said == expected,
+            "{} of {} bytes",
+            said.len(),
+            expected.len()
+        );
+    }
+    drop(stdin);
+    process.wait().unwrap();
+}

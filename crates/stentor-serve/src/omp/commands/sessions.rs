@@ -10,7 +10,7 @@ use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, S
 use stentor_agent::store::{Entry, View};
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
 
-use crate::omp::dialect::{Dialect, Next};
+use crate::omp::dialect::{Dialect, Next, begins_at};
 use crate::omp::reply::{Data, Failure, Outcome};
 
 /// Nothing here can veto, so nothing is ever cancelled.
@@ -33,13 +33,13 @@ pub(super) async fn new(dialect: &Arc<Dialect>, new: command::NewSession) -> Out
     Data::of(&SWITCHED)
 }
 
-/// `switch_session`. A file that is not there becomes a new conversation at that path.
+/// `switch_session`. A file that is not there, or empty, becomes a new conversation at that path.
 pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Outcome {
     if switch.session_path.trim().is_empty() {
         return Err(Failure::new("sessionPath is empty"));
     }
     let path = dialect.options.cwd.join(&switch.session_path);
-    if !path.exists() {
+    if begins_at(&path) {
         let mut options = options_like_now(dialect).await?;
         options.storage = Storage::File(path);
         let next = Next::new(&dialect.agent, options, NewSession::default())?;

@@ -1,0 +1,61 @@
+//! Where tools work: on this machine, but not before the client was told.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stentor_agent::session::WeakSession;
+use stentor_agent::tool::{LocalPlace, Place, PlaceCommand, PlaceFuture, PlaceOutput};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use crate::output::Output;
+use crate::pump::WeakAnswers;
+
+/// This machine. A call begins when its `tool_execution_start` is in the pipe: clients look at the
+/// file then, to show later what the call changed.
+pub(super) struct ToldPlace {
+    pub connection: Arc<Connection>,
+}
+
+/// The way frames of the conversation take.
+#[derive(Clone)]
+pub(super) struct WayOut {
+    pub session: WeakSession,
+    pub answers: WeakAnswers,
+    pub output: Output,
+}
+
+impl WayOut {
+    /// Waits until all that has happened is in the pipe. A client that is gone is not waited for.
+    async fn told(&self) {
+        self.answers.written(self.session.seq()).await;
+        self.output.in_pipe().await.ok();
+    }
+}
+
+impl Place for ToldPlace {
+    fn call_begins<'a>(&'a self, _: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(async {
+            if let Some(way_out) = self.connection.way_out() {
+                way_out.told().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {
+        LocalPlace.read_text(path)
+    }
+
+    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool> {
+        LocalPlace.write_text(path, text)
+    }
+
+    fn run_command<'a>(
+        &'a self,
+        command: &'a PlaceCommand,
+        cancel: &'a CancellationToken,
+    ) -> PlaceFuture<'a, Option<PlaceOutput>> {
+        LocalPlace.run_command(command, cancel)
+    }
+}

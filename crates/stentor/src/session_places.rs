@@ -1,0 +1,92 @@
+//! Where the sessions of each way in are kept and found: stentor's own folder, pi's and omp's.
+
+use std::path::PathBuf;
+
+use stentor_agent::agent::SessionFiles;
+
+use crate::config::{Config, Settings, Source};
+use crate::setup;
+
+/// The folder below an agent folder in which pi and omp keep their sessions.
+const SESSIONS: &str = "sessions";
+
+/// The variable that names another folder to pi. All its sessions are directly in there.
+const PI_SESSION_DIR: &str = "PI_CODING_AGENT_SESSION_DIR";
+
+/// Whose clients are served in the dialect of pi and omp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    Pi,
+    Omp,
+}
+
+/// Stentor's own place: below the data folder one folder for each working folder; a folder
+/// somebody named has all of them, unless it is to have folders, too.
+pub fn own(settings: &Settings, no_session: bool) -> SessionFiles {
+    let Some(dir) = settings.session_dir.as_ref().filter(|_| !no_session) else {
+        return SessionFiles::None;
+    };
+    if is_named(settings) && !settings.session_folders.value {
+        SessionFiles::Flat(dir.value.clone())
+    } else {
+        SessionFiles::PerFolder(dir.value.clone())
+    }
+}
+
+/// Where the clients of pi and omp have theirs, if that is shared.
+pub fn shared(config: &Config) -> Vec<SessionFiles> {
+    if !is_shared(config) {
+        return Vec::new();
+    }
+    let families = [Family::Pi, Family::Omp].into_iter();
+    families
+        .filter_map(|family| of_family(config, family))
+        .collect()
+}
+
+/// Where a client of pi or omp has new sessions: where it looks for them, if that is shared.
+pub fn of_client(config: &Config, family: Family, no_session: bool) -> SessionFiles {
+    match of_family(config, family) {
+        Some(files) if is_shared(config) && !no_session => files,
+        _ => own(&config.settings, no_session),
+    }
+}
+
+/// Whether the folders of pi and omp count at all. A folder somebody named is the only one.
+fn is_shared(config: &Config) -> bool {
+    config.settings.share_sessions.value && !is_named(&config.settings)
+}
+
+fn is_named(settings: &Settings) -> bool {
+    let Some(dir) = &settings.session_dir else {
+        return false;
+    };
+    let follows_data_dir = settings
+        .data_dir
+        .as_ref()
+        .is_some_and(|data| data.value.join(SESSIONS) == dir.value);
+    dir.source != Source::Default && !follows_data_dir
+}
+
+fn of_family(config: &Config, family: Family) -> Option<SessionFiles> {
+    let folders = setup::agent_folders(config);
+    match family {
+        Family::Pi => {
+            let named = setup::variable(PI_SESSION_DIR).filter(|dir| !dir.is_empty());
+            match named {
+                Some(dir) => Some(SessionFiles::Flat(dir.into())),
+                None => Some(SessionFiles::PerFolder(folders.pi?.join(SESSIONS))),
+            }
+        }
+        Family::Omp => Some(SessionFiles::OmpFolders {
+            root: folders.omp?.join(SESSIONS),
+            home: config.places.home.clone().map(resolved),
+            temp: resolved(std::env::temp_dir()),
+        }),
+    }
+}
+
+/// Working folders are known without links, so the folders they may lie in must be, too.
+fn resolved(folder: PathBuf) -> PathBuf {
+    folder.canonicalize().unwrap_or(folder)
+}
