@@ -50,6 +50,8 @@ pub(crate) struct Watch {
     pub rules: RuleBook,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
+    /// The first model call of a run takes no steering messages.
+    pub steering_waits_for_first_call: bool,
 }
 
 /// What the actor lets a run see without asking.

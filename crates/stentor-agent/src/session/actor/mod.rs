@@ -242,6 +242,7 @@ impl Actor {
             watch: Arc::new(Watch {
                 rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,
+                steering_waits_for_first_call: options.steering_waits_for_first_call,
             }),
             activity: None,
             activities: 0,
