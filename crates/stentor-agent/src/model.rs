@@ -34,6 +34,12 @@ pub trait ModelRegistry: Send + Sync {
     /// A model by provider and id, whether or not there are credentials for it.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>>;
 
+    /// Whether the model is described somewhere. [`ModelRegistry::find`] may also give one that a
+    /// known provider could have though nobody has described it.
+    fn is_described(&self, provider: &str, id: &str) -> bool {
+        self.find(provider, id).is_some()
+    }
+
     /// A model by the name people use: `provider/id`, or the id alone.
     fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
         let full = name

@@ -126,6 +126,13 @@ impl ModelRegistry for Models {
         }
     }
 
+    fn is_described(&self, provider: &str, id: &str) -> bool {
+        match provider {
+            script::PROVIDER => self.find(provider, id).is_some(),
+            _ => self.registry().find(provider, id).is_some(),
+        }
+    }
+
     fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
         match name.split_once('/') {
             Some((script::PROVIDER, id)) => self.find(script::PROVIDER, id),

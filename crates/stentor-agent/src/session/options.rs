@@ -61,6 +61,8 @@ pub struct SessionOptions {
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,
     pub interrupt_mode: InterruptMode,
+    /// Steering messages wait while a run makes its first model call; else that call takes them.
+    pub steering_waits_for_first_call: bool,
     pub auto_compaction: bool,
     pub auto_retry: bool,
     pub compaction: CompactionSettings,
@@ -210,6 +212,7 @@ impl SessionOptions {
             steering_mode: QueueMode::default(),
             follow_up_mode: QueueMode::default(),
             interrupt_mode: InterruptMode::default(),
+            steering_waits_for_first_call: false,
             auto_compaction: true,
             auto_retry: true,
             compaction: CompactionSettings::default(),

@@ -52,6 +52,8 @@ pub(crate) struct Watch {
     pub plan_reminders: u32,
     /// How long one answer of a model may become.
     pub max_answer_bytes: u64,
+    /// The first model call of a run takes no steering messages.
+    pub steering_waits_for_first_call: bool,
 }
 
 /// What the actor lets a run see without asking.

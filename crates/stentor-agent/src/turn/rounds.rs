@@ -55,7 +55,7 @@ pub(super) async fn run(
     link.hub.publish(EventKind::RunStarted);
     let mut prompt = hooked::prompt_text(link, &start.messages);
     let mut injected = start.messages;
-    if !start.queue_was_asked {
+    if !start.queue_was_asked && !link.watch.steering_waits_for_first_call {
         injected.extend(steering(link).await?);
     }
     loop {

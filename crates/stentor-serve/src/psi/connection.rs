@@ -4,6 +4,7 @@
 //! may take long is a task of its own that answers when it is done; then nothing waits for it.
 
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
@@ -141,11 +142,20 @@ impl Answerer {
         }
     }
 
-    /// Serves a request in a task of its own.
+    /// Serves a request in a task of its own, unless it can be answered at once.
+    ///
+    /// The work is begun here, before the next request is read: what it asks of a session is asked
+    /// in the order of the requests, so that an abort right behind stops it.
     pub fn later(
         &self,
         work: impl Future<Output = Result<Done, OpError>> + Send + 'static,
-    ) -> Outcome {
+    ) -> Handled {
+        let mut work = Box::pin(work);
+        // The task polls it again at once, so nobody has to be woken for this first time.
+        let mut begun = Context::from_waker(Waker::noop());
+        if let Poll::Ready(done) = work.as_mut().poll(&mut begun) {
+            return done.map(Outcome::Now);
+        }
         let answerer = self.clone();
         tokio::spawn(async move {
             match work.await {
@@ -153,7 +163,7 @@ impl Answerer {
                 Err(error) => answerer.failed(error).await,
             }
         });
-        Outcome::Later
+        Ok(Outcome::Later)
     }
 }
 
@@ -193,7 +203,7 @@ impl Connection {
 
     fn first_session(&self) -> Result<Arc<Live>, OpError> {
         let cwd = &self.shared.options.cwd;
-        let options = self.shared.agent.options(cwd).map_err(agent_error)?;
+        let options = self.shared.options_in(cwd).map_err(agent_error)?;
         self.shared.start(options).map_err(agent_error)
     }
 

@@ -61,6 +61,8 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
             }
             feed.tools.push(RunningTool::new(Arc::clone(call)));
         }
+        // Some tools report that they have begun, which was told.
+        EventKind::ToolProgress { partial, .. } if tool::says_nothing(partial) => {}
         EventKind::ToolProgress { call, partial } => {
             wire.session_event(Topic::ToolUpdate, feed, |data| {
                 tool::write_output(data, &live.id, call, partial);
@@ -337,6 +339,7 @@ fn run_ended(feed: &mut Feed, wire: &mut Wire, end: &RunEnd) {
 async fn state_changed(feed: &mut Feed, wire: &mut Wire, change: &StateChange) {
     let live = Arc::clone(&feed.live);
     match change {
+        StateChange::Model(_) | StateChange::ThinkingLevel(_) if live.holds_snapshots() => {}
         StateChange::Model(_) | StateChange::ThinkingLevel(_) | StateChange::AutoCompaction(_) => {
             wire.snapshots(&live, &feed.cause).await;
         }

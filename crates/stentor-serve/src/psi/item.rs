@@ -55,7 +55,9 @@ pub(super) enum Part {
         live: Arc<Live>,
         cause: Cause,
     },
-    /// The same of the session that is focused when they go out.
+    /// What a request that held the snapshots of this session back changed has been told.
+    SnapshotsHeld(Arc<Live>),
+    /// `Snapshots` of the session that is focused when they go out.
     FocusedSnapshots {
         cause: Cause,
     },

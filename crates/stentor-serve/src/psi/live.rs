@@ -9,6 +9,7 @@ use stentor_agent::live::LiveMessage;
 use stentor_agent::message::Message;
 use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState};
+use tokio_util::sync::CancellationToken;
 
 use super::limits::{DISPLAY_NAME_CHARS, SHORT_ID_CHARS};
 use super::text;
@@ -23,6 +24,10 @@ pub(super) struct Live {
     pub parent_path: Option<String>,
     /// Aborts that have not ended yet. A prompt behind one may have to wait.
     aborting: AtomicUsize,
+    /// Requests that write the snapshots of what they change themselves, behind their result.
+    holding_snapshots: AtomicUsize,
+    /// Cancelled by an abort: what is being prepared for the session must not reach it then.
+    preparing: Mutex<CancellationToken>,
     turn: Mutex<Turn>,
     phase: Mutex<Phase>,
 }
@@ -141,6 +146,8 @@ impl Live {
             parent,
             parent_path,
             aborting: AtomicUsize::new(0),
+            holding_snapshots: AtomicUsize::new(0),
+            preparing: Mutex::default(),
             turn: Mutex::default(),
             phase: Mutex::default(),
         })
@@ -159,6 +166,33 @@ impl Live {
     pub fn aborting(self: &Arc<Self>) -> Aborting {
         self.aborting.fetch_add(1, Ordering::AcqRel);
         Aborting(Arc::clone(self))
+    }
+
+    /// Keeps changes of the settings from being told by themselves until
+    /// [`Live::release_snapshots`], which the writer calls when it is at the request's answer.
+    pub fn hold_snapshots(&self) {
+        self.holding_snapshots.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub fn release_snapshots(&self) {
+        self.holding_snapshots.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub fn holds_snapshots(&self) -> bool {
+        self.holding_snapshots.load(Ordering::Acquire) > 0
+    }
+
+    /// Stands for a prompt that is prepared from now on. The next abort cancels it.
+    pub fn preparing(&self) -> CancellationToken {
+        let preparing = self.preparing.lock();
+        preparing.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Cancels everything that is being prepared.
+    pub fn stop_preparing(&self) {
+        let preparing = self.preparing.lock();
+        let mut preparing = preparing.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *preparing).cancel();
     }
 
     pub fn turn(&self) -> Turn {

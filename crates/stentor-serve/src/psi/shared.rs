@@ -1,5 +1,6 @@
 //! What the connection and the writer both know.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
@@ -82,7 +83,15 @@ impl Shared {
         sessions.iter().find(|live| &*live.id == id).cloned()
     }
 
-    /// Starts a session. `options` began as those of its folder.
+    /// The options of a session in a folder.
+    pub fn options_in(&self, cwd: &Path) -> Result<SessionOptions, AgentError> {
+        let mut options = self.agent.options(cwd)?;
+        // A steer before the first call stays one that an interrupt gives back (section 9.3).
+        options.steering_waits_for_first_call = true;
+        Ok(options)
+    }
+
+    /// Starts a session. `options` began as [`Shared::options_in`].
     pub fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
         self.check_room()?;
         options.id = options.id.or_else(|| Some(self.random_id()));

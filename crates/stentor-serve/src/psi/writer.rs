@@ -244,6 +244,7 @@ impl Writer {
                 });
             }
             Part::Snapshots { live, cause } => wire.snapshots(&live, &cause).await,
+            Part::SnapshotsHeld(live) => live.release_snapshots(),
             Part::FocusedSnapshots { cause } => {
                 if let Some(live) = wire.focus.clone() {
                     wire.snapshots(&live, &cause).await;
@@ -474,16 +475,16 @@ impl Wire {
             running.told(now);
             let call = Arc::clone(&running.call);
             let last = running.last.clone();
-            let nothing = stentor_agent::tool::ToolOutput {
-                content: Vec::new(),
-                details: None,
-                is_error: false,
-            };
-            let output = last.as_deref().unwrap_or(&nothing);
             let id = Arc::clone(&feed.live.id);
-            self.session_event(Topic::ToolUpdate, feed, |data| {
-                tool::write_output(data, &id, &call, output);
-            });
+            match last.as_deref() {
+                Some(output) => self.session_event(Topic::ToolUpdate, feed, |data| {
+                    tool::write_output(data, &id, &call, output);
+                }),
+                // It has shown nothing yet, so there is nothing to show again.
+                None => self.session_event(Topic::ToolExecuting, feed, |data| {
+                    tool::write_call(data, &id, &call, true);
+                }),
+            }
         }
     }
 

@@ -243,6 +243,7 @@ impl Actor {
                 rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,
                 max_answer_bytes: options.max_answer_bytes,
+                steering_waits_for_first_call: options.steering_waits_for_first_call,
             }),
             activity: None,
             activities: 0,

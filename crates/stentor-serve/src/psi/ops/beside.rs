@@ -20,7 +20,7 @@ pub(in crate::psi) fn bash(connection: &mut Connection, ask: &Ask<'_>) -> Handle
         .get("exclude-from-context")
         .is_some_and(|value| value.is_truthy());
     let live = connection.target(ask)?;
-    Ok(ask.answerer.later(async move {
+    ask.answerer.later(async move {
         let ran = live.session.bash(command, excluded).await;
         let result = ran.map_err(session_error)?.result;
         let file = result.full_output_path.as_ref();
@@ -32,7 +32,7 @@ pub(in crate::psi) fn bash(connection: &mut Connection, ask: &Ask<'_>) -> Handle
                 .field("full-output-path", &file.map(|file| file.to_string_lossy()));
         });
         Ok(Done::data(data).of(&live))
-    }))
+    })
 }
 
 pub(in crate::psi) async fn abort_bash(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
@@ -55,7 +55,7 @@ pub(in crate::psi) async fn export_html(connection: &mut Connection, ask: &Ask<'
         created_ms: Some(live.created_ms),
         model: view.state.model.as_ref().map(|model| model.full_name()),
     };
-    Ok(ask.answerer.later(async move {
+    ask.answerer.later(async move {
         let target = path.clone();
         let page = move || write_page(&target, &render_html(&header, &view.messages));
         let written = tokio::task::spawn_blocking(page).await;
@@ -69,7 +69,7 @@ pub(in crate::psi) async fn export_html(connection: &mut Connection, ask: &Ask<'
             }
             Err(error) => Err(OpError::new(ErrorCode::Failed, error.to_string())),
         }
-    }))
+    })
 }
 
 fn write_page(path: &Path, page: &str) -> std::io::Result<()> {

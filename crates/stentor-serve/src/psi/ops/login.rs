@@ -18,7 +18,7 @@ pub(in crate::psi) fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handl
     let wanted = ask.params.text("provider")?.map(str::to_owned);
     let live = connection.target(ask)?;
     let shared = Arc::clone(&connection.shared);
-    Ok(ask.answerer.later(async move {
+    ask.answerer.later(async move {
         let chosen = provider(&shared, &live, wanted)
             .await
             .map_err(OpError::params)?;
@@ -35,7 +35,7 @@ pub(in crate::psi) fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handl
                 .field("pending-login", &true);
         }))
         .of(&live))
-    }))
+    })
 }
 
 /// A flow that waits for the browser may take long; nothing waits for it.
@@ -50,7 +50,7 @@ pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Ha
         let message = "no login was begun; login_begin begins one";
         return Err(OpError::new(ErrorCode::NoPendingLogin, message));
     };
-    Ok(ask.answerer.later(async move {
+    ask.answerer.later(async move {
         let completed = tokio::select! {
             completed = login.complete(&pending.provider, input) => completed,
             () = pending.given_up.cancelled() => Err("another login was begun".to_owned()),
@@ -63,7 +63,7 @@ pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Ha
             write_provider(data, &pending);
             data.field("logged-in", &true);
         })))
-    }))
+    })
 }
 
 /// The provider that is meant: the one that is named, else the model's own. The error is text for

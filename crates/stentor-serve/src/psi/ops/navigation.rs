@@ -164,7 +164,7 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     } else {
         &shared.options.cwd
     };
-    let mut options = shared.agent.options(cwd).map_err(agent_error)?;
+    let mut options = shared.options_in(cwd).map_err(agent_error)?;
     let usual = (options.model.take(), options.thinking.take());
     let usual_model = usual.0;
     if opened.thinking_level.is_none() {
@@ -207,7 +207,7 @@ pub(in crate::psi) async fn fork_at(
 
 async fn options_like(shared: &Shared, source: &Live) -> Result<SessionOptions, OpError> {
     let state = source.session.state().await.map_err(session_error)?;
-    let mut options = shared.agent.options(&source.cwd).map_err(agent_error)?;
+    let mut options = shared.options_in(&source.cwd).map_err(agent_error)?;
     options.model = state.model.or(options.model);
     options.thinking = Some(state.thinking);
     Ok(options)

@@ -6,6 +6,8 @@ use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
 use stentor_wire::edn::Value;
+use stentor_wire::psi::ErrorCode;
+use tokio_util::sync::CancellationToken;
 
 use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::{OpError, Part};
@@ -38,11 +40,32 @@ pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -
 /// The same with a prompt that a server is asked for first: nobody else waits for it.
 fn run_fetched(answerer: &Answerer, live: Arc<Live>, content: Vec<ContentBlock>) -> Handled {
     let starter = answerer.clone();
-    Ok(answerer.later(async move {
-        let content = live.session.expand(content).await.map_err(session_error)?;
-        let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    answerer.later(async move {
+        let accepted = prepared(&live, content, live.preparing()).await?;
         Ok(begun(&starter, &live, accepted))
-    }))
+    })
+}
+
+/// Prepares a prompt and has it accepted. An abort since `preparing` was taken stops it, too: no
+/// run may begin after an abort that was sent behind its prompt.
+async fn prepared(
+    live: &Live,
+    content: Vec<ContentBlock>,
+    preparing: CancellationToken,
+) -> Result<Accepted, OpError> {
+    let aborted = || OpError::new(ErrorCode::Failed, "aborted before it began");
+    let content = tokio::select! {
+        biased;
+        () = preparing.cancelled() => return Err(aborted()),
+        content = live.session.expand(content) => content.map_err(session_error)?,
+    };
+    let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    if preparing.is_cancelled() {
+        // The session heard of the abort first.
+        let stopped = live.session.abort_run(accepted.run()).await;
+        stopped.map_err(session_error)?;
+    }
+    Ok(accepted)
 }
 
 /// Starts a run and answers before its first event.
@@ -61,10 +84,10 @@ async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) ->
         }
         std::task::Poll::Pending => {
             let starter = answerer.clone();
-            Ok(answerer.later(async move {
+            answerer.later(async move {
                 let accepted = prompting.await.map_err(session_error)?;
                 Ok(begun(&starter, &live, accepted))
-            }))
+            })
         }
     }
 }
@@ -148,6 +171,7 @@ pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>
 pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let live = connection.target(ask)?;
     let session = live.session.clone();
+    live.stop_preparing();
     let aborting = live.aborting();
     let mut ending = Box::pin(async move {
         let ended: Result<(), SessionError> = session.abort().await;
@@ -178,21 +202,22 @@ pub(in crate::psi) fn run_to_its_end(
     text: String,
 ) -> Handled {
     let (starter, live) = (answerer.clone(), Arc::clone(live));
-    Ok(answerer.later(async move {
-        run_through(&starter, &live, text).await?;
+    answerer.later(async move {
+        run_through(&starter, &live, text, live.preparing()).await?;
         Ok(Done::data(slash::handled(true)).of(&live))
-    }))
+    })
 }
 
-/// Has the agent asked something, and waits until it is idle again.
+/// Has the agent asked something, and waits until it is idle again. Nothing is asked if there was
+/// an abort since `preparing` was taken.
 pub(in crate::psi) async fn run_through(
     starter: &Answerer,
     live: &Live,
     text: String,
+    preparing: CancellationToken,
 ) -> Result<(), OpError> {
     let content = vec![ContentBlock::text(text)];
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    let accepted = prepared(live, content, preparing).await?;
     // The end of a run before, which this one may have waited for, is not its end.
     let mut events = live.session.subscribe();
     let begin = vec![

@@ -77,7 +77,8 @@ pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>
 }
 
 /// Sets the model of a session, and keeps the choice as far as it reaches. When it cannot be kept,
-/// the session stays as it was, too.
+/// the session stays as it was, too. A model nobody has described is unknown here (section 9.6),
+/// though its provider might have it.
 pub(in crate::psi) async fn choose_model(
     shared: &Shared,
     live: &Live,
@@ -85,6 +86,12 @@ pub(in crate::psi) async fn choose_model(
     id: &str,
     scope: ModelScope,
 ) -> Result<Chosen, NotChosen> {
+    if !shared.agent.models().is_described(provider, id) {
+        return Err(NotChosen::Session(SessionError::UnknownModel {
+            provider: provider.to_owned(),
+            id: id.to_owned(),
+        }));
+    }
     let kept = match scope {
         ModelScope::Session => None,
         ModelScope::Kept(kept_for) => Some(keep(shared, live, provider, id, kept_for).await?),
@@ -185,7 +192,7 @@ pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) 
         return Err(session_error(SessionError::Busy));
     }
     let session = live.session.clone();
-    Ok(ask.answerer.later(async move {
+    ask.answerer.later(async move {
         let done = match session.compact(instructions).await {
             Ok(result) => payload::map(|data| {
                 data.field("compacted", &true).key("summary").map(|map| {
@@ -202,7 +209,7 @@ pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) 
             Err(error) => return Err(session_error(error)),
         };
         Ok(Done::data(done).of(&live))
-    }))
+    })
 }
 
 pub(in crate::psi) async fn set_auto_compaction(

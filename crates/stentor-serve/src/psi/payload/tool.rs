@@ -45,6 +45,11 @@ pub(in crate::psi) fn write_output(
     });
 }
 
+/// Whether there is nothing in it to show.
+pub(in crate::psi) fn says_nothing(output: &ToolOutput) -> bool {
+    output.content.is_empty() && output.details.is_none()
+}
+
 /// A JSON object with string keys.
 pub(in crate::psi) fn write_object(writer: &mut EdnWriter<'_>, object: &Map<String, Value>) {
     writer.map(|map| {

@@ -12,9 +12,11 @@ use super::{effect_parts, go_to, result as command_result};
 use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
 use crate::psi::item::{Cause, OpError, Part};
 use crate::psi::live::Live;
-use crate::psi::ops::{navigation, settings};
+use crate::psi::ops::navigation;
+use crate::psi::ops::settings::{self, ModelScope};
 use crate::psi::params::{either, word_of};
 use crate::psi::payload;
+use crate::psi::shared::Shared;
 
 pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let request_id = ask.params.filled("request-id")?;
@@ -77,8 +79,10 @@ async fn submitted(
     cause: &Cause,
 ) -> Vec<Part> {
     let value = ask.params.get("value");
+    // The result comes before the snapshots that show what it changed.
+    live.hold_snapshots();
     let chosen = match (name, value) {
-        (SELECT_MODEL, Some(value)) => choose_model(live, value, cause).await,
+        (SELECT_MODEL, Some(value)) => choose_model(&connection.shared, live, value, cause).await,
         (SELECT_THINKING, Some(value)) => choose_thinking(live, value, cause).await,
         (SELECT_STORED, Some(value)) => match word_of(value) {
             Some(path) => choose_stored(connection, path, cause).await,
@@ -88,23 +92,27 @@ async fn submitted(
         _ => None,
     };
     let is_navigation = matches!(name, SELECT_STORED | SELECT_LIVE);
-    match chosen {
-        Some(parts) if is_navigation => parts,
-        chosen => {
-            let mut parts = chosen.unwrap_or_default();
-            let (live, cause) = (Arc::clone(live), cause.clone());
-            parts.push(Part::Snapshots { live, cause });
-            parts
-        }
+    let was_chosen = chosen.is_some();
+    let mut parts = chosen.unwrap_or_default();
+    parts.push(Part::SnapshotsHeld(Arc::clone(live)));
+    if !(is_navigation && was_chosen) {
+        let (live, cause) = (Arc::clone(live), cause.clone());
+        parts.push(Part::Snapshots { live, cause });
     }
+    parts
 }
 
-async fn choose_model(live: &Live, value: &Value<'_>, cause: &Cause) -> Option<Vec<Part>> {
+async fn choose_model(
+    shared: &Shared,
+    live: &Live,
+    value: &Value<'_>,
+    cause: &Cause,
+) -> Option<Vec<Part>> {
     let provider = either(value, "provider").and_then(word_of)?;
     let id = either(value, "id").and_then(word_of)?;
-    let choice = live.session.set_model(provider, id).await;
+    let chosen = settings::choose_model(shared, live, provider, id, ModelScope::Session).await;
     // A model that cannot be had is told by nothing but the unchanged snapshots.
-    let model = choice.ok()?.model;
+    let model = chosen.ok()?.model;
     let text = format!("✓ Model set to {} {}", model.provider, model.id);
     Some(vec![command_result("text", Some(&text), cause)])
 }

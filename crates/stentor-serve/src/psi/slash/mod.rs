@@ -63,26 +63,26 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
         Some(Slash::Extension) => {
             let starter = ask.answerer.clone();
             let running = extension(starter, live, text.to_owned());
-            return Ok(ask.answerer.later(running));
+            return ask.answerer.later(running);
         }
         Some(slash) if slash.takes_long() => {
             let shared = Arc::clone(&connection.shared);
-            return Ok(ask.answerer.later(async move {
+            return ask.answerer.later(async move {
                 let effect = patient::perform(&shared, &live, slash, &cause).await;
                 Ok(told(effect, &live, cause))
-            }));
+            });
         }
         Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
             let starter = ask.answerer.clone();
             let text = text.to_owned();
-            return Ok(ask.answerer.later(async move {
+            return ask.answerer.later(async move {
                 to_come.await;
                 if let Some(Slash::Extension) = resolve(&live, &text) {
                     return extension(starter, live, text).await;
                 }
                 let effect = Effect::Text(format!("[not a command] {text}"));
                 Ok(told(effect, &live, cause))
-            }));
+            });
         }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
         Some(slash) => builtins::perform(connection, &live, slash, &cause).await,
@@ -97,11 +97,12 @@ async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<D
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
     let cause = starter.cause();
+    let preparing = live.preparing();
     let effect = match live.session.run_command(name, rest.trim()).await {
         Some(CommandRan::Said(Some(said))) => Effect::Text(said),
         Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
         Some(CommandRan::Ask(prompt)) => {
-            prompting::run_through(&starter, &live, prompt).await?;
+            prompting::run_through(&starter, &live, prompt, preparing).await?;
             return Ok(Done::data(handled(false)).of(&live));
         }
         Some(CommandRan::Failed(why)) => Effect::Text(format!("[extension command error: {why}]")),
