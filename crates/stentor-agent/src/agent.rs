@@ -137,6 +137,11 @@ impl Agent {
         }
     }
 
+    /// False when sessions are gone with the process.
+    pub fn keeps_sessions(&self) -> bool {
+        *self.files != SessionFiles::None
+    }
+
     /// The stored sessions, newest first: those of `cwd`, or all.
     pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
         match (&*self.files, cwd) {

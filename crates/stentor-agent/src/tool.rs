@@ -26,6 +26,13 @@ pub trait Tool: Send + Sync {
     /// What a call with these arguments would touch. The permission policy decides on it.
     fn touches(&self, arguments: &Map<String, Value>, cwd: &Path) -> Touches;
 
+    /// What the file that a call changes would hold after it, given what it holds now (`None`: there
+    /// is no file). For people who decide whether the call may run; `None` where it cannot be told.
+    fn preview(&self, arguments: &Map<String, Value>, before: Option<&str>) -> Option<String> {
+        let _ = (arguments, before);
+        None
+    }
+
     /// True when a call may run at the same time as the calls beside it of which this is also true.
     fn runs_together(&self) -> bool {
         self.spec().effect == ToolEffect::Reads
