@@ -132,6 +132,11 @@ impl Agent {
         self.files.folder(cwd)
     }
 
+    /// False when sessions are gone with the process.
+    pub fn keeps_sessions(&self) -> bool {
+        *self.files != SessionFiles::None
+    }
+
     /// The stored sessions, newest first: those of `cwd`, or all.
     pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
         let mut listed = self.files.list(cwd);

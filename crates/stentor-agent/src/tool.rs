@@ -33,6 +33,13 @@ pub trait Tool: Send + Sync {
         self.spec().effect
     }
 
+    /// What the file that a call changes would hold after it, given what it holds now (`None`: there
+    /// is no file). For people who decide whether the call may run; `None` where it cannot be told.
+    fn preview(&self, arguments: &Map<String, Value>, before: Option<&str>) -> Option<String> {
+        let _ = (arguments, before);
+        None
+    }
+
     /// True when a call may run at the same time as the calls beside it of which this is also true.
     fn runs_together(&self) -> bool {
         self.spec().effect == ToolEffect::Reads

@@ -63,6 +63,11 @@ impl Tool for Write {
         paths::touched(arguments, "path", cwd)
     }
 
+    fn preview(&self, arguments: &Map<String, Value>, _before: Option<&str>) -> Option<String> {
+        let content = arguments.get("content")?.as_str()?;
+        Some(content.to_owned())
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(write(arguments, context))
     }

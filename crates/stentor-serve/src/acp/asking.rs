@@ -12,11 +12,11 @@ use stentor_agent::session::Session;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
 
-use super::calls::{Before, CallViewer};
+use super::calls::{self, CallViewer};
 use super::choices::{self, Choices};
 use super::events;
+use super::explicit::Explicit;
 use super::outbound::{Outbound, Waiting};
-use super::place::text_before;
 use super::turns::Turns;
 
 /// The options of a question, by the id that comes back.
@@ -78,14 +78,15 @@ impl Asking {
         turns: &Turns,
         frames: &mut Vec<u8>,
     ) {
-        // The call waits for the answer, so the file is as it was.
-        let before = match request.call.name.as_str() {
-            "write" => viewer
-                .path(&request.call)
-                .map_or(Before::Unknown, |path| text_before(&path)),
-            _ => Before::Unknown,
-        };
-        let call = viewer.asked(&request.call, &request.reason, &before);
+        // The call waits for the answer, so the file is as it was. Clients that show the call and
+        // not what comes with the question must know the change before it.
+        let change = viewer.preview(&request.call);
+        if !change.is_empty() {
+            let preview = calls::previewed(&request.call.id, change.clone());
+            let update = acp::SessionUpdate::ToolCallUpdate(preview);
+            events::update(frames, self.session.id(), update);
+        }
+        let call = viewer.asked(&request.call, &request.reason, change);
         let options = OPTIONS.map(|(id, name, kind, _)| acp::PermissionOption::new(id, name, kind));
         let session_id = Arc::clone(self.session.id());
         let params = acp::RequestPermissionRequest::new(session_id, call, options.to_vec())
@@ -196,7 +197,7 @@ impl Asking {
         frames: &mut Vec<u8>,
     ) -> Option<Waiting> {
         let waiting = self.outbound.issue().ok()?;
-        match encode::request(frames, &waiting.id, method, params) {
+        match encode::request(frames, &waiting.id, method, &Explicit(params)) {
             Ok(()) => {
                 frames.push(b'\n');
                 Some(waiting)

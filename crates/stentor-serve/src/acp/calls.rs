@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::message::{ContentBlock, KnownBlock, ToolCall, text_of};
 use stentor_agent::tool::{Tool, ToolEffect};
 
+use super::changes::{self, Before};
 use super::limits;
 
 /// Shows the calls of a session. Cheap to clone.
@@ -27,16 +28,6 @@ pub(super) struct Outcome<'a> {
     pub terminal: Option<&'a str>,
     /// What the file held that was written, if that is known.
     pub before: Before,
-}
-
-/// What a file held before it was written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Before {
-    #[default]
-    Unknown,
-    /// There was no file.
-    Nothing,
-    Text(String),
 }
 
 impl CallViewer {
@@ -75,7 +66,6 @@ impl CallViewer {
         acp::ToolCall::new(call.id.clone(), self.title(call))
             .name(call.name.clone())
             .kind(self.kind(&call.name))
-            .content(self.wanted(call, &Before::Unknown))
             .locations(self.locations(call, None))
             .raw_input(bounded(Value::Object(call.arguments.clone())))
     }
@@ -85,15 +75,29 @@ impl CallViewer {
         acp::ToolCallUpdate::new(call.id.clone(), self.made_fields(call))
     }
 
-    /// A call somebody is asked about.
-    pub fn asked(&self, call: &ToolCall, reason: &str, before: &Before) -> acp::ToolCallUpdate {
-        let mut content = self.wanted(call, before);
-        content.push(text_content(reason));
+    /// The change a call will make if it runs now. Reads the file.
+    pub fn preview(&self, call: &ToolCall) -> Vec<acp::ToolCallContent> {
+        let tool = self.tools.get(&call.name);
+        let may_change = tool.is_some_and(|tool| tool.spec().effect == ToolEffect::Writes);
+        match self.path(call) {
+            Some(path) if may_change => self.wanted(call, &Before::of(&path)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A call somebody is asked about, with the change it will make.
+    pub fn asked(
+        &self,
+        call: &ToolCall,
+        reason: &str,
+        mut change: Vec<acp::ToolCallContent>,
+    ) -> acp::ToolCallUpdate {
+        change.push(text_content(reason));
         let fields = self.made_fields(call);
         let fields = fields
             .status(acp::ToolCallStatus::Pending)
             .name(call.name.clone())
-            .content(content);
+            .content(change);
         acp::ToolCallUpdate::new(call.id.clone(), fields)
     }
 
@@ -119,10 +123,7 @@ impl CallViewer {
             .details
             .and_then(|details| details.get("firstChangedLine"))
             .and_then(Value::as_u64);
-        let mut content = match outcome.is_error {
-            true => Vec::new(),
-            false => self.wanted(call, &outcome.before),
-        };
+        let mut content = self.made_change(call, outcome);
         if let Some(terminal) = outcome.terminal {
             content.push(acp::ToolCallContent::Terminal(acp::Terminal::new(
                 terminal.to_owned(),
@@ -156,43 +157,40 @@ impl CallViewer {
     }
 
     fn made_fields(&self, call: &ToolCall) -> acp::ToolCallUpdateFields {
-        let content = self.wanted(call, &Before::Unknown);
         acp::ToolCallUpdateFields::new()
             .title(self.title(call))
             .kind(self.kind(&call.name))
-            .content((!content.is_empty()).then_some(content))
             .locations(self.locations(call, None))
             .raw_input(bounded(Value::Object(call.arguments.clone())))
     }
 
-    /// The change a call wants to make, as far as its arguments tell.
+    /// The change a call wants to make to a file that holds `before`.
     fn wanted(&self, call: &ToolCall, before: &Before) -> Vec<acp::ToolCallContent> {
-        let Some(path) = self.path(call) else {
-            return Vec::new();
+        let text = match before {
+            Before::Unknown => return Vec::new(),
+            Before::Nothing => None,
+            Before::Text(text) => Some(text.as_str()),
         };
-        let too_long = |text: &str| text.len() as u64 > limits::DIFF_BYTES;
-        let diff = |old: Option<String>, new: &str| {
-            acp::ToolCallContent::Diff(acp::Diff::new(path.clone(), new).old_text(old))
-        };
-        match call.name.as_str() {
-            "write" => {
-                let Some(new) = call.arguments.get("content").and_then(Value::as_str) else {
-                    return Vec::new();
-                };
-                match before {
-                    // A change of which only one side is known is not shown as a change.
-                    _ if too_long(new) => Vec::new(),
-                    Before::Unknown => Vec::new(),
-                    Before::Nothing => vec![diff(None, new)],
-                    Before::Text(old) => vec![diff(Some(old.clone()), new)],
-                }
-            }
-            "edit" => replacements(&call.arguments)
-                .into_iter()
-                .filter(|(old, new)| !too_long(old) && !too_long(new))
-                .map(|(old, new)| diff(Some(old), &new))
-                .collect(),
+        let after = self
+            .tools
+            .get(&call.name)
+            .and_then(|tool| tool.preview(&call.arguments, text));
+        match (self.path(call), after) {
+            (Some(path), Some(after)) => changes::between(&path, before, &after),
             _ => Vec::new(),
+        }
+    }
+
+    /// The change a call has made: as its result tells, or as its arguments do.
+    fn made_change(&self, call: &ToolCall, outcome: &Outcome<'_>) -> Vec<acp::ToolCallContent> {
+        let patch = outcome
+            .details
+            .and_then(|details| details.get("patch"))
+            .and_then(Value::as_str);
+        match (self.path(call), patch) {
+            _ if outcome.is_error => Vec::new(),
+            (Some(path), Some(patch)) => changes::of_patch(&path, patch),
+            (_, _) => self.wanted(call, &outcome.before),
         }
     }
 
@@ -279,6 +277,14 @@ pub(super) fn text_content(text: &str) -> acp::ToolCallContent {
     acp::ToolCallContent::Content(acp::Content::new(cut(text, limits::OUTPUT_BYTES)))
 }
 
+/// A call waits, and will change a file like this.
+pub(super) fn previewed(call_id: &str, change: Vec<acp::ToolCallContent>) -> acp::ToolCallUpdate {
+    let fields = acp::ToolCallUpdateFields::new()
+        .status(acp::ToolCallStatus::Pending)
+        .content(change);
+    acp::ToolCallUpdate::new(call_id.to_owned(), fields)
+}
+
 /// A call runs.
 pub(super) fn in_progress(call_id: &str) -> acp::ToolCallUpdate {
     let fields = acp::ToolCallUpdateFields::new().status(acp::ToolCallStatus::InProgress);
@@ -314,29 +320,6 @@ fn plain_name(name: &str) -> String {
         _ if name.trim().is_empty() => "A tool without a name".to_owned(),
         _ => name.to_owned(),
     }
-}
-
-fn replacements(arguments: &Map<String, Value>) -> Vec<(String, String)> {
-    let pair = |edit: &Map<String, Value>| {
-        let text = |name: &str| edit.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some((text("oldText")?, text("newText")?))
-    };
-    let listed = match arguments.get("edits") {
-        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
-        Some(value) => value.clone(),
-        None => Value::Null,
-    };
-    let mut pairs: Vec<_> = match &listed {
-        Value::Array(list) => list
-            .iter()
-            .filter_map(Value::as_object)
-            .filter_map(pair)
-            .collect(),
-        Value::Object(one) => pair(one).into_iter().collect(),
-        _ => Vec::new(),
-    };
-    pairs.extend(pair(arguments));
-    pairs
 }
 
 fn shown(content: &[ContentBlock]) -> Vec<acp::ToolCallContent> {

@@ -119,7 +119,7 @@ impl Connection {
             method::LOGOUT => self.answer(&id, Ok(setup::nothing())).await,
             method::SESSION_PROMPT => self.prompt(id, raw).await,
             method::SESSION_NEW => {
-                let wanted = setup::wanted(raw);
+                let wanted = setup::wanted(raw, &self.options.folders);
                 self.work(
                     id,
                     |this, id| async move { this.new_session(id, wanted?).await },
@@ -128,7 +128,7 @@ impl Connection {
             }
             method::SESSION_LOAD | method::SESSION_RESUME => {
                 let tells_again = method == method::SESSION_LOAD;
-                let wanted = setup::wanted(raw).and_then(|wanted| {
+                let wanted = setup::wanted(raw, &self.options.folders).and_then(|wanted| {
                     let session: SessionRef = params(raw)?;
                     Ok((session.session_id, wanted))
                 });
@@ -228,7 +228,12 @@ impl Connection {
     fn initialize(&self, raw: RawJson<'_>) -> Handled<impl Serialize + use<>> {
         let client = initialize::read(raw)?;
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
-        Ok(initialize::answer(client, &self.options.logins))
+        let keeps_sessions = self.agent.keeps_sessions();
+        Ok(initialize::answer(
+            client,
+            &self.options.logins,
+            keeps_sessions,
+        ))
     }
 
     /// A prompt is taken in the order of the lines, so that a cancel behind it finds its turn.

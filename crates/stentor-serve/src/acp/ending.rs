@@ -3,6 +3,7 @@
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::event::{BudgetLimit, CompactionEnd, RunOutcome};
+use stentor_agent::usage::Usage;
 
 use super::events::{result, usage_json};
 use super::turns::Turn;
@@ -28,9 +29,9 @@ pub(super) fn answer(frames: &mut Vec<u8>, turn: &Turn) {
         | None => acp::StopReason::EndTurn,
     };
     let mut own = serde_json::Map::new();
-    let usage = turn.usage();
-    if !usage.is_zero() {
-        own.insert("usage".into(), usage_json(&usage));
+    let usage = Some(turn.usage()).filter(|usage| !usage.is_zero());
+    if let Some(usage) = &usage {
+        own.insert("usage".into(), usage_json(usage));
     }
     if let Some(RunOutcome::Failed {
         kind,
@@ -41,20 +42,32 @@ pub(super) fn answer(frames: &mut Vec<u8>, turn: &Turn) {
         let error = json!({ "kind": kind, "message": message, "status": status });
         own.insert("error".into(), error);
     }
-    stopped(frames, turn, stop, own);
+    let response = acp::PromptResponse::new(stop).usage(usage.as_ref().map(consumed));
+    write(frames, turn, response, own);
 }
 
 /// Appends the answer to the prompt of a turn that never reached the session.
 pub(super) fn answer_with(frames: &mut Vec<u8>, turn: &Turn, stop: acp::StopReason) {
-    stopped(frames, turn, stop, serde_json::Map::new());
+    let response = acp::PromptResponse::new(stop);
+    write(frames, turn, response, serde_json::Map::new());
 }
 
-fn stopped(frames: &mut Vec<u8>, turn: &Turn, stop: acp::StopReason, own: acp::Meta) {
+/// What a turn consumed, in the words of the protocol's unstable part. `_meta` says the same and the
+/// cost.
+fn consumed(usage: &Usage) -> acp::Usage {
+    let total = usage.input + usage.output + usage.cache_read + usage.cache_write;
+    acp::Usage::new(total, usage.input, usage.output)
+        .thought_tokens(usage.reasoning)
+        .cached_read_tokens(usage.cache_read)
+        .cached_write_tokens(usage.cache_write)
+}
+
+fn write(frames: &mut Vec<u8>, turn: &Turn, response: acp::PromptResponse, own: acp::Meta) {
     let mut meta = turn.trace.clone().unwrap_or_default();
     if !own.is_empty() {
         meta.insert("stentor".into(), Value::Object(own));
     }
-    let response = acp::PromptResponse::new(stop).meta((!meta.is_empty()).then_some(meta));
+    let response = response.meta((!meta.is_empty()).then_some(meta));
     result(frames, &turn.id, &response);
 }
 

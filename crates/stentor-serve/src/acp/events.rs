@@ -22,6 +22,7 @@ use super::calls::{CallViewer, Outcome};
 use super::client::Client;
 use super::commands;
 use super::ending;
+use super::explicit::Explicit;
 use super::limits;
 use super::place::Notes;
 use super::settings::Settings;
@@ -307,18 +308,10 @@ impl Encoder {
         if !answer.usage.is_zero() {
             self.cost += answer.usage.cost.total;
             let used = answer.usage.context_tokens();
-            if let Some(update) = self.usage(used) {
+            if let Some(update) = usage(&self.settings, used, self.cost) {
                 self.update(frames, update);
             }
         }
-    }
-
-    /// How full the context is (section 7).
-    pub fn usage(&self, used: u64) -> Option<acp::SessionUpdate> {
-        let size = self.settings.model.as_ref()?.context_window;
-        let cost = (self.cost > 0.0).then(|| acp::Cost::new(self.cost, "USD"));
-        let usage = acp::UsageUpdate::new(used, size).cost(cost);
-        Some(acp::SessionUpdate::UsageUpdate(usage))
     }
 
     /// A call that nobody announced is announced now.
@@ -457,10 +450,18 @@ impl Encoder {
     }
 }
 
+/// How full the context is (section 7).
+pub(super) fn usage(settings: &Settings, used: u64, cost: f64) -> Option<acp::SessionUpdate> {
+    let size = settings.model.as_ref()?.context_window;
+    let cost = (cost > 0.0).then(|| acp::Cost::new(cost, "USD"));
+    let usage = acp::UsageUpdate::new(used, size).cost(cost);
+    Some(acp::SessionUpdate::UsageUpdate(usage))
+}
+
 /// Appends one update.
 pub(super) fn update(frames: &mut Vec<u8>, session_id: &Arc<str>, update: acp::SessionUpdate) {
     let params = acp::SessionNotification::new(Arc::clone(session_id), update);
-    match encode::notification(frames, method::SESSION_UPDATE, &params) {
+    match encode::notification(frames, method::SESSION_UPDATE, &Explicit(&params)) {
         Ok(()) => frames.push(b'\n'),
         Err(error) => tracing::error!(%error, "an update could not be written"),
     }

@@ -31,16 +31,24 @@ pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
     Ok(Client::from(&told))
 }
 
-/// What is answered: always our one version, whatever was asked for, and what really works.
-pub(super) fn answer(client: Client, logins: &[AcpLogin]) -> acp::InitializeResponse {
-    let session = acp::SessionCapabilities::new()
-        .list(acp::SessionListCapabilities::new())
-        .delete(acp::SessionDeleteCapabilities::new())
-        .resume(acp::SessionResumeCapabilities::new())
+/// What is answered: always our one version, whatever was asked for, and what really works. Where
+/// no session is kept, there is none to list, to load, to resume or to delete.
+pub(super) fn answer(
+    client: Client,
+    logins: &[AcpLogin],
+    keeps_sessions: bool,
+) -> acp::InitializeResponse {
+    let mut session = acp::SessionCapabilities::new()
         .close(acp::SessionCloseCapabilities::new())
         .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+    if keeps_sessions {
+        session = session
+            .list(acp::SessionListCapabilities::new())
+            .delete(acp::SessionDeleteCapabilities::new())
+            .resume(acp::SessionResumeCapabilities::new());
+    }
     let capabilities = acp::AgentCapabilities::new()
-        .load_session(true)
+        .load_session(keeps_sessions)
         .prompt_capabilities(
             acp::PromptCapabilities::new()
                 .image(true)

@@ -30,6 +30,9 @@ pub const PAGE: usize = 50;
 /// The longest id a session can have.
 pub const MAX_SESSION_ID_BYTES: usize = 235;
 
+/// Longest path that is repeated to who gave it.
+pub const SAID_PATH_BYTES: usize = 1024;
+
 /// Characters of a title.
 pub const TITLE_CHARS: usize = 80;
 
@@ -42,8 +45,17 @@ pub const RAW_TEXT_BYTES: usize = 16 * 1024;
 /// Longest picture of a tool's output, in base64 (section 1.10).
 pub const IMAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Largest file whose content is shown before and after a change.
-pub const DIFF_BYTES: u64 = 64 * 1024;
+/// Largest file whose change is shown.
+pub const CHANGED_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Most text of the changes of one call, old and new together (section 1.10).
+pub const CHANGES_BYTES: usize = 128 * 1024;
+
+/// Lines around a change that are shown with it: as many as the result of `edit` has.
+pub const CHANGE_CONTEXT: usize = 4;
+
+/// How long looking for the smallest change may take; after that a larger one is shown.
+pub const CHANGE_TIME: Duration = Duration::from_millis(100);
 
 /// Largest text of a linked file that goes into the prompt; of a larger one the model is told
 /// where it is.

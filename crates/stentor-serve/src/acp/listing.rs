@@ -13,6 +13,7 @@ use stentor_agent::store::Listed;
 use super::calls::one_line;
 use super::content::title_of;
 use super::error::{Handled, Refusal};
+use super::folders::Folders;
 use super::limits;
 
 /// What `session/list` says.
@@ -28,9 +29,10 @@ pub(super) fn page(
     agent: &Agent,
     params: &ListParams,
     open: &HashSet<Arc<str>>,
+    folders: &Folders,
 ) -> Handled<acp::ListSessionsResponse> {
-    if params.cwd.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
-        return Err(Refusal::invalid_params("cwd must be an absolute path"));
+    if let Some(cwd) = &params.cwd {
+        folders.must_be_absolute("cwd", cwd)?;
     }
     let after = params.cursor.as_deref().map(Place::read).transpose()?;
     let mut listed = agent.list(params.cwd.as_deref());

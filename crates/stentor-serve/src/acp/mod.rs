@@ -6,6 +6,7 @@
 
 mod asking;
 mod calls;
+mod changes;
 mod choices;
 mod client;
 mod commands;
@@ -14,6 +15,8 @@ mod content;
 mod ending;
 mod error;
 mod events;
+mod explicit;
+mod folders;
 mod initialize;
 mod limits;
 mod listing;
@@ -41,11 +44,15 @@ use crate::stdio::Pipes;
 
 use connection::Connection;
 
+pub use folders::Folders;
+
 /// What the program has to offer beside the agent.
 #[derive(Clone, Default)]
 pub struct AcpOptions {
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
+    /// What a relative path could be meant from.
+    pub folders: Folders,
 }
 
 /// A way to log in, in a terminal.

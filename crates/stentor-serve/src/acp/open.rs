@@ -1,15 +1,16 @@
 //! A session that is open on this connection: how it is opened, and how it is closed.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
-use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
+use stentor_agent::store::StoreError;
 use stentor_agent::tool::Tool;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::task::JoinHandle;
@@ -42,6 +43,7 @@ pub(super) struct OpenSession {
     /// How many messages were said that are nobody's.
     pub said: AtomicU64,
     pub order: Arc<Order>,
+    viewer: CallViewer,
     pump: Mutex<Option<JoinHandle<Result<Encoder, Closed>>>>,
 }
 
@@ -50,6 +52,14 @@ pub(super) struct Wanted {
     pub cwd: PathBuf,
     pub additional: Vec<PathBuf>,
     pub servers: Vec<ToolServer>,
+}
+
+/// A session that is on disk.
+pub(super) struct Stored {
+    id: String,
+    path: PathBuf,
+    place: Arc<ClientPlace>,
+    options: SessionOptions,
 }
 
 /// Everything that opening needs of the connection.
@@ -77,26 +87,46 @@ impl Opener {
         self.open(session, place, wanted, tools, None).await
     }
 
-    /// Goes on with a stored session.
-    pub async fn resume(
-        &self,
-        id: &str,
-        wanted: Wanted,
-        order: Arc<Order>,
-    ) -> Handled<(Arc<OpenSession>, Ready)> {
-        let (place, mut options) = self.options(&wanted)?;
+    /// The stored session `id`, with everything that opening it needs; `None` when none is stored.
+    pub async fn find(&self, id: &str, wanted: &Wanted) -> Handled<Option<Stored>> {
+        let (agent, wanted_id) = (self.agent.clone(), id.to_owned());
+        let found = blocking(move || agent.find_id(&wanted_id)).await?;
+        let path = match found {
+            Ok(path) => path,
+            Err(AgentError::Store(StoreError::NotFound { .. })) => return Ok(None),
+            Err(error) => return Err(error::about_stored(id, error)),
+        };
+        let (place, mut options) = self.options(wanted)?;
         // What the session was left with, not the default of new ones.
         options.usual_model = options.model.take();
         options.thinking = None;
         options.keeps_permission_mode = true;
+        Ok(Some(Stored {
+            id: id.to_owned(),
+            path,
+            place,
+            options,
+        }))
+    }
+
+    /// Goes on with a stored session.
+    pub async fn resume(
+        &self,
+        stored: Stored,
+        wanted: Wanted,
+        order: Arc<Order>,
+    ) -> Handled<(Arc<OpenSession>, Ready)> {
+        let Stored {
+            id,
+            path,
+            place,
+            options,
+        } = stored;
         let tools = options.tools.clone();
-        let (agent, wanted_id) = (self.agent.clone(), id.to_owned());
-        let session = blocking(move || {
-            let path = agent.find_id(&wanted_id)?;
-            agent.resume(&path, options)
-        })
-        .await?
-        .map_err(|error| error::about_stored(id, error))?;
+        let agent = self.agent.clone();
+        let session = blocking(move || agent.resume(&path, options))
+            .await?
+            .map_err(|error| error::about_stored(&id, error))?;
         self.open(session, place, wanted, tools, Some(order)).await
     }
 
@@ -149,7 +179,7 @@ impl Opener {
             knows_prompt: false,
             has_title: state.name.is_some() || state.message_count > 0,
         };
-        let usage = state.context.tokens.and_then(|used| encoder.usage(used));
+        let usage = usage_of(&state, &settings, encoder.cost);
         let (pump, answers) = Pump::new(events, self.output.clone(), encoder);
         let lane = Lane {
             outbound: self.outbound.clone(),
@@ -167,14 +197,15 @@ impl Opener {
             message_prefix,
             said: AtomicU64::new(0),
             order,
+            viewer,
             pump: Mutex::default(),
         });
         let ready = Ready {
             settings,
             state: Box::new(state),
-            viewer,
             usage,
-            pump,
+            after: 0,
+            pump: Some(pump),
         };
         Ok((open, ready))
     }
@@ -184,9 +215,11 @@ impl Opener {
 pub(super) struct Ready {
     pub settings: Settings,
     state: Box<SessionState>,
-    viewer: CallViewer,
     usage: Option<acp::SessionUpdate>,
-    pump: Pump<Encoder>,
+    /// The number of the event behind which the client is told.
+    after: u64,
+    /// What will tell of its events; `None` when that is at work already.
+    pump: Option<Pump<Encoder>>,
 }
 
 impl Ready {
@@ -199,6 +232,23 @@ impl Ready {
 }
 
 impl OpenSession {
+    /// The session as it is, for a client that opens it again while it is open. What was stopped
+    /// for that has ended when this returns.
+    pub async fn ready_again(&self) -> Handled<Ready> {
+        self.turns.all_over().await;
+        let session = &self.lane.session;
+        let state = session.state().await?;
+        let cost = session.stats().await?.total_usage.cost.total;
+        let settings = Settings::of(&self.models, &state);
+        Ok(Ready {
+            usage: usage_of(&state, &settings, cost),
+            settings,
+            state: Box::new(state),
+            after: session.seq(),
+            pump: None,
+        })
+    }
+
     /// All slash commands.
     async fn commands(&self) -> acp::SessionUpdate {
         commands::update(&self.lane.session.slash().list().await)
@@ -209,7 +259,7 @@ impl OpenSession {
         // The client knows the session's id only from the answer on (section 5.1).
         let list = self.commands().await;
         events::update(&mut answer, self.lane.session.id(), list);
-        self.lane.answers.send(0, answer).await.ok();
+        self.lane.answers.send(ready.after, answer).await.ok();
         self.run(ready.pump);
     }
 
@@ -217,20 +267,20 @@ impl OpenSession {
     pub async fn tell_again(&self, ready: Ready, answer: Vec<u8>) -> Handled<()> {
         let Ready {
             state,
-            viewer,
             usage,
+            after,
             pump,
             ..
         } = ready;
         self.run(pump);
         let id = self.lane.session.id();
         let (_, entries) = self.lane.session.entries().await?;
-        let mut replay = Replay::new(Arc::clone(id), viewer);
+        let mut replay = Replay::new(Arc::clone(id), self.viewer.clone());
         let mut frames = Vec::new();
         for entry in active_path(entries, state.leaf.as_deref()) {
             replay.entry(&entry, &mut frames);
             if frames.len() >= limits::REPLAY_BYTES {
-                self.hand_over(std::mem::take(&mut frames)).await?;
+                self.hand_over(after, std::mem::take(&mut frames)).await?;
             }
         }
         replay.finish(&mut frames);
@@ -247,7 +297,7 @@ impl OpenSession {
         }
         events::update(&mut frames, id, self.commands().await);
         frames.extend_from_slice(&answer);
-        self.hand_over(frames).await
+        self.hand_over(after, frames).await
     }
 
     /// Stops what runs and ends the session. Open prompts are answered with `cancelled`. Everything
@@ -271,14 +321,16 @@ impl OpenSession {
         self.lock().take()
     }
 
-    fn run(&self, pump: Pump<Encoder>) {
-        *self.lock() = Some(tokio::spawn(pump.run()));
+    fn run(&self, pump: Option<Pump<Encoder>>) {
+        if let Some(pump) = pump {
+            *self.lock() = Some(tokio::spawn(pump.run()));
+        }
     }
 
-    async fn hand_over(&self, frames: Vec<u8>) -> Handled<()> {
+    async fn hand_over(&self, after: u64, frames: Vec<u8>) -> Handled<()> {
         self.lane
             .answers
-            .send(0, frames)
+            .send(after, frames)
             .await
             .map_err(|closed| Refusal::internal(closed.to_string()))
     }
@@ -288,6 +340,11 @@ impl OpenSession {
     }
 }
 
+/// How full the context is, if that is known.
+fn usage_of(state: &SessionState, settings: &Settings, cost: f64) -> Option<acp::SessionUpdate> {
+    events::usage(settings, state.context.tokens?, cost)
+}
+
 /// Does what may wait for the disk where that holds up nobody.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -295,19 +352,4 @@ pub(super) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Refusal::internal(format!("It failed inside: {error}")))
-}
-
-/// A path a client gave for a folder.
-pub(super) fn folder(name: &str, path: &Path) -> Handled<PathBuf> {
-    if !path.is_absolute() {
-        return Err(Refusal::invalid_params(format!(
-            "{name} must be an absolute path"
-        )));
-    }
-    if !path.is_dir() {
-        return Err(Refusal::invalid_params(format!(
-            "{name} must be a folder that exists on this machine"
-        )));
-    }
-    Ok(path.to_owned())
 }

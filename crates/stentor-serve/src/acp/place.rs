@@ -13,7 +13,8 @@ use stentor_agent::tool::{Place, PlaceCommand, PlaceFuture, PlaceOutput};
 use stentor_wire::acp::method;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{self, Before};
+use super::calls;
+use super::changes::Before;
 use super::client::Client;
 use super::events;
 use super::limits;
@@ -87,7 +88,7 @@ impl ClientPlace {
 
     async fn keep_before(&self, path: &Path) {
         let wanted = path.to_owned();
-        let before = tokio::task::spawn_blocking(move || text_before(&wanted)).await;
+        let before = tokio::task::spawn_blocking(move || Before::of(&wanted)).await;
         let before = before.unwrap_or_default();
         self.notes.lock().before.insert(path.to_owned(), before);
     }
@@ -300,17 +301,6 @@ async fn release(lane: &Lane, id: String) {
     if let Err(error) = lane.tell(method::TERMINAL_RELEASE, &params).await {
         tracing::info!(%error, "a terminal was not released");
     }
-}
-
-/// What the file holds, if it is small enough to be shown.
-pub(super) fn text_before(path: &Path) -> Before {
-    let Ok(found) = std::fs::metadata(path) else {
-        return Before::Nothing;
-    };
-    if !found.is_file() || found.len() > limits::DIFF_BYTES {
-        return Before::Unknown;
-    }
-    std::fs::read_to_string(path).map_or(Before::Unknown, Before::Text)
 }
 
 fn stopped(output: String) -> PlaceOutput {

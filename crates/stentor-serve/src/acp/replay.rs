@@ -11,7 +11,8 @@ use stentor_agent::message::{
 use stentor_agent::store::{Entry, EntryKind};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
-use super::calls::{Before, CallViewer, Outcome};
+use super::calls::{CallViewer, Outcome};
+use super::changes::Before;
 use super::events::update;
 
 /// Tells one conversation, entry by entry.

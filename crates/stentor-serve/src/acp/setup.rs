@@ -15,8 +15,9 @@ use super::AcpLogin;
 use super::connection::Connection;
 use super::error::{self, Handled, Refusal};
 use super::events;
+use super::folders::Folders;
 use super::listing::{self, ListParams};
-use super::open::{OpenSession, Ready, Wanted, blocking, folder};
+use super::open::{OpenSession, Ready, Wanted, blocking};
 use super::sessions::Occupied;
 use super::settings::{self, Settings};
 
@@ -97,7 +98,7 @@ pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> Handled<Map
 }
 
 /// What a client wants of a session it opens.
-pub(super) fn wanted(raw: RawJson<'_>) -> Handled<Wanted> {
+pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
     let SetupParams {
         cwd,
         mcp_servers,
@@ -105,14 +106,16 @@ pub(super) fn wanted(raw: RawJson<'_>) -> Handled<Wanted> {
     } = params(raw)?;
     let additional = additional_directories.unwrap_or_default();
     for path in &additional {
-        if !path.is_absolute() {
-            return Err(Refusal::invalid_params(
-                "additionalDirectories must be absolute paths",
-            ));
-        }
+        folders.must_be_absolute("additionalDirectories", path)?;
+    }
+    folders.must_be_absolute("cwd", &cwd)?;
+    if !cwd.is_dir() {
+        return Err(Refusal::invalid_params(
+            "cwd must be a folder that exists on this machine",
+        ));
     }
     Ok(Wanted {
-        cwd: folder("cwd", &cwd)?,
+        cwd,
         additional,
         servers: servers(mcp_servers.unwrap_or_default())?,
     })
@@ -191,8 +194,8 @@ impl Connection {
         Ok(())
     }
 
-    /// `session/load` and `session/resume`. A session that is open here is closed first: the
-    /// client may want another folder and other servers now.
+    /// `session/load` and `session/resume`. A session that is open here and on disk is closed first:
+    /// the client may want another folder and other servers now. What is refused closes nothing.
     pub async fn reopen(
         self: Arc<Self>,
         id: Id,
@@ -201,12 +204,34 @@ impl Connection {
         mut occupied: Occupied,
         tells_again: bool,
     ) -> Handled<()> {
-        if let Some(open) = occupied.before().await {
-            open.close().await;
-        }
         let opener = self.opener();
-        let opened = opener.resume(&session_id, wanted, occupied.order());
-        let (open, ready) = opened.await?;
+        let before = occupied.before().await;
+        let (open, ready) = match (opener.find(&session_id, &wanted).await, before) {
+            (Ok(Some(stored)), before) => {
+                if let Some(before) = before {
+                    before.close().await;
+                }
+                opener.resume(stored, wanted, occupied.order()).await?
+            }
+            // Nothing is kept from which it could be opened again: it goes on as it is.
+            (Ok(None), Some(open)) => {
+                let ready = open.ready_again().await;
+                match ready {
+                    Ok(ready) => (open, ready),
+                    Err(refusal) => {
+                        occupied.opened(open);
+                        return Err(refusal);
+                    }
+                }
+            }
+            (Ok(None), None) => return Err(Refusal::unknown_session(&session_id)),
+            (Err(refusal), before) => {
+                if let Some(open) = before {
+                    occupied.opened(open);
+                }
+                return Err(refusal);
+            }
+        };
         let told = tell(&open, ready, &id, tells_again).await;
         occupied.opened(open);
         told
@@ -215,7 +240,8 @@ impl Connection {
     pub async fn list(self: Arc<Self>, wanted: ListParams) -> Handled<acp::ListSessionsResponse> {
         let open = self.sessions.ids();
         let agent = self.agent.clone();
-        blocking(move || listing::page(&agent, &wanted, &open)).await?
+        let folders = self.options.folders.clone();
+        blocking(move || listing::page(&agent, &wanted, &open, &folders)).await?
     }
 
     pub async fn close(self: Arc<Self>, id: Id, mut occupied: Occupied) -> Handled<()> {

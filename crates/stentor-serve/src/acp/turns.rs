@@ -138,6 +138,14 @@ impl Turns {
         accepted.cloned().collect()
     }
 
+    /// Waits until every turn that is open now is over.
+    pub async fn all_over(&self) {
+        let open: Vec<_> = self.lock().open.iter().cloned().collect();
+        for turn in open {
+            turn.done.cancelled().await;
+        }
+    }
+
     /// Cancels every open turn, or only the one of request `only`.
     pub fn cancel(&self, only: Option<&Id>) -> Option<Cancelled> {
         let turns = self.lock();

@@ -98,6 +98,14 @@ impl Tool for Edit {
         paths::touched(arguments, "path", cwd)
     }
 
+    fn preview(&self, arguments: &Map<String, Value>, before: Option<&str>) -> Option<String> {
+        let arguments: Arguments = call::arguments("edit", arguments.clone()).ok()?;
+        let path = arguments.path.clone();
+        let edits = replacements(arguments).ok()?;
+        let edited = replace::apply(before?, &edits, &path).ok()?;
+        Some(edited.text)
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(edit(arguments, context))
     }

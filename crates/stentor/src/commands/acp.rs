@@ -2,7 +2,7 @@
 
 use stentor_agent::agent::Agent;
 use stentor_model::login::Logins;
-use stentor_serve::acp::{self, AcpLogin, AcpOptions};
+use stentor_serve::acp::{self, AcpLogin, AcpOptions, Folders};
 use stentor_serve::stdio::Pipes;
 
 /// Serves one client and returns the exit status.
@@ -14,6 +14,10 @@ pub fn run(agent: Agent, logins: &Logins, pipes: Pipes) -> Result<u8, String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let options = AcpOptions {
         logins: ways_to_log_in(logins),
+        folders: Folders {
+            current: std::env::current_dir().ok(),
+            home: std::env::home_dir(),
+        },
     };
     let status = runtime.block_on(acp::serve(agent, pipes, options));
     // Whoever still waits for a disk or a client must not keep the process.

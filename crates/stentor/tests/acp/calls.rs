@@ -1,9 +1,9 @@
 //! Tool calls as people see them: titles, kinds, places, changes, the plan (section 8).
 
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, chosen, is_request};
 
 #[test]
 fn tool_calls_have_titles_kinds_places_and_changes() {
@@ -37,34 +37,144 @@ steps = [{ tool = "write", id = "c7", arguments = { path = "b.txt", content = "f
     });
     messages.retain(|message| message["params"]["update"]["toolCallId"].is_string());
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Read a file","name":"read","kind":"read"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Read a file","name":"read","kind":"read","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"read","title":"Read src/a.txt, lines 2 to 3","locations":[{"path":"~~/work/src/a.txt","line":2}],"rawInput":{"limit":2,"offset":2,"path":"src/a.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"two\nthree\n"}}],"rawOutput":{"output":"two\nthree\n"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c2","title":"Search in files","name":"grep","kind":"search"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c2","title":"Search in files","name":"grep","kind":"search","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c2","kind":"search","title":"Search for \"two\" in src","locations":[{"path":"~~/work/src"}],"rawInput":{"path":"src","pattern":"two"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c2","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c2","status":"completed","content":[{"type":"content","content":{"type":"text","text":"a.txt:2: two"}}],"rawOutput":{"output":"a.txt:2: two"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c3","title":"Find files","name":"find","kind":"search"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c3","title":"Find files","name":"find","kind":"search","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c3","kind":"search","title":"Find files matching \"*.txt\"","locations":[{"path":"~~/work"}],"rawInput":{"pattern":"*.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c3","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c3","status":"completed","content":[{"type":"content","content":{"type":"text","text":"src/a.txt"}}],"rawOutput":{"output":"src/a.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c4","title":"List a folder","name":"ls","kind":"read"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c4","title":"List a folder","name":"ls","kind":"read","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c4","kind":"read","title":"List the working folder","locations":[{"path":"~~/work"}],"rawInput":{}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c4","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c4","status":"completed","content":[{"type":"content","content":{"type":"text","text":"src/"}}],"rawOutput":{"output":"src/"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c5","title":"Edit a file","name":"edit","kind":"edit"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c5","kind":"edit","title":"Edit src/a.txt","content":[{"type":"diff","path":"~~/work/src/a.txt","oldText":"two","newText":"TWO"}],"locations":[{"path":"~~/work/src/a.txt"}],"rawInput":{"edits":[{"newText":"TWO","oldText":"two"}],"path":"src/a.txt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c5","title":"Edit a file","name":"edit","kind":"edit","status":"pending"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c5","kind":"edit","title":"Edit src/a.txt","locations":[{"path":"~~/work/src/a.txt"}],"rawInput":{"edits":[{"newText":"TWO","oldText":"two"}],"path":"src/a.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c5","status":"in_progress"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c5","status":"completed","content":[{"type":"diff","path":"~~/work/src/a.txt","oldText":"two","newText":"TWO"}],"locations":[{"path":"~~/work/src/a.txt","line":2}],"rawOutput":{"output":"Successfully replaced 1 block(s) in src/a.txt.","details":{"diff":" 1 one\n-2 two\n+2 TWO\n 3 three","patch":"--- src/a.txt\n+++ src/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n","firstChangedLine":2}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c6","title":"Write a file","name":"write","kind":"edit"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c5","status":"completed","content":[{"type":"diff","path":"~~/work/src/a.txt","oldText":"one\ntwo\nthree\n","newText":"one\nTWO\nthree\n"}],"locations":[{"path":"~~/work/src/a.txt","line":2}],"rawOutput":{"output":"Successfully replaced 1 block(s) in src/a.txt.","details":{"diff":" 1 one\n-2 two\n+2 TWO\n 3 three","patch":"--- src/a.txt\n+++ src/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n","firstChangedLine":2}}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c6","title":"Write a file","name":"write","kind":"edit","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c6","kind":"edit","title":"Write src/a.txt","locations":[{"path":"~~/work/src/a.txt"}],"rawInput":{"content":"new\n","path":"src/a.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c6","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c6","status":"completed","content":[{"type":"diff","path":"~~/work/src/a.txt","oldText":"one\nTWO\nthree\n","newText":"new\n"}],"rawOutput":{"output":"Successfully wrote 4 bytes to src/a.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c7","title":"Write a file","name":"write","kind":"edit"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c7","title":"Write a file","name":"write","kind":"edit","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c7","kind":"edit","title":"Write b.txt","locations":[{"path":"~~/work/b.txt"}],"rawInput":{"content":"fresh\n","path":"b.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c7","status":"in_progress"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c7","status":"completed","content":[{"type":"diff","path":"~~/work/b.txt","newText":"fresh\n"}],"rawOutput":{"output":"Successfully wrote 6 bytes to b.txt"}}}}"#]].assert_eq(&client.shown(&messages));
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c7","status":"completed","content":[{"type":"diff","path":"~~/work/b.txt","newText":"fresh\n","oldText":null}],"rawOutput":{"output":"Successfully wrote 6 bytes to b.txt"}}}}"#]].assert_eq(&client.shown(&messages));
+}
+
+/// The changes a call shows in each of its messages, the question included.
+fn changes(client: &Client, messages: &[Value], call: &str) -> String {
+    let mut shown = Vec::new();
+    for message in messages {
+        let params = &message["params"];
+        let (kind, about) = match message["method"] == "session/request_permission" {
+            true => ("question", &params["toolCall"]),
+            false => ("update", &params["update"]),
+        };
+        if about["toolCallId"] == call {
+            let status = about["status"].as_str().unwrap_or("-");
+            let content = about["content"].as_array().cloned().unwrap_or_default();
+            shown.push(format!("{kind} {status}"));
+            let diffs = content.iter().filter(|one| one["type"] == "diff");
+            shown.extend(diffs.map(|diff| client.plain(diff)));
+        }
+    }
+    shown.join("\n")
+}
+
+#[test]
+fn who_is_asked_has_seen_the_change_before() {
+    let mut client = Client::with(
+        r#"
+on_exhausted = { text = "Done." }
+[[turn]]
+steps = [{ tool = "edit", id = "edit", arguments = { path = "a.txt", edits = [{ oldText = "ne 5", newText = "ne five" }, { oldText = "20", newText = "twenty" }] } }]
+[[turn]]
+steps = [{ tool = "write", id = "over", arguments = { path = "b.txt", content = "new\n" } }]
+[[turn]]
+steps = [{ tool = "write", id = "new", arguments = { path = "c.txt", content = "fresh\n" } }]
+[[turn]]
+steps = [{ tool = "edit", id = "wrong", arguments = { path = "a.txt", edits = [{ oldText = "nowhere", newText = "x" }] } }]
+"#,
+    );
+    let lines: String = (1..=30).map(|n| format!("line {n}\n")).collect();
+    client.world.file("work/a.txt", &lines);
+    client.world.file("work/b.txt", "old\n");
+    let session = client.session();
+    let id = client.prompt(&session, "go");
+    let messages = client.serve(id, |_| Some(chosen("allow_once")));
+    let all = ["edit", "over", "new", "wrong"].map(|call| changes(&client, &messages, call));
+    expect![[r#"
+        update pending
+        update -
+        update pending
+        {"type":"diff","path":"~~/work/a.txt","oldText":"line 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\n","newText":"line 1\nline 2\nline 3\nline 4\nline five\nline 6\nline 7\nline 8\nline 9\n"}
+        {"type":"diff","path":"~~/work/a.txt","oldText":"line 16\nline 17\nline 18\nline 19\nline 20\nline 21\nline 22\nline 23\nline 24\n","newText":"line 16\nline 17\nline 18\nline 19\nline twenty\nline 21\nline 22\nline 23\nline 24\n"}
+        question pending
+        {"type":"diff","path":"~~/work/a.txt","oldText":"line 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\n","newText":"line 1\nline 2\nline 3\nline 4\nline five\nline 6\nline 7\nline 8\nline 9\n"}
+        {"type":"diff","path":"~~/work/a.txt","oldText":"line 16\nline 17\nline 18\nline 19\nline 20\nline 21\nline 22\nline 23\nline 24\n","newText":"line 16\nline 17\nline 18\nline 19\nline twenty\nline 21\nline 22\nline 23\nline 24\n"}
+        update in_progress
+        update completed
+        {"type":"diff","path":"~~/work/a.txt","oldText":"line 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\n","newText":"line 1\nline 2\nline 3\nline 4\nline five\nline 6\nline 7\nline 8\nline 9\n"}
+        {"type":"diff","path":"~~/work/a.txt","oldText":"line 16\nline 17\nline 18\nline 19\nline 20\nline 21\nline 22\nline 23\nline 24\n","newText":"line 16\nline 17\nline 18\nline 19\nline twenty\nline 21\nline 22\nline 23\nline 24\n"}
+
+        update pending
+        update -
+        update pending
+        {"type":"diff","path":"~~/work/b.txt","oldText":"old\n","newText":"new\n"}
+        question pending
+        {"type":"diff","path":"~~/work/b.txt","oldText":"old\n","newText":"new\n"}
+        update in_progress
+        update completed
+        {"type":"diff","path":"~~/work/b.txt","oldText":"old\n","newText":"new\n"}
+
+        update pending
+        update -
+        update pending
+        {"type":"diff","path":"~~/work/c.txt","newText":"fresh\n","oldText":null}
+        question pending
+        {"type":"diff","path":"~~/work/c.txt","newText":"fresh\n","oldText":null}
+        update in_progress
+        update completed
+        {"type":"diff","path":"~~/work/c.txt","newText":"fresh\n","oldText":null}
+
+        update pending
+        update -
+        question pending
+        update in_progress
+        update failed"#]].assert_eq(&all.join("\n\n"));
+    // Told again it is the same change.
+    let (_, last) = all[0].rsplit_once("update completed\n").unwrap();
+    let cwd = client.world.work("");
+    let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+    let id = client.send("session/load", params);
+    let messages = client.until(id);
+    assert_eq!(
+        changes(&client, &messages, "edit"),
+        format!("update pending\nupdate completed\n{last}")
+    );
+}
+
+#[test]
+fn a_change_that_is_too_long_to_be_shown_is_said_to_be_left_out() {
+    let long = "x".repeat(200_000);
+    let scenario = format!(
+        "on_exhausted = {{ text = \"Done.\" }}\n[[turn]]\nsteps = [{{ tool = \"write\", id = \"c\", arguments = {{ path = \"new.txt\", content = \"{long}\" }} }}]\n"
+    );
+    let mut client = Client::with(&scenario);
+    let session = client.session();
+    let id = client.prompt(&session, "go");
+    let messages = client.serve(id, |_| Some(chosen("allow_once")));
+    let question = messages.iter().find(|one| is_request(one)).unwrap();
+    assert_eq!(
+        question["params"]["toolCall"]["content"][0]["content"]["text"],
+        "[One change is not shown here: it is too long.]"
+    );
 }
 
 #[test]
@@ -131,7 +241,7 @@ steps = [{ tool = "bash", id = "c1", arguments = { command = "echo out; exit 3" 
     }
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run echo out; exit 3","locations":[],"rawInput":{"command":"echo out; exit 3"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"out\n\n\nCommand exited with code 3"}}],"rawOutput":{"output":"out\n\n\nCommand exited with code 3","details":{}}}}}
@@ -153,7 +263,7 @@ fn what_runs_is_shown_before_it_ends() {
     messages.extend(client.until(prompt));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run echo begun; while [ ! -e go ]; do sleep 0.02; done","locations":[],"rawInput":{"command":"echo begun; while [ ! -e go ]; do sleep 0.02; done"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"begun\n"}}]}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"begun\n"}}],"rawOutput":{"output":"begun\n"}}}}
@@ -181,7 +291,7 @@ steps = [{ tool = "todo", id = "c1", arguments = { todos = [{ content = "one", s
         .find(|one| one["params"]["update"]["sessionUpdate"] == "plan");
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Update the plan","name":"todo","kind":"think"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Update the plan","name":"todo","kind":"think","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"think","title":"Update the plan","locations":[],"rawInput":{"todos":[{"content":"one","status":"completed"},{"content":"two","status":"in_progress"},{"content":"three","status":"blocked"},{"content":"four","status":"abandoned"}]}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"plan","entries":[{"content":"one","priority":"medium","status":"completed"},{"content":"two","priority":"medium","status":"in_progress"},{"content":"three (blocked)","priority":"medium","status":"pending"},{"content":"four (abandoned)","priority":"medium","status":"completed"}]}}}
@@ -217,7 +327,7 @@ fn a_picture_a_tool_found_is_shown() {
     std::fs::write(client.world.work("dot.png"), DOT).unwrap();
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Read a file","name":"read","kind":"read"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Read a file","name":"read","kind":"read","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"read","title":"Read dot.png","locations":[{"path":"~~/work/dot.png"}],"rawInput":{"path":"dot.png"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Read image file [image/png]"}},{"type":"content","content":{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4//8/AAX+Av6nNYGEAAAAAElFTkSuQmCC","mimeType":"image/png"}}],"rawOutput":{"output":"Read image file [image/png]"}}}}

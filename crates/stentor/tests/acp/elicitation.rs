@@ -85,7 +85,7 @@ fn a_question_is_a_form_and_its_answer_reaches_the_asker() {
     messages.extend(client.until(prompt));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"question","name":"question"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"question","name":"question","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"other","title":"question","locations":[],"rawInput":{}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"elicitation/create","params":{"sessionId":"SESSION-1","mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"answer":{"type":"string","oneOf":[{"const":"red","title":"red"},{"const":"b","title":"Blue"}],"title":"Which?"}},"required":["answer"]},"_meta":{"traceparent":"00-a-b-01"}}}

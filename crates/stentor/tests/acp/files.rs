@@ -37,12 +37,12 @@ fn edits_see_unsaved_text_and_go_through_the_editor() {
     });
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Edit a file","name":"edit","kind":"edit"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"edit","title":"Edit a.txt","content":[{"type":"diff","path":"~~/work/a.txt","oldText":"unsaved","newText":"edited"}],"locations":[{"path":"~~/work/a.txt"}],"rawInput":{"edits":[{"newText":"edited","oldText":"unsaved"}],"path":"a.txt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Edit a file","name":"edit","kind":"edit","status":"pending"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"edit","title":"Edit a.txt","locations":[{"path":"~~/work/a.txt"}],"rawInput":{"edits":[{"newText":"edited","oldText":"unsaved"}],"path":"a.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"fs/read_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt","_meta":{"traceparent":"00-a-b-01","baggage":"x=1"}}}
         {"id":-2,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt","content":"edited\n","_meta":{"traceparent":"00-a-b-01","baggage":"x=1"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/a.txt","oldText":"unsaved","newText":"edited"}],"locations":[{"path":"~~/work/a.txt","line":1}],"rawOutput":{"output":"Successfully replaced 1 block(s) in a.txt.","details":{"diff":"-1 unsaved\n+1 edited","patch":"--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-unsaved\n+edited\n","firstChangedLine":1}}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/a.txt","oldText":"unsaved\n","newText":"edited\n"}],"locations":[{"path":"~~/work/a.txt","line":1}],"rawOutput":{"output":"Successfully replaced 1 block(s) in a.txt.","details":{"diff":"-1 unsaved\n+1 edited","patch":"--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-unsaved\n+edited\n","firstChangedLine":1}}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Successfully replaced 1 block(s) in a.txt."},"messageId":"MSG-4"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01","baggage":"x=1"}}}"#]].assert_eq(&client.shown(&messages));
     // Only the editor wrote.
@@ -66,11 +66,11 @@ text = "Done."
     messages.extend(client.until(prompt));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Write a file","name":"write","kind":"edit"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Write a file","name":"write","kind":"edit","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"edit","title":"Write new/b.txt","locations":[{"path":"~~/work/new/b.txt"}],"rawInput":{"content":"fresh\n","path":"new/b.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/new/b.txt","content":"fresh\n"}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/new/b.txt","newText":"fresh\n"}],"rawOutput":{"output":"Successfully wrote 6 bytes to new/b.txt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/new/b.txt","newText":"fresh\n","oldText":null}],"rawOutput":{"output":"Successfully wrote 6 bytes to new/b.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     assert!(!client.world.work("new/b.txt").exists());
@@ -134,12 +134,12 @@ text = "{{last_tool_result}}"
     }
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"r","title":"Read a file","name":"read","kind":"read"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"r","title":"Read a file","name":"read","kind":"read","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"r","kind":"read","title":"Read a.txt","locations":[{"path":"~~/work/a.txt"}],"rawInput":{"path":"a.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"r","status":"in_progress"}}}
         {"id":-1,"method":"fs/read_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"r","status":"completed","content":[{"type":"content","content":{"type":"text","text":"on disk\n"}}],"rawOutput":{"output":"on disk\n"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"w","title":"Write a file","name":"write","kind":"edit"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"w","title":"Write a file","name":"write","kind":"edit","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"w","kind":"edit","title":"Write a.txt","locations":[{"path":"~~/work/a.txt"}],"rawInput":{"content":"new","path":"a.txt"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"w","status":"in_progress"}}}
         {"id":-2,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt","content":"new"}}

@@ -16,6 +16,15 @@ fn initialize_says_who_we_are_and_only_what_works() {
 }
 
 #[test]
+fn where_no_session_is_kept_none_is_offered_to_be_listed_loaded_resumed_or_deleted() {
+    let world = World::new();
+    world.file("scenario.toml", NOTHING);
+    let mut client = Client::started(world, &["--no-session"]);
+    let answer = client.greet(json!({}));
+    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"additionalDirectories":{},"close":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true},"stentor":{"promptMeta":["model","reasoning_effort","permission_mode"]}}}}"#]].assert_eq(&client.plain(&answer));
+}
+
+#[test]
 fn every_version_is_answered_with_ours_and_another_initialize_negotiates_again() {
     let mut client = Client::silent(World::new(), NOTHING);
     let answers: Vec<Value> = [0, 1, 2, 65535]

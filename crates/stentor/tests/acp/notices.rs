@@ -46,7 +46,7 @@ fn turn(capabilities: Value, last: &str) -> String {
 fn notices_go_to_clients_that_take_them() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"tell","name":"tell"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"tell","name":"tell","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"other","title":"tell","locations":[],"rawInput":{}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"notice","severity":"info","title":"It is info.…","description":"It is info.\nMore of it."}}}
@@ -61,7 +61,7 @@ fn notices_go_to_clients_that_take_them() {
 fn without_them_what_matters_is_said_in_the_conversation() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"tell","name":"tell"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"tell","name":"tell","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"other","title":"tell","locations":[],"rawInput":{}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It is warning.\nMore of it.\n\n"},"messageId":"MSG-notice-N"}}}

@@ -84,29 +84,37 @@ fn once_is_once_and_always_is_remembered_for_calls_like_it() {
     }
     expect![[r#"
         allow_once, reject_once:
+        c1 pending
         c1 asked
         c1 in_progress
         c1 completed one
+        c2 pending
         c2 asked
         c2 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
         {"id":3,"result":{"stopReason":"end_turn"}}
         reject_once, allow_once:
+        c1 pending
         c1 asked
         c1 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c2 pending
         c2 asked
         c2 in_progress
         c2 completed one
         {"id":3,"result":{"stopReason":"end_turn"}}
         allow_always, reject_once:
+        c1 pending
         c1 asked
         c1 in_progress
         c1 completed one
+        c2 pending
         c2 in_progress
         c2 completed one
         {"id":3,"result":{"stopReason":"end_turn"}}
         reject_always, allow_once:
+        c1 pending
         c1 asked
         c1 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c2 pending
         c2 failed Permission denied: the user rejected calls like bash `echo one` for good. Go on without it, or ask the user what to do instead.
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&all.join("\n"));
 }
@@ -165,7 +173,7 @@ fn a_rejected_call_fails_and_the_turn_goes_on() {
     let messages = client.serve(prompt, |_| Some(chosen("reject_once")));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run true","locations":[],"rawInput":{"command":"true"}}}}
         {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"execute","status":"pending","title":"Run true","name":"bash","content":[{"type":"content","content":{"type":"text","text":"bash `true` runs programs"}}],"locations":[],"rawInput":{"command":"true"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow this","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject this","kind":"reject_always"}],"_meta":{"traceparent":"00-a-b-01"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}}],"rawOutput":{"output":"The user rejected this call of bash. Do not repeat it; ask or go on without it.","details":{}}}}}
@@ -209,51 +217,71 @@ steps = [{ tool = "read", id = "outside", arguments = { path = "/etc/hostname" }
     }
     expect![[r#"
         ask:
+        read pending
         read in_progress
         read completed a
+        edit pending
         edit asked
         edit in_progress
         edit completed Successfully wrote 1 bytes to x.txt
+        command pending
         command asked
         command in_progress
         command completed (no output)
+        outside pending
         outside asked
         outside in_progress
         outside completed
         {"id":4,"result":{"stopReason":"end_turn"}}
         accept-edits:
+        read pending
         read in_progress
         read completed a
+        edit pending
         edit in_progress
         edit completed Successfully wrote 1 bytes to x.txt
+        command pending
         command asked
         command in_progress
         command completed (no output)
+        outside pending
         outside asked
         outside in_progress
         outside completed
         {"id":4,"result":{"stopReason":"end_turn"}}
         read-only:
+        read pending
         read in_progress
         read completed a
+        edit pending
         edit failed Permission denied: write on ~~/work/x.txt: this session is read-only and may not change files. You can read files in ~~/work; describe to the user what you would do beyond that.
+        command pending
         command failed Permission denied: bash `touch y.txt`: this session is read-only and may not run commands. You can read files in ~~/work; describe to the user what you would do beyond that.
+        outside pending
         outside failed Permission denied: read on /etc/hostname: /etc/hostname is outside the working folder, and this session may only read inside it. You can read files in ~~/work; describe to the user what you would do beyond that.
         {"id":4,"result":{"stopReason":"end_turn"}}
         plan:
+        read pending
         read in_progress
         read completed a
+        edit pending
         edit failed Permission denied: write on ~~/work/x.txt: this session is read-only and may not change files. You can read files in ~~/work; describe to the user what you would do beyond that.
+        command pending
         command failed Permission denied: bash `touch y.txt`: this session is read-only and may not run commands. You can read files in ~~/work; describe to the user what you would do beyond that.
+        outside pending
         outside failed Permission denied: read on /etc/hostname: /etc/hostname is outside the working folder, and this session may only read inside it. You can read files in ~~/work; describe to the user what you would do beyond that.
         {"id":4,"result":{"stopReason":"end_turn"}}
         all:
+        read pending
         read in_progress
         read completed a
+        edit pending
         edit in_progress
         edit completed Successfully wrote 1 bytes to x.txt
+        command pending
         command in_progress
         command completed (no output)
+        outside pending
         outside in_progress
         outside completed
         {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&all.join("\n"));

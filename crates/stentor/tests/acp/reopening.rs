@@ -1,9 +1,10 @@
 //! Going on with stored sessions: `session/load` and `session/resume` (sections 5.2 and 5.3).
 
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::world::World;
 
 const TALK: &str = r#"
 on_exhausted = { text = "That was all." }
@@ -39,8 +40,8 @@ fn a_loaded_session_tells_its_history_then_answers_then_is_quiet() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"What does it say?"},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Let me see."},"messageId":"MSG-thought"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."},"messageId":"MSG"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Read a.txt, lines 2 to 4","name":"read","kind":"read","locations":[{"path":"~~/work/a.txt","line":2}],"rawInput":{"limit":3,"offset":2,"path":"a.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-2","title":"Read missing.txt","name":"read","kind":"read","locations":[{"path":"~~/work/missing.txt"}],"rawInput":{"path":"missing.txt"}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Read a.txt, lines 2 to 4","name":"read","kind":"read","locations":[{"path":"~~/work/a.txt","line":2}],"rawInput":{"limit":3,"offset":2,"path":"a.txt"},"status":"pending"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-2","title":"Read missing.txt","name":"read","kind":"read","locations":[{"path":"~~/work/missing.txt"}],"rawInput":{"path":"missing.txt"},"status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"b\nc\nd\n"}}],"rawOutput":{"output":"b\nc\nd\n"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-2","status":"failed","content":[{"type":"content","content":{"type":"text","text":"ENOENT: no such file or directory, access '~~/work/missing.txt'"}}],"rawOutput":{"output":"ENOENT: no such file or directory, access '~~/work/missing.txt'","details":{}}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It says: b."},"messageId":"MSG"}}}
@@ -72,7 +73,7 @@ fn a_resumed_session_goes_on_without_telling_its_history() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-2"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
-        {"id":3,"result":{"stopReason":"end_turn","_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.turn(&session, "Two"));
+        {"id":3,"result":{"stopReason":"end_turn","usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.turn(&session, "Two"));
 }
 
 #[test]
@@ -98,7 +99,89 @@ fn a_session_can_be_loaded_while_it_is_open_and_a_prompt_right_behind_waits_for_
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-2"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
-        {"id":7,"result":{"stopReason":"end_turn","_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.shown(&messages));
+        {"id":7,"result":{"stopReason":"end_turn","usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.shown(&messages));
+}
+
+/// What a load tells, without the answer, and the answer's current mode.
+fn loaded(client: &mut Client, session: &str) -> (String, Value) {
+    let cwd = client.world.work("");
+    let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+    let id = client.send("session/load", params);
+    let mut messages = client.until(id);
+    let answer = messages.pop().unwrap();
+    let mode = answer["result"]["modes"]["currentModeId"].clone();
+    (client.shown(&messages), mode)
+}
+
+#[test]
+fn a_session_that_is_kept_nowhere_tells_its_history_when_it_is_loaded_and_goes_on() {
+    let world = World::new();
+    world.file("scenario.toml", TALK);
+    let mut client = Client::started(world, &["--no-session"]);
+    client.greet(json!({}));
+    let session = client.session();
+    let id = client.prompt(&session, "One");
+    client.until(id);
+    let (told, mode) = loaded(&mut client, &session);
+    assert_eq!(mode, "ask");
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"One"},"messageId":"MSG"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Let me see."},"messageId":"MSG-thought"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."},"messageId":"MSG"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Read a.txt, lines 2 to 4","name":"read","kind":"read","locations":[{"path":"~~/work/a.txt","line":2}],"rawInput":{"limit":3,"offset":2,"path":"a.txt"},"status":"pending"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-2","title":"Read missing.txt","name":"read","kind":"read","locations":[{"path":"~~/work/missing.txt"}],"rawInput":{"path":"missing.txt"},"status":"pending"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"ENOENT: no such file or directory, access '~~/work/a.txt'"}}],"rawOutput":{"output":"ENOENT: no such file or directory, access '~~/work/a.txt'","details":{}}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-2","status":"failed","content":[{"type":"content","content":{"type":"text","text":"ENOENT: no such file or directory, access '~~/work/missing.txt'"}}],"rawOutput":{"output":"ENOENT: no such file or directory, access '~~/work/missing.txt'","details":{}}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It says: b."},"messageId":"MSG"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}}]}}}"#]].assert_eq(&told);
+    assert_eq!(loaded(&mut client, &session).0, told);
+    let cwd = client.world.work("");
+    let params = json!({ "sessionId": session, "cwd": cwd });
+    let answer = client.ask("session/resume", params);
+    assert_eq!(answer["result"]["modes"]["currentModeId"], "ask");
+    client.until_update("available_commands_update");
+    expect![[r#"
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-7"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
+        {"id":7,"result":{"stopReason":"end_turn","usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.turn(&session, "Two"));
+    // One that is not there is still not there.
+    let params = json!({ "sessionId": "0", "cwd": cwd, "mcpServers": [] });
+    assert_eq!(client.ask("session/load", params)["error"]["code"], -32002);
+}
+
+#[test]
+fn a_session_whose_file_somebody_removed_survives_being_loaded_and_says_what_is_wrong() {
+    let mut client = Client::with(TALK);
+    let session = client.session();
+    let id = client.prompt(&session, "One");
+    client.until(id);
+    let (before, _) = loaded(&mut client, &session);
+    std::fs::remove_dir_all(client.world.work("../home/.local/share/stentor/sessions")).unwrap();
+    let (told, mode) = loaded(&mut client, &session);
+    assert_eq!((told, mode), (before, json!("ask")));
+    let said = client.turn(&session, "Two");
+    assert!(said.contains("was deleted while it was open"), "{said}");
+}
+
+#[test]
+fn loading_a_busy_session_that_is_kept_nowhere_stops_its_turn_first() {
+    let world = World::new();
+    let scenario = "on_exhausted = { text = \"More.\" }\n[[turn]]\nsteps = [{ text = \"Working\" }, { hang = true }]\n";
+    world.file("scenario.toml", scenario);
+    let mut client = Client::started(world, &["--no-session"]);
+    client.greet(json!({}));
+    let session = client.session();
+    let prompt = client.prompt(&session, "go");
+    client.until_update("agent_message_chunk");
+    let (told, _) = loaded(&mut client, &session);
+    let (ended, history) = told.split_once('\n').unwrap();
+    assert_eq!(
+        ended,
+        format!(r#"{{"id":{prompt},"result":{{"stopReason":"cancelled"}}}}"#)
+    );
+    assert!(history.contains(r#""text":"Working""#), "{history}");
+    assert!(client.turn(&session, "again").contains("More."));
 }
 
 #[test]

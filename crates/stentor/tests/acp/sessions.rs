@@ -47,6 +47,9 @@ fn a_folder_that_cannot_be_worked_in_is_refused() {
         json!({ "mcpServers": [] }),
         json!({ "cwd": "", "mcpServers": [] }),
         json!({ "cwd": "work", "mcpServers": [] }),
+        json!({ "cwd": "../work/./x", "mcpServers": [] }),
+        json!({ "cwd": "~/project", "mcpServers": [] }),
+        json!({ "cwd": "x".repeat(5000), "mcpServers": [] }),
         json!({ "cwd": "/no/such/folder", "mcpServers": [] }),
         json!({ "cwd": "/", "mcpServers": [], "additionalDirectories": ["relative"] }),
         json!({ "cwd": "/", "mcpServers": [{ "name": "x" }] }),
@@ -60,12 +63,15 @@ fn a_folder_that_cannot_be_worked_in_is_refused() {
     expect![[r#"
         {"id":2,"error":{"code":-32602,"message":"missing field `cwd`"}}
         {"id":3,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
-        {"id":4,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
-        {"id":5,"error":{"code":-32602,"message":"cwd must be a folder that exists on this machine"}}
-        {"id":6,"error":{"code":-32602,"message":"additionalDirectories must be absolute paths"}}
-        {"id":7,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
-        {"id":8,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
-        {"id":9,"error":{"code":-32602,"message":"Two MCP servers are called \"x\"."}}"#]].assert_eq(&client.shown(&answers));
+        {"id":4,"error":{"code":-32602,"message":"cwd must be an absolute path; seen from the folder the agent was started in it would be ~~/work/work","data":{"field":"cwd","absolute":"~~/work/work"}}}
+        {"id":5,"error":{"code":-32602,"message":"cwd must be an absolute path; seen from the folder the agent was started in it would be ~~/work/x","data":{"field":"cwd","absolute":"~~/work/x"}}}
+        {"id":6,"error":{"code":-32602,"message":"cwd must be an absolute path; with your home for `~` it would be ~~/home/project","data":{"field":"cwd","absolute":"~~/home/project"}}}
+        {"id":7,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
+        {"id":8,"error":{"code":-32602,"message":"cwd must be a folder that exists on this machine"}}
+        {"id":9,"error":{"code":-32602,"message":"additionalDirectories must be an absolute path; seen from the folder the agent was started in it would be ~~/work/relative","data":{"field":"additionalDirectories","absolute":"~~/work/relative"}}}
+        {"id":10,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
+        {"id":11,"error":{"code":-32602,"message":"mcpServers[0] cannot be read: give name, command, args and env, or type, name, url and headers."}}
+        {"id":12,"error":{"code":-32602,"message":"Two MCP servers are called \"x\"."}}"#]].assert_eq(&client.shown(&answers));
 }
 
 #[test]
@@ -153,7 +159,7 @@ fn listed_sessions_have_a_folder_a_title_and_a_time() {
         {"id":5,"result":{"sessions":[{"sessionId":"SESSION-1","cwd":"~~/work/sub","title":"The first","updatedAt":"TIME"}]}}
         {"id":6,"result":{"sessions":[]}}
         {"id":8,"error":{"code":-32602,"message":"cursor is not one this agent gave: begin without one"}}
-        {"id":9,"error":{"code":-32602,"message":"cwd must be an absolute path"}}
+        {"id":9,"error":{"code":-32602,"message":"cwd must be an absolute path; seen from the folder the agent was started in it would be ~~/work/work","data":{"field":"cwd","absolute":"~~/work/work"}}}
         {"id":10,"error":{"code":-32602,"message":"invalid type: integer `5`, expected a string"}}"#]].assert_eq(&format!(
         "{}\n{}",
         client.shown(&[of_folder, of_another]),

@@ -48,7 +48,7 @@ fn a_command_runs_in_the_clients_terminal_and_it_is_released() {
     let messages = with_release(&mut client, messages);
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run echo hi","locations":[],"rawInput":{"command":"echo hi"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"terminal/create","params":{"sessionId":"SESSION-1","command":"/bin/bash","args":["-c","echo hi"],"cwd":"~~/work","outputByteLimit":51200}}
@@ -163,7 +163,7 @@ fn a_command_that_takes_too_long_is_killed_and_its_output_kept() {
     let messages = with_release(&mut client, messages);
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run x","locations":[],"rawInput":{"command":"x","timeout":0.01}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"terminal/create","params":{"sessionId":"SESSION-1","command":"/bin/bash","args":["-c","x"],"cwd":"~~/work","outputByteLimit":51200}}

@@ -53,7 +53,7 @@ fn tools_of_a_server_are_asked_about_and_run() {
     messages.retain(|one| one["params"]["update"]["sessionUpdate"] != "usage_update");
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"say (talk)","name":"mcp__talk__say"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"say (talk)","name":"mcp__talk__say","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"other","title":"say (talk)","locations":[],"rawInput":{"text":"hello"}}}}
         {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"other","status":"pending","title":"say (talk)","name":"mcp__talk__say","content":[{"type":"content","content":{"type":"text","text":"mcp__talk__say runs programs"}}],"locations":[],"rawInput":{"text":"hello"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow this","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject this","kind":"reject_always"}]}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
