@@ -60,6 +60,9 @@ fn the_cost_of_a_model_nobody_priced_is_unknown_and_not_nothing() {
     let (mut child, session) = world.acp(json!({}));
     let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hi" }] });
     let lines = child.ask_acp(3, "session/prompt", prompt);
-    assert!(lines.last().unwrap().contains("\"costUsd\":null"), "{lines:?}");
+    assert!(
+        lines.last().unwrap().contains("\"costUsd\":null"),
+        "{lines:?}"
+    );
     child.end();
 }
