@@ -119,10 +119,11 @@ fn word_without_secret<'a>(before: &str, word: &'a str) -> Cow<'a, str> {
 /// What of a word is secret, given the one before it.
 fn secret_in_word<'a>(before: &str, word: &'a str) -> Option<&'a str> {
     let is_value = !word.starts_with('-');
-    let option = before
-        .starts_with('-')
-        .then_some(before)
-        .unwrap_or_default();
+    // `--token=abc` has its value already.
+    let option = match before.starts_with('-') && !before.contains('=') {
+        true => before,
+        false => "",
+    };
     let (name, value) = match word.split_once(['=', ':']) {
         Some((name, value)) if !value.starts_with("//") => (name, value.trim_start()),
         _ => ("", word),
@@ -230,6 +231,7 @@ mod tests {
             ),
             (&["x", "--token", "${TOKEN}"], "x --token ${TOKEN}"),
             (&["x", "--token=${TOKEN:-abc}"], "x --token=[key]"),
+            (&["x", "--token=abc", "folder"], "x --token=[key] folder"),
             (&["x", "sk-abcdef123"], "x [key]"),
             (&["x", "9f8a7b6c5d4e3f2a1b0c9d8e"], "x [key]"),
             (

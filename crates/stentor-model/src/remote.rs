@@ -319,23 +319,27 @@ impl Reading {
 
     /// Takes the next event out of what has arrived, or waits for more.
     async fn advance(&mut self) -> Result<(), ModelError> {
+        let since = Instant::now();
         if self.decode_one()? {
             return Ok(());
         }
-        let patience = Duration::from_millis(self.limits.silence_ms);
-        let since = Instant::now();
-        let next = timeout(patience.saturating_sub(self.waited), self.response.chunk());
-        let next = next.await;
+        let limit = Duration::from_millis(self.limits.silence_ms);
+        let patience = limit.saturating_sub(self.waited);
+        // Whoever sends comments without a pause is never waited for.
+        let next = match patience.is_zero() {
+            true => None,
+            false => timeout(patience, self.response.chunk()).await.ok(),
+        };
         self.waited += since.elapsed();
         let broken = match next {
-            Ok(Ok(Some(chunk))) => {
+            Some(Ok(Some(chunk))) => {
                 self.first_bytes.push(&chunk);
                 self.events.push(&chunk);
                 return Ok(());
             }
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some(self.asked.lost(&error)),
-            Err(_) => Some(self.asked.silent(self.limits.silence_ms)),
+            Some(Ok(None)) => None,
+            Some(Err(error)) => Some(self.asked.lost(&error)),
+            None => Some(self.asked.silent(self.limits.silence_ms)),
         };
         self.end_of_input(broken)
     }

@@ -211,7 +211,7 @@ async fn login(logins: &ModelLogins, provider: &str, ui: &dyn LoginUi) -> Result
         ui.progress(&format!("Type this code there: {code}"));
     }
     let paste = Dialog {
-        title: format!("{} Paste the code or the address here.", step.instructions),
+        title: format!("{} Paste it here.", step.instructions),
         kind: DialogKind::Input {
             placeholder: Some("code".to_owned()),
         },

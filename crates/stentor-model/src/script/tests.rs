@@ -521,7 +521,10 @@ fn the_model_is_what_the_scenario_says() {
     let named = ScriptModel::parse(text, Format::Toml, "dir/file.toml").unwrap();
     let info = named.info();
     assert_eq!(info.full_name(), "script/tiny");
-    assert_eq!((info.context_window, info.cost.unwrap().cache_read), (500, 0.5));
+    assert_eq!(
+        (info.context_window, info.cost.unwrap().cache_read),
+        (500, 0.5)
+    );
     let plain = ScriptModel::parse("", Format::Toml, "dir/file.toml").unwrap();
     assert_eq!(plain.info().full_name(), "script/dir/file.toml");
     assert_eq!(plain.info().api, "script");

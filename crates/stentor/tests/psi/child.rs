@@ -113,6 +113,17 @@ impl Backend {
         }
     }
 
+    /// The next frame that has this in it, as it came.
+    pub fn raw_with(&mut self, part: &str) -> String {
+        loop {
+            let line = self.lines.next().expect("a frame").unwrap();
+            self.check(&line);
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
     /// Every frame up to the next event of a topic.
     pub fn until_event(&mut self, name: &str) -> Vec<String> {
         self.until(|frame| frame.get("event").and_then(Value::as_str) == Some(name))

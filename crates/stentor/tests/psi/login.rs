@@ -18,6 +18,12 @@ fn backend(oauth: &str) -> (tempfile::TempDir, Backend) {
     (home, backend)
 }
 
+/// A parameter of the address that a frame names.
+fn parameter(name: &str, frame: &str) -> String {
+    let rest = frame.split(&format!("{name}=")).nth(1).unwrap();
+    rest.split(['&', '"', '\\', ' ']).next().unwrap().to_owned()
+}
+
 /// The model of the provider answers.
 fn welcomed(backend: &mut Backend) -> Vec<String> {
     let params = r#"{:provider "acme" :model-id "m"}"#;
@@ -35,13 +41,19 @@ fn a_provider_that_shows_a_code_is_logged_in_at_by_pasting_it() {
     let mut seen = vec![
         backend.ask("m", "set_model", r#"{:provider "acme" :model-id "m"}"#),
         backend.ask("b", "login_begin", r#"{:provider "acme"}"#),
-        backend.ask("c", "login_complete", r#"{:input "wrong"}"#),
         backend.ask("c", "login_complete", r#"{:input "good"}"#),
     ];
+    for code in ["wrong", "good"] {
+        backend.send("b", "login_begin", r#"{:provider "acme"}"#);
+        let state = parameter("state", &backend.raw_answer("b"));
+        let input = format!("{{:input \"{code}#{state}\"}}");
+        seen.push(backend.ask("c", "login_complete", &input));
+    }
     seen.extend(welcomed(&mut backend));
     expect![[r#"
         {:kind :error :error-code "request/unsupported-model" :error-message "acme/m: no credentials: run `stentor login acme`" :id "m" :op "set_model"}
         {:id "b" :kind :response :op "login_begin" :ok true :data {:provider {:id "acme" :name "ACME"} :url "http://HERE/authorize?response_type=code&client_id=client-1&redirect_uri=https%3A%2F%2Facme.example%2Fcode&scope=&state=STATE&code_challenge=CHALLENGE&code_challenge_method=S256" :uses-callback-server false :pending-login true}}
+        {:kind :error :error-code "runtime/failed" :error-message "what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`" :id "c" :op "login_complete"}
         {:kind :error :error-code "runtime/failed" :error-message "the login at acme was refused: 400 Bad Request invalid_grant" :id "c" :op "login_complete"}
         {:id "c" :kind :response :op "login_complete" :ok true :data {:provider {:id "acme" :name "ACME"} :logged-in true}}
         {:id "m" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}
@@ -54,10 +66,7 @@ fn a_browser_that_comes_back_by_itself_is_waited_for() {
     let (_home, mut backend) = backend(oauth);
     backend.send("b", "login_begin", r#"{:provider "acme"}"#);
     let begun = backend.raw_answer("b");
-    let value = |name: &str| {
-        let rest = begun.split(&format!("{name}=")).nth(1).unwrap();
-        rest.split(['&', '"']).next().unwrap().to_owned()
-    };
+    let value = |name: &str| parameter(name, &begun);
     let (state, redirect) = (value("state"), value("redirect_uri"));
     let redirect = redirect.replace("%3A", ":").replace("%2F", "/");
     backend.send("c", "login_complete", "{}");
@@ -96,8 +105,9 @@ fn a_code_on_another_device_is_waited_for() {
 fn the_prompt_after_slash_login_is_the_code_and_logging_out_ends_it() {
     let oauth = "authorize_url = \"URL/authorize\"\nredirect = \"https://acme.example/code\"";
     let (_home, mut backend) = backend(oauth);
-    backend.request("s", "command", r#"{:text "/login acme"}"#);
-    backend.ask("g", "prompt", r#"{:message "good"}"#);
+    backend.send("s", "command", r#"{:text "/login acme"}"#);
+    let state = parameter("state", &backend.raw_with("state="));
+    backend.ask("g", "prompt", &format!("{{:message \"good#{state}\"}}"));
     let mut seen = vec![backend.until_event("assistant/message").pop().unwrap()];
     seen.extend(welcomed(&mut backend));
     let out = backend.request("o", "command", r#"{:text "/logout"}"#);

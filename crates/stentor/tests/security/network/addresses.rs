@@ -17,7 +17,7 @@ fn a_password_in_an_address_is_hidden_from_listings_errors_and_clients() {
         &["models"],
         &["config", "--json"],
         &["config"],
-        &["-p", "--verbose", "hi"],
+        &["-p", "hi", "--verbose"],
     ] {
         let out = world.command(words).output().unwrap();
         shown.push(String::from_utf8(out.stdout).unwrap());
@@ -51,7 +51,7 @@ fn a_password_in_an_address_is_hidden_from_listings_errors_and_clients() {
 fn the_cost_of_a_model_nobody_priced_is_unknown_and_not_nothing() {
     let provider = Provider::answering(Answer::Deltas(vec!["Hello.".to_owned()]));
     let world = provider.world("");
-    let out = world.command(&["-p", "--verbose", "hi"]).output().unwrap();
+    let out = world.command(&["-p", "hi", "--verbose"]).output().unwrap();
     let stderr = String::from_utf8(out.stderr).unwrap();
     assert!(
         stderr.contains("10 tokens in, 0 from the cache, 5 out, cost unknown"),
@@ -60,6 +60,9 @@ fn the_cost_of_a_model_nobody_priced_is_unknown_and_not_nothing() {
     let (mut child, session) = world.acp(json!({}));
     let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hi" }] });
     let lines = child.ask_acp(3, "session/prompt", prompt);
-    assert!(lines.last().unwrap().contains("\"costUsd\":null"), "{lines:?}");
+    assert!(
+        lines.last().unwrap().contains("\"costUsd\":null"),
+        "{lines:?}"
+    );
     child.end();
 }

@@ -65,7 +65,11 @@ fn acp_synaps_and_psi_end_an_answer_at_its_limit() {
 
     let (mut child, session) = world.acp(json!({}));
     let lines = child.ask_acp(3, "session/prompt", prompt_acp(&session));
-    assert!(lines.last().unwrap().contains(TOO_LONG), "{:?}", lines.last());
+    assert!(
+        lines.last().unwrap().contains(TOO_LONG),
+        "{:?}",
+        lines.last()
+    );
     child.end();
 
     let mut child = world.synaps();

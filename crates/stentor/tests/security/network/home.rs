@@ -8,7 +8,9 @@ use crate::world::World;
 fn home_of_user() -> Option<String> {
     let user = getuid().as_raw().to_string();
     let entries = std::fs::read_to_string("/etc/passwd").ok()?;
-    let entry = entries.lines().find(|line| line.split(':').nth(2) == Some(&user))?;
+    let entry = entries
+        .lines()
+        .find(|line| line.split(':').nth(2) == Some(&user))?;
     entry.split(':').nth(5).map(str::to_owned)
 }
 
@@ -20,7 +22,10 @@ fn a_program_started_with_path_alone_finds_the_users_home() {
     let plan = "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo home is $HOME\" }\n\
                 [[turn]]\ntext = \"{{last_tool_result}}\"\n";
     let world = World::new(plan, "");
-    let config = world.command(&["config", "--json"]).env_remove("HOME").output();
+    let config = world
+        .command(&["config", "--json"])
+        .env_remove("HOME")
+        .output();
     let config = String::from_utf8(config.unwrap().stdout).unwrap();
     let expected = format!("\"path\": \"{home}/.config/stentor/config.toml\"");
     assert!(config.contains(&expected), "{config}");

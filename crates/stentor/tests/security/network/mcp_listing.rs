@@ -41,7 +41,10 @@ headers = { Authorization = "Bearer hidden-header" }
         "{list}"
     );
     let tested = &shown[4];
-    assert!(tested.contains("got --api-key [key] [key] /srv/data"), "{tested}");
+    assert!(
+        tested.contains("got --api-key [key] [key] /srv/data"),
+        "{tested}"
+    );
     for text in shown {
         assert!(!text.contains("hidden"), "{text}");
     }
@@ -53,6 +56,9 @@ fn text_in_the_place_of_a_table_is_not_repeated_in_the_error() {
     let world = World::new("", config);
     let out = world.command(&["mcp", "list"]).output().unwrap();
     let stderr = String::from_utf8(out.stderr).unwrap();
-    assert!(stderr.contains("[mcp_servers.x] invalid type: text"), "{stderr}");
+    assert!(
+        stderr.contains("[mcp_servers.x] invalid type: text"),
+        "{stderr}"
+    );
     assert!(!stderr.contains("hidden"), "{stderr}");
 }
