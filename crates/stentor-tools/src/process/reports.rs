@@ -43,7 +43,10 @@ impl std::fmt::Display for Limit {
             }
             Self::MemoryBytes(most) => {
                 let most = most >> 20;
-                write!(f, "it used more than {most} MiB of memory (limits.memory_mb)")
+                write!(
+                    f,
+                    "it used more than {most} MiB of memory (limits.memory_mb)"
+                )
             }
         }
     }

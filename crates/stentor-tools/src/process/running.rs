@@ -126,7 +126,10 @@ impl Running {
             }
             Some(Kind::Supervised(mut supervised)) => {
                 let _ = supervised.control.try_write(&[KILL]);
-                if timeout(PATIENCE_AFTER_KILL, supervised.gone()).await.is_err() {
+                if timeout(PATIENCE_AFTER_KILL, supervised.gone())
+                    .await
+                    .is_err()
+                {
                     tokio::spawn(supervised.end());
                 }
             }
@@ -182,7 +185,10 @@ impl Supervised {
 
     /// Ends a supervisor that somebody has stopped, and what it had.
     async fn end(mut self) {
-        if timeout(PATIENCE_WITH_SUPERVISOR, self.gone()).await.is_err() {
+        if timeout(PATIENCE_WITH_SUPERVISOR, self.gone())
+            .await
+            .is_err()
+        {
             // It is not there to be killed only if it has just ended.
             let _ = self.supervisor.kill().await;
             forget(self.id);
