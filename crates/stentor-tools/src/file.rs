@@ -65,9 +65,7 @@ pub(crate) fn replace(target: &Target, content: &[u8]) -> Result<(), Fault> {
     let path = target.given.as_path();
     let (folder, name) = Folder::of_file_made(target)?;
     let Some(name) = name else {
-        return Err(Fault::system("open", path)(
-            rustix::io::Errno::ISDIR.into(),
-        ));
+        return Err(Fault::system("open", path)(rustix::io::Errno::ISDIR.into()));
     };
     // O_PATH asks for no right to read what is only to be written.
     match folder.open(name, LOOK_AT, Mode::empty()) {
@@ -212,7 +210,10 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
             assert!(matches!(open_regular(path), Err(Fault::Refused(_))));
-            assert!(matches!(replace(&target(path), b"x"), Err(Fault::Refused(_))));
+            assert!(matches!(
+                replace(&target(path), b"x"),
+                Err(Fault::Refused(_))
+            ));
         }
     }
 

@@ -26,10 +26,7 @@ pub struct Found {
 
 /// The extensions of the sessions under a configuration; `None` when there are none. The error is
 /// text for a person.
-pub fn hooks(
-    config: &Config,
-    launcher: &Launcher,
-) -> Result<Option<Arc<dyn HookSource>>, String> {
+pub fn hooks(config: &Config, launcher: &Launcher) -> Result<Option<Arc<dyn HookSource>>, String> {
     let found = find(config).map_err(|errors| errors.to_string())?;
     if found.is_empty() {
         return Ok(None);

@@ -61,7 +61,9 @@ fn limit(value: u64) -> Option<u64> {
 /// Three quarters of what the machine has: beyond it everything else suffers.
 fn most_of_the_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes / 4 * 3 * 1024)
 }

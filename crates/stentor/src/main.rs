@@ -3,5 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    stentor::program::run(std::env::args_os())
+    let status = stentor::program::run(std::env::args_os());
+    stentor_tools::process::end_everything();
+    status
 }

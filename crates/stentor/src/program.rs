@@ -19,6 +19,7 @@ use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
 use crate::extensions;
+use crate::launcher::{HELPER_WORD, run_helper};
 use crate::log;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
@@ -28,7 +29,6 @@ use crate::overview::{ModelReport, overview};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::rpc;
-use crate::launcher::{HELPER_WORD, run_helper};
 use crate::session_places;
 use crate::setup::{self, Defaults};
 

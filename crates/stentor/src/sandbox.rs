@@ -5,9 +5,9 @@ use std::path::Path;
 use stentor_agent::policy::{Wall, WriteLimit};
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_tools::process::Launcher;
-use stentor_tools::sandbox::{Asked, settle};
+use stentor_tools::sandbox::{Asked, Required, settle};
 
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::notes::notes_file;
 
 /// The sandbox of the sessions in a folder.
@@ -38,7 +38,14 @@ pub fn sandbox(
     let asked = Asked {
         mode,
         network: settings.sandbox_network.value,
-        required: settings.sandbox_required.value,
+        required: match (
+            &settings.sandbox_required.source,
+            settings.sandbox_required.value,
+        ) {
+            (_, false) => Required::No,
+            (Source::Default, true) => Required::Kept,
+            (_, true) => Required::Fully,
+        },
         writable: writable.clone(),
         unreadable: unreadable.clone(),
         cwd: cwd.to_owned(),

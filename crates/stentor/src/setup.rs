@@ -40,10 +40,10 @@ use crate::config::{
 };
 use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
+use crate::launcher::launcher;
 use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
-use crate::launcher::launcher;
 use crate::sandbox::sandbox;
 
 /// The environment the program was started in. `HOME` comes from the password database where it

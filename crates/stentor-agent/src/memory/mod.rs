@@ -122,11 +122,7 @@ impl MemoryStore {
     }
 
     /// The store of one project.
-    pub fn of_project(
-        path: impl Into<PathBuf>,
-        of: ProjectNotes,
-        clock: SharedClock,
-    ) -> Arc<Self> {
+    pub fn of_project(path: impl Into<PathBuf>, of: ProjectNotes, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
             path: path.into(),
             of: Some(of),
@@ -161,7 +157,11 @@ impl MemoryStore {
             session: new.session,
             folder: new.folder,
         };
-        let done = state.append(&self.path, self.of.as_ref(), &file::Line::Note(note.clone()));
+        let done = state.append(
+            &self.path,
+            self.of.as_ref(),
+            &file::Line::Note(note.clone()),
+        );
         self.noting(&mut state, done)?;
         state.captures += 1;
         state.last_capture = Some(note.time.clone());

@@ -117,8 +117,11 @@ fn a_project_has_its_own_notes_and_those_it_had_before_each_had_its_own() {
     };
     let older = folder.path().join("notes.jsonl");
     let all = MemoryStore::new(&older, clock());
-    let mine = all.remember(in_folder("mine before", "/work/a/sub")).unwrap();
-    all.remember(in_folder("theirs before", "/work/ab")).unwrap();
+    let mine = all
+        .remember(in_folder("mine before", "/work/a/sub"))
+        .unwrap();
+    all.remember(in_folder("theirs before", "/work/ab"))
+        .unwrap();
     let of = |name: &str| {
         let notes = ProjectNotes {
             project: Path::new("/work").join(name),

@@ -153,8 +153,7 @@ impl Policy {
                 let protected = protected_paths::protected(&subject, &self.roots);
                 match (decide_by_mode(mode, &subject, &location), protected) {
                     (Decision::Allow, Some((path, why)))
-                        if mode == PermissionMode::AcceptEdits
-                            && effect == ToolEffect::Writes =>
+                        if mode == PermissionMode::AcceptEdits && effect == ToolEffect::Writes =>
                     {
                         Decision::Ask(words::asked_for_protected(&subject, path, why))
                     }

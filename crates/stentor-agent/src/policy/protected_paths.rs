@@ -134,6 +134,9 @@ mod tests {
             let found = protected_below(&roots[0].join(path), &roots);
             assert_eq!(found, expected, "{path}");
         }
-        assert_eq!(protected_below(Path::new("/elsewhere/.git/x"), &roots), None);
+        assert_eq!(
+            protected_below(Path::new("/elsewhere/.git/x"), &roots),
+            None
+        );
     }
 }

@@ -239,14 +239,7 @@ async fn run_one(
         return Err(super::NOT_RUN_ABORTED.to_owned());
     }
     let started = Instant::now();
-    let run = execute(
-        link,
-        model_call,
-        call,
-        Arc::clone(tool),
-        arguments,
-        touches,
-    );
+    let run = execute(link, model_call, call, Arc::clone(tool), arguments, touches);
     let output = run.await;
     let took = started.elapsed();
     let output = hooked::after_call(link, &wanted, output).await;

@@ -110,10 +110,7 @@ impl Launcher {
     }
 
     /// Starts a program that is spoken to through its pipes and leaves nothing behind.
-    pub(crate) fn start_server(
-        &self,
-        program: &Program<'_>,
-    ) -> io::Result<(Running, ServerPipes)> {
+    pub(crate) fn start_server(&self, program: &Program<'_>) -> io::Result<(Running, ServerPipes)> {
         let (stdin, our_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
         let (our_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (our_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -135,12 +132,17 @@ impl Launcher {
         Ok((unlimited.start(program, theirs, false)?, pipes))
     }
 
-    fn start(&self, program: &Program<'_>, pipes: TheirPipes, lingers: bool) -> io::Result<Running> {
+    fn start(
+        &self,
+        program: &Program<'_>,
+        pipes: TheirPipes,
+        lingers: bool,
+    ) -> io::Result<Running> {
         match &self.helper {
             Some(helper) => self.start_supervised(helper, program, pipes, lingers),
-            None if self.restrictions.is_some() => {
-                Err(io::Error::other("there is no helper to hold it in a sandbox"))
-            }
+            None if self.restrictions.is_some() => Err(io::Error::other(
+                "there is no helper to hold it in a sandbox",
+            )),
             None => self.start_directly(program, pipes),
         }
     }

@@ -19,6 +19,7 @@ mod tree;
 
 pub use launcher::{Helper, Launcher};
 pub use order::{InvalidOrder, Limits};
+pub use running::end_everything;
 pub use spill::{KeptOutput, clean_up as clean_up_output};
 pub use supervise::{CannotSupervise, supervise};
 

@@ -1,5 +1,8 @@
 //! What a supervisor tells the process that started it: a line each.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
 /// Something that happened to a supervised program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
@@ -28,8 +31,9 @@ pub(crate) enum Limit {
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Exited(code) => write!(f, "exit status: {code}"),
-            Self::Signalled(signal) => write!(f, "signal: {signal}"),
+            // In the words of the standard library, where signals have names.
+            Self::Exited(code) => ExitStatus::from_raw(code << 8).fmt(f),
+            Self::Signalled(signal) => ExitStatus::from_raw(*signal).fmt(f),
             Self::Exceeded(limit) => write!(f, "stopped: {limit}"),
         }
     }
@@ -43,7 +47,10 @@ impl std::fmt::Display for Limit {
             }
             Self::MemoryBytes(most) => {
                 let most = most >> 20;
-                write!(f, "it used more than {most} MiB of memory (limits.memory_mb)")
+                write!(
+                    f,
+                    "it used more than {most} MiB of memory (limits.memory_mb)"
+                )
             }
         }
     }

@@ -4,10 +4,11 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::{Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::process::Child;
@@ -50,6 +51,9 @@ const PATIENCE_WITH_SUPERVISOR: Duration = Duration::from_secs(5);
 
 /// The supervisors of this process, so that what it adopted can be told from them.
 static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Whether this process adopts what loses its parent below it. It does with the first supervisor.
+static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Those of commands that have ended but left something running, such as a server started with
 /// `&`. It goes when this process ends and the connections with it.
@@ -96,8 +100,7 @@ impl Running {
                     Some(Report::Ended(ended)) => return Ok(ended),
                     Some(_) => {}
                     None => {
-                        // Somebody killed the supervisor; what it had is ours now.
-                        kill_adopted().await;
+                        supervised.has_gone().await;
                         return Ok(Ended::Signalled(Signal::KILL.as_raw()));
                     }
                 }
@@ -126,7 +129,10 @@ impl Running {
             }
             Some(Kind::Supervised(mut supervised)) => {
                 let _ = supervised.control.try_write(&[KILL]);
-                if timeout(PATIENCE_AFTER_KILL, supervised.gone()).await.is_err() {
+                if timeout(PATIENCE_AFTER_KILL, supervised.gone())
+                    .await
+                    .is_err()
+                {
                     tokio::spawn(supervised.end());
                 }
             }
@@ -149,8 +155,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         match self.0.take() {
-            // With the connection the supervisor loses whom it works for, and kills everything.
-            Some(Kind::Supervised(supervised)) => forget(supervised.id),
+            Some(Kind::Supervised(supervised)) => supervised.abandon(),
             Some(Kind::Direct(direct)) => direct.signal(Signal::KILL),
             None => {}
         }
@@ -177,12 +182,32 @@ impl Supervised {
     /// Waits until the supervisor is gone, and with it everything it had.
     async fn gone(&mut self) {
         while let Ok(Some(_)) = self.report().await {}
-        forget(self.id);
+        self.has_gone().await;
     }
 
-    /// Ends a supervisor that somebody has stopped, and what it had.
+    /// Looks at how it went. When somebody killed it, what it had is ours now.
+    async fn has_gone(&mut self) {
+        // Not before it is really gone: its children come to us with its last breath.
+        let status = self.supervisor.wait().await;
+        forget(self.id);
+        if status.is_ok_and(|status| status.signal().is_some()) {
+            kill_adopted().await;
+        }
+    }
+
+    /// Ends it without anybody waiting.
+    fn abandon(self) {
+        let _ = self.control.try_write(&[KILL]);
+        // Outside a runtime its connection closes, which means the same to it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(self.end());
+        }
+    }
+
+    /// Waits for its end, and makes one to a supervisor that somebody has stopped.
     async fn end(mut self) {
-        if timeout(PATIENCE_WITH_SUPERVISOR, self.gone()).await.is_err() {
+        let gone = timeout(PATIENCE_WITH_SUPERVISOR, self.gone()).await;
+        if gone.is_err() {
             // It is not there to be killed only if it has just ended.
             let _ = self.supervisor.kill().await;
             forget(self.id);
@@ -233,15 +258,39 @@ fn forget_the_gone() {
     });
 }
 
+/// Ends everything that was left behind, for a program that is about to end: nothing of it is there
+/// any more when this returns, unless it is stuck in the kernel.
+pub fn end_everything() {
+    const LONGEST: Duration = Duration::from_secs(5);
+    if !ADOPTS.load(Ordering::Relaxed) {
+        return;
+    }
+    let until = Instant::now() + LONGEST;
+    // Without their connections the supervisors kill what they have, and end.
+    LEFT_BEHIND
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clear();
+    let mut waiting = std::mem::take(&mut *supervisors());
+    while !waiting.is_empty() && Instant::now() < until {
+        waiting.retain(|id| matches!(waitpid(Some(*id), WaitOptions::NOHANG), Ok(None)));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for id in waiting {
+        tree::kill(id);
+    }
+    tree::kill_adopted(&[]);
+}
+
 /// Has the processes of a supervisor that somebody kills become ours instead of nobody's.
 fn adopt_orphans() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        #[cfg(target_os = "linux")]
-        if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-            tracing::warn!(%error, "processes without a supervisor are not found again");
-        }
-    });
+    if ADOPTS.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        tracing::warn!(%error, "processes without a supervisor are not found again");
+    }
 }
 
 /// Kills what lost its supervisor.

@@ -74,7 +74,10 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         }
         Err(CannotStart::Sandbox(why)) => {
             // It goes where the program's own words would have gone, so the model reads it.
-            let _ = writeln!(io::stderr(), "stentor: the sandbox cannot be entered: {why}");
+            let _ = writeln!(
+                io::stderr(),
+                "stentor: the sandbox cannot be entered: {why}"
+            );
             let ended = Report::Ended(Ended::Exited(CANNOT_RUN));
             for report in [Report::Started, ended] {
                 let _ = control.write_all(report.line().as_bytes());
@@ -307,6 +310,9 @@ fn receive_input(control: &UnixStream) -> io::Result<Option<OwnedFd>> {
 /// terminal.
 fn become_reaper() -> io::Result<()> {
     rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    // For people who look at their processes; nothing depends on it.
+    let _ = rustix::thread::set_name(c"stentor-command");
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())

@@ -33,7 +33,7 @@ mod kernel;
 mod kernel;
 mod settle;
 
-pub use settle::{Asked, Refused, Settled, settle};
+pub use settle::{Asked, Refused, Required, Settled, settle};
 
 /// What a command is held back from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,8 +12,7 @@ use super::{Restrictions, kernel};
 pub struct Asked {
     pub mode: SandboxMode,
     pub network: bool,
-    /// Whether less than all of it is refused.
-    pub required: bool,
+    pub required: Required,
     /// Further folders that commands may write.
     pub writable: Vec<PathBuf>,
     pub unreadable: Vec<PathBuf>,
@@ -21,6 +20,18 @@ pub struct Asked {
     pub cwd: PathBuf,
     /// The agent's own folders: whoever writes them could open the sandbox.
     pub guarded: Vec<PathBuf>,
+}
+
+/// What happens where a sandbox has gaps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Required {
+    /// They are told, and the rest holds.
+    No,
+    /// What this machine cannot keep is refused; what is open because of where one works is told.
+    #[default]
+    Kept,
+    /// Every gap is refused.
+    Fully,
 }
 
 /// What holds.
@@ -77,6 +88,8 @@ const ABSTRACT_SOCKETS: u8 = 6;
 fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
     let mut gaps = Vec::new();
     let mut gap = |text: String| gaps.push(text);
+    // Not for want of a kernel that could.
+    let mut by_place = Vec::new();
     // Told as a gap, but nothing is open because of it.
     let mut missing = Vec::new();
     let mut mode = asked.mode;
@@ -137,7 +150,7 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
         let everything = || std::iter::once(&asked.cwd).chain(&writable);
         for folder in &asked.guarded {
             if let Some(holder) = everything().find(|writable| contains(writable, folder)) {
-                gap(format!(
+                by_place.push(format!(
                     "commands may write {}, and with it {}, which is stentor's own: work in \
                      another folder",
                     holder.display(),
@@ -154,7 +167,13 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
             }
         }
     }
-    if asked.required && !gaps.is_empty() {
+    let is_refused = match asked.required {
+        Required::No => false,
+        Required::Kept => !gaps.is_empty(),
+        Required::Fully => !gaps.is_empty() || !by_place.is_empty(),
+    };
+    gaps.extend(by_place);
+    if is_refused {
         return Err(Refused::Gaps(gaps));
     }
     gaps.extend(missing);
@@ -200,7 +219,7 @@ mod tests {
         Asked {
             mode,
             network: false,
-            required: false,
+            required: Required::No,
             writable: Vec::new(),
             unreadable: Vec::new(),
             cwd: "/work".into(),
@@ -244,11 +263,11 @@ mod tests {
                 required,
                 ..asked(mode)
             };
-            let settled = settle_with(asked(false), support).unwrap();
+            let settled = settle_with(asked(Required::No), support).unwrap();
             assert_eq!(settled.state.to_string(), holds, "{support:?}");
             assert_eq!(settled.state.gaps.len(), gaps, "{:?}", settled.state.gaps);
             assert_eq!(settled.restrictions.is_some(), settled.state.is_on());
-            let required = settle_with(asked(true), support);
+            let required = settle_with(asked(Required::Kept), support);
             match gaps {
                 0 => assert_eq!(required, Ok(settled)),
                 _ => assert_eq!(required, Err(Refused::Gaps(settled.state.gaps))),
@@ -259,7 +278,7 @@ mod tests {
     #[test]
     fn no_sandbox_asks_nothing_of_the_kernel() {
         let settled = settle(Asked {
-            required: true,
+            required: Required::Kept,
             unreadable: vec!["/work/x".into()],
             ..asked(Off)
         });
@@ -286,6 +305,15 @@ mod tests {
             panic!("two gaps expected, not {:?}", settled.state.gaps)
         };
         assert!(missing.contains("none is not there"), "{missing}");
+        for (required, is_refused) in [(Required::Kept, false), (Required::Fully, true)] {
+            let asked = Asked {
+                required,
+                guarded: vec![base.join("work/own")],
+                cwd: base.join("work"),
+                ..asked(WorkspaceWrite)
+            };
+            assert_eq!(settle_with(asked, ALL).is_err(), is_refused);
+        }
         assert!(own.contains("/work/.config/stentor"), "{own}");
     }
 

@@ -313,7 +313,12 @@ async fn pages_without_end_are_told_as_such_and_a_tool_is_offered_once() {
 #[tokio::test]
 async fn trying_one_out_tells_that_its_list_was_too_long() {
     let folder = tempfile::tempdir().unwrap();
-    let tried = probe(&server("million-tools-at-once"), folder.path(), &Default::default()).await;
+    let tried = probe(
+        &server("million-tools-at-once"),
+        folder.path(),
+        &Default::default(),
+    )
+    .await;
     assert_eq!(
         tried.result.unwrap_err(),
         "it cannot list its tools: it wrote a line of more than 8 MiB"

@@ -102,7 +102,9 @@ impl Stage {
         options.model = Some(Arc::clone(self.model.info()));
         options.policy = Policy::new(PermissionMode::All, Vec::new());
         options.servers = Some(SessionServers {
-            starter: self.servers.starter(stentor_tools::process::Launcher::default()),
+            starter: self
+                .servers
+                .starter(stentor_tools::process::Launcher::default()),
             wanted,
             patience,
             problems: Vec::new(),

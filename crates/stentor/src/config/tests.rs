@@ -144,6 +144,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         extension_files  -  not set
         retry.fallback  -  not set
         todo_clear_after_s  -  not set
+        limits.memory_mb  -  not set
         budget.tokens  -  not set
         budget.cost  -  not set
         budget.turns  -  not set
@@ -163,7 +164,10 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         sandbox.network  false  default
         sandbox.writable  []  default
         sandbox.unreadable  []  default
-        sandbox.required  false  default
+        sandbox.required  true  default
+        limits.processes  2000  default
+        limits.file_mb  16384  default
+        pass_env  []  default
         use_skills  true  default
         use_prompt_templates  true  default
         use_extensions  true  default

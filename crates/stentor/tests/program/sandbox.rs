@@ -80,7 +80,8 @@ impl Ground {
     /// Whether this kernel holds the sandbox. Where it does not, the test says so, and what is
     /// checked instead is that the program says so and refuses when it must.
     fn kernel_can(&self) -> bool {
-        let shown = self.run(&["config", "--json", "--sandbox", "workspace-write"]);
+        let words = ["config", "--json", "--sandbox", "workspace-write"];
+        let shown = self.run(&[&words[..], &["--sandbox-optional"]].concat());
         let shown: serde_json::Value = serde_json::from_str(&shown.ok()).unwrap();
         if shown["sandbox"]["mode"] == "workspace-write" {
             return true;
@@ -93,35 +94,38 @@ impl Ground {
         false
     }
 
-    /// The program warns, goes on without, and refuses when the sandbox is required.
+    /// The program refuses to start, and where it may do without it warns and goes on.
     fn assert_degrades_openly(&self, command: impl Fn(&[&str]) -> Command) {
         self.script(&[("bash", argument("echo ran > made; cat made"))]);
         let words = ask_words("read-only");
         let finish = |mut command: Command| self.world.finish(command.output().unwrap());
         let ran = finish(command(&words));
-        assert_eq!(
-            (ran.status, ran.out.trim()),
-            (Some(0), "ran"),
-            "{}",
-            ran.err
-        );
-        assert!(
-            ran.err.contains("sandbox: this system has no Landlock"),
-            "{}",
-            ran.err
-        );
-        let _ = fs::remove_file(self.world.work("made"));
-        let mut required = command(&words);
-        required.env("STENTOR_SANDBOX_REQUIRED", "true");
-        let ran = finish(required);
         assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
-        assert!(
-            ran.err
-                .contains("the sandbox is required and would not hold: "),
-            "{}",
-            ran.err
-        );
+        for said in [
+            "the sandbox would not hold: this system has no Landlock",
+            "say `--sandbox-optional`, or `required = false` under [sandbox] in your own file",
+        ] {
+            assert!(ran.err.contains(said), "{}", ran.err);
+        }
         assert!(!self.world.work("made").exists());
+        // A flag, a variable and the user's own file can do without; a project's file cannot.
+        let flagged = [&words[..], &["--sandbox-optional"]].concat();
+        let mut by_variable = command(&words);
+        by_variable.env("STENTOR_SANDBOX_REQUIRED", "false");
+        let optional = "[sandbox]\nrequired = false\n";
+        self.world.file("work/.stentor/config.toml", optional);
+        assert_eq!(finish(command(&words)).status, Some(1));
+        self.world
+            .file("home/.config/stentor/config.toml", optional);
+        let by_file = command(&words);
+        for allowed in [command(&flagged), by_variable, by_file] {
+            let ran = finish(allowed);
+            let out = (ran.status, ran.out.trim());
+            assert_eq!(out, (Some(0), "ran"), "{}", ran.err);
+            let said = "sandbox: this system has no Landlock";
+            assert!(ran.err.contains(said), "{}", ran.err);
+            fs::remove_file(self.world.work("made")).unwrap();
+        }
     }
 }
 
@@ -438,7 +442,7 @@ fn the_sandbox_is_told_to_the_user_and_to_the_model() {
         listed.contains("sandbox  workspace-write, no network\n"),
         "{listed}"
     );
-    assert!(!ground.run(&["--help"]).ok().contains("__sandbox"));
+    assert!(!ground.run(&["--help"]).ok().contains("__command"));
 }
 
 #[test]
@@ -446,7 +450,7 @@ fn the_helper_runs_nothing_that_it_cannot_hold() {
     let world = World::new();
     for words in [
         &[
-            "__sandbox",
+            "__command",
             "--mode",
             "none",
             "--",
@@ -454,9 +458,9 @@ fn the_helper_runs_nothing_that_it_cannot_hold() {
             "-c",
             "echo ran",
         ][..],
-        &["__sandbox", "--frob", "--", "/bin/sh", "-c", "echo ran"],
-        &["__sandbox", "--mode", "off"],
-        &["__sandbox", "--mode", "off", "--", "/nowhere/sh"],
+        &["__command", "--frob", "--", "/bin/sh", "-c", "echo ran"],
+        &["__command", "--mode", "off"],
+        &["__command", "--mode", "off", "--", "/nowhere/sh"],
     ] {
         let Ran { status, out, err } = world.run(words);
         assert_eq!((status, out.as_str()), (Some(126), ""), "{words:?}");
@@ -492,11 +496,11 @@ fn without_landlock_the_program_says_so_and_refuses_when_it_must() {
             // The network is still closed, by seccomp.
             let said = ground.bash("read-only", &["echo x > /dev/tcp/127.0.0.1/9"]);
             assert!(said.contains("Operation not permitted"), "{said}");
-            let shown = ground.run(&["config", "--sandbox", "read-only"]).ok();
+            let shown = ground.run(&["config", "--sandbox", "read-only"]).ok_out();
             assert!(shown.contains("holds here: off, no network"), "{shown}");
             // And the helper fails closed.
             let words = [
-                "__sandbox",
+                "__command",
                 "--mode",
                 "read-only",
                 "--",

@@ -202,6 +202,10 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         writable = ["~/w"]
         unreadable = ["~/.ssh"]
         required = true
+        [limits]
+        processes = 10
+        memory_mb = 9
+        file_mb = 11
     "#;
     let settings = parse(text, &place()).unwrap().layer.settle();
     let shown: Vec<String> = settings
@@ -226,6 +230,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         extension_files = ["/home/u/guard.py"] (config.toml:18)
         retry.fallback = ["p/b"] (config.toml:34)
         todo_clear_after_s = 30 (config.toml:23)
+        limits.memory_mb = 9 (config.toml:45)
         budget.tokens = 1 (config.toml:25)
         budget.cost = 0.5 (config.toml:26)
         budget.turns = 3 (config.toml:27)
@@ -246,6 +251,9 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         sandbox.writable = ["/home/u/w"] (config.toml:40)
         sandbox.unreadable = ["/home/u/.ssh"] (config.toml:41)
         sandbox.required = true (config.toml:42)
+        limits.processes = 10 (config.toml:44)
+        limits.file_mb = 11 (config.toml:46)
+        pass_env = [] (default)
         use_skills = false (config.toml:19)
         use_prompt_templates = false (config.toml:20)
         use_extensions = false (config.toml:21)

@@ -1,0 +1,114 @@
+//! The keys in the program's environment are not in that of what it starts.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Command;
+
+use super::{bash, has_python};
+use crate::world::World;
+
+const CONFIG: &str = "[providers.acme]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+    api = \"openai-completions\"\napi_key_env = \"ACME_SECRET\"\n";
+const KEYS: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "OPENAI_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "ACME_SECRET",
+];
+
+fn with_keys(mut command: Command) -> Command {
+    for name in KEYS {
+        command.env(name, format!("secret of {name}"));
+    }
+    command.env("HARMLESS", "seen");
+    command
+}
+
+fn said(world: &World, words: &[&str]) -> String {
+    let out = with_keys(world.command(words)).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn a_command_has_none_of_the_keys() {
+    let world = World::new(&bash("env"), CONFIG);
+    let said = said(&world, &["-p", "go"]);
+    assert!(said.contains("HARMLESS=seen"), "{said}");
+    assert!(!said.contains("secret of"), "{said}");
+}
+
+#[test]
+fn the_supervisor_above_a_command_has_none_of_them_either() {
+    let world = World::new(&bash("cat /proc/$PPID/environ | tr '\\0' '\\n'"), CONFIG);
+    let said = said(&world, &["-p", "go"]);
+    assert!(!said.contains("secret of"), "{said}");
+}
+
+#[test]
+fn what_the_user_passes_by_name_comes_through_and_nothing_a_project_names() {
+    let passing = format!("pass_env = [\"OPENAI_API_KEY\"]\n{CONFIG}");
+    let world = World::new(&bash("env | grep 'secret of'"), &passing);
+    world.file(
+        "work/.stentor/config.toml",
+        "pass_env = [\"ANTHROPIC_API_KEY\"]\n",
+    );
+    let said = said(&world, &["-p", "go"]);
+    assert_eq!(said.trim(), "OPENAI_API_KEY=secret of OPENAI_API_KEY");
+}
+
+#[test]
+fn a_command_of_the_user_has_none_of_the_keys() {
+    let world = World::new("[[turn]]\ntext = \"x\"\n", CONFIG);
+    let mut command = with_keys(world.command(&["--mode", "rpc", "--no-session"]));
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, r#"{{"id":"1","type":"bash","command":"env"}}"#).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let answer = lines.find_map(|line| line.ok().filter(|line| line.contains("HARMLESS=seen")));
+    drop(stdin);
+    child.wait().unwrap();
+    let answer = answer.expect("the command did not run");
+    assert!(!answer.contains("secret of"), "{answer}");
+}
+
+/// Writes what it sees of its environment and answers every request as either kind of program.
+const SPY: &str = r#"
+import json, os, sys
+seen = [name for name in os.environ if "secret of" in os.environ[name]]
+open(sys.argv[1], "w").write(",".join(sorted(seen)))
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("id") is not None:
+        result = {"protocolVersion": "2025-06-18", "capabilities": {},
+                  "serverInfo": {"name": "spy", "version": "1"}}
+        if sys.argv[1] == "extension":
+            result = {"protocolVersion": 1}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn servers_and_extensions_have_none_of_the_keys_but_those_of_their_own_table() {
+    if !has_python() {
+        return;
+    }
+    for own in ["", "env = { OPENAI_API_KEY = \"secret of its own\" }\n"] {
+        let config = format!(
+            "{CONFIG}[mcp_servers.spy]\ncommand = \"python3\"\nargs = [\"../spy.py\", \"server\"]\n\
+             {own}[extensions.spy]\ncommand = [\"python3\", \"../spy.py\", \"extension\"]\n{own}"
+        );
+        let world = World::new("[[turn]]\ntext = \"x\"\n", &config);
+        world.file("spy.py", SPY);
+        for kind in ["mcp", "extensions"] {
+            // Whether what it answers is to the program's liking is not the question.
+            let out = with_keys(world.command(&[kind, "test"])).output().unwrap();
+            drop(out);
+        }
+        let expected = if own.is_empty() { "" } else { "OPENAI_API_KEY" };
+        for name in ["server", "extension"] {
+            let seen = std::fs::read_to_string(world.path("work").join(name)).unwrap();
+            assert_eq!(seen, expected, "{name}");
+        }
+    }
+}

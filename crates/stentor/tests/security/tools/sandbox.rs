@@ -1,0 +1,89 @@
+//! Ways around the sandbox that no file and no socket call shows.
+
+use super::{bash, has_python, kernel_can};
+use crate::world::World;
+
+/// Runs a Python program in a sandbox; each line it prints is about one attempt.
+fn attempts(mode: &str, program: &str) -> Option<String> {
+    let world = World::new(&bash("python3 ../attempt.py"), "");
+    world.file("attempt.py", program);
+    world.file("work/file", "as it was");
+    if !has_python() || !kernel_can(&world) {
+        return None;
+    }
+    Some(world.asked(&["-p", "go", "--sandbox", mode]))
+}
+
+#[test]
+fn without_network_a_pair_of_sockets_reaches_nobody_else() {
+    let program = r#"
+import socket
+for kind in ["SOCK_STREAM", "SOCK_SEQPACKET", "SOCK_DGRAM", "SOCK_RAW"]:
+    for flags in [0, socket.SOCK_CLOEXEC, socket.SOCK_NONBLOCK]:
+        try:
+            socket.socketpair(socket.AF_UNIX, getattr(socket, kind) | flags)
+            print(kind, "made")
+        except PermissionError:
+            print(kind, "refused")
+"#;
+    let Some(said) = attempts("workspace-write", program) else {
+        return;
+    };
+    let expected: String = [
+        "SOCK_STREAM made\n",
+        "SOCK_SEQPACKET made\n",
+        "SOCK_DGRAM refused\n",
+        "SOCK_RAW refused\n",
+    ]
+    .map(|line| line.repeat(3))
+    .concat();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_read_only_command_changes_no_flags_of_files() {
+    let program = r#"
+import array, errno, fcntl, os
+fd = os.open("file", os.O_RDONLY)
+for name, request, size in [
+    ("SETFLAGS", 0x40086602, 8), ("SETFLAGS32", 0x40046602, 4), ("FSSETXATTR", 0x401c5820, 28),
+    ("SETVERSION", 0x40087602, 8),
+]:
+    try:
+        fcntl.ioctl(fd, request, bytes(size))
+        print(name, "done")
+    except OSError as error:
+        print(name, "refused" if error.errno == errno.EPERM else error)
+"#;
+    let Some(said) = attempts("read-only", program) else {
+        return;
+    };
+    let expected = "SETFLAGS refused\nSETFLAGS32 refused\nFSSETXATTR refused\nSETVERSION refused\n";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_read_only_command_leaves_no_memory_queue_or_semaphore_behind() {
+    let program = r#"
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(name, made):
+    print(name, "refused" if made == -1 and ctypes.get_errno() == errno.EPERM else "made")
+attempt("shmget", libc.shmget(0, 4096, 0o1600))
+attempt("semget", libc.semget(0, 1, 0o1600))
+attempt("msgget", libc.msgget(0, 0o1600))
+attempt("mq_open", libc.mq_open(b"/stentor-test", 0o102, 0o600, None))
+try:
+    open("/dev/shm/stentor-test", "w")
+    print("/dev/shm made")
+except PermissionError:
+    print("/dev/shm refused")
+"#;
+    let Some(said) = attempts("read-only", program) else {
+        return;
+    };
+    let expected: String = ["shmget", "semget", "msgget", "mq_open", "/dev/shm"]
+        .map(|name| format!("{name} refused\n"))
+        .concat();
+    assert_eq!(said, expected);
+}
