@@ -95,7 +95,12 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let files = session_places::of_client(&config, family, words.no_session);
     // What was kept before, or by another frontend, can be gone on with.
     let own = session_places::own(&config.settings, words.no_session);
-    let agent = setup::agent(&config, Arc::new(defaults), files).also_in(vec![own]);
+    let is_shared = files != own;
+    let mut agent = setup::agent(&config, Arc::new(defaults), files).also_in(vec![own]);
+    if is_shared {
+        // pi does not look for pictures beside its files.
+        agent = agent.with_inline_pictures();
+    }
     let options = OmpOptions {
         cwd,
         model_asked_for: words.model.is_some() || words.provider.is_some(),

@@ -10,10 +10,12 @@ use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Session, SessionError};
+use tokio::time::timeout;
 
 use super::OmpOptions;
 use super::connection::Connection;
 use super::dialect::{begin, finish, prepare, pumped, told_place};
+use super::limits;
 use crate::output::Output;
 use crate::signals::{EndSignal, EndSignals};
 use crate::stdio::Pipes;
@@ -56,9 +58,22 @@ pub async fn print_events(
         signal = signals.next() => Ok(Some(signal)),
         () = output.closed() => Ok(None),
     };
-    finish(current).await;
-    output.finish().await;
-    Ok(ended?.map_or(0, EndSignal::exit_code))
+    let winding_down = async {
+        finish(current).await;
+        output.finish().await;
+    };
+    let signal = match ended? {
+        // Who reads slowly gets everything all the same.
+        None => tokio::select! {
+            () = winding_down => None,
+            signal = signals.next() => Some(signal),
+        },
+        Some(signal) => {
+            timeout(limits::WIND_DOWN, winding_down).await.ok();
+            Some(signal)
+        }
+    };
+    Ok(signal.map_or(0, EndSignal::exit_code))
 }
 
 async fn ask(session: &Session, prompts: Vec<Vec<ContentBlock>>) -> Result<(), SessionError> {

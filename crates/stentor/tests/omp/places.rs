@@ -244,3 +244,19 @@ fn prompts_skills_and_instructions_are_those_of_the_agent_folder_that_is_named()
         "{prompt}"
     );
 }
+
+#[test]
+fn a_large_picture_stays_in_a_file_that_pi_reads() {
+    let folder = Folder::with(TALK);
+    let picture = "AAAA".repeat(40_000);
+    let prompt = json!({
+        "type": "prompt", "message": "look",
+        "images": [{"type": "image", "data": picture, "mimeType": "image/png"}],
+    });
+    let mut child = folder.child(&[]);
+    child.send(prompt);
+    child.until_type("agent_settled");
+    let file = file(&mut child);
+    assert!(std::fs::read_to_string(&file).unwrap().contains(&picture));
+    assert!(!file.with_file_name("blobs").exists());
+}
