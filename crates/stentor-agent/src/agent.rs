@@ -22,6 +22,7 @@ pub struct Agent {
     defaults: Arc<dyn SessionDefaults>,
     files: Arc<SessionFiles>,
     also_in: Arc<[SessionFiles]>,
+    inline_pictures: bool,
 }
 
 /// What a new session differs in from the defaults of its folder.
@@ -57,7 +58,14 @@ impl Agent {
             defaults,
             files: Arc::new(files),
             also_in: Arc::new([]),
+            inline_pictures: false,
         }
+    }
+
+    /// The same, whose session files hold all pictures themselves.
+    pub fn with_inline_pictures(mut self) -> Self {
+        self.inline_pictures = true;
+        self
     }
 
     /// The same, which also finds the sessions in these places. New ones do not go there.
@@ -86,6 +94,7 @@ impl Agent {
             Some(folder) => Storage::Folder(folder),
             None => Storage::Memory,
         };
+        options.inline_pictures = self.inline_pictures;
         Ok(options)
     }
 

@@ -3,6 +3,7 @@
 //! They are a library so that each can be tested by itself; `main.rs` puts them together.
 
 pub mod args;
+pub mod attached_files;
 pub mod choose_model;
 pub mod commands;
 pub mod config;

@@ -1,19 +1,26 @@
-//! `stentor --mode rpc`: in the place of omp or pi.
+//! `stentor --mode rpc` and `--mode json`: in the place of omp or pi.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
-use stentor_serve::omp::{LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, serve};
-use stentor_serve::stdio;
+use stentor_serve::omp::{
+    LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, print_events, serve,
+};
+use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
+use crate::attached_files::attached;
+use crate::commands::ask::prompt_text;
 use crate::config::{ConfigErrors, Source, Sourced, locate};
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
@@ -88,13 +95,18 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let files = session_places::of_client(&config, family, words.no_session);
     // What was kept before, or by another frontend, can be gone on with.
     let own = session_places::own(&config.settings, words.no_session);
-    let agent = setup::agent(&config, Arc::new(defaults), files).also_in(vec![own]);
+    let is_shared = files != own;
+    let mut agent = setup::agent(&config, Arc::new(defaults), files).also_in(vec![own]);
+    if is_shared {
+        // pi does not look for pictures beside its files.
+        agent = agent.with_inline_pictures();
+    }
     let options = OmpOptions {
         cwd,
         model_asked_for: words.model.is_some() || words.provider.is_some(),
-        resume: words.resume,
-        models: words.models,
-        name: words.name,
+        resume: words.resume.clone(),
+        models: words.models.clone(),
+        name: words.name.clone(),
         logins: Arc::new(ProgramLogins { models }),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -102,10 +114,34 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let status = runtime.block_on(serve(agent, pipes, options));
+    let status = match words.json {
+        true => {
+            let prompts = prompts(&words, &options.cwd, &pipes)?;
+            let printed = runtime.block_on(print_events(agent, pipes, options, prompts));
+            printed.map_err(|error| error.to_string())?
+        }
+        false => runtime.block_on(serve(agent, pipes, options)),
+    };
     // Nothing that still blocks may hold up the end: everything that counts is on disk.
     runtime.shutdown_background();
     Ok(status)
+}
+
+/// The prompts of the command line; what stdin says where there are none.
+fn prompts(words: &OmpArgs, cwd: &Path, pipes: &Pipes) -> Result<Vec<Vec<ContentBlock>>, String> {
+    let mut messages = words.messages.clone();
+    if messages.is_empty() {
+        let stdin = pipes.stdin.try_clone();
+        let stdin = stdin.map_err(|error| format!("cannot use stdin: {error}"))?;
+        messages.push(prompt_text("-", false, &mut File::from(stdin))?);
+    }
+    let mut prompts = Vec::with_capacity(messages.len());
+    for (n, message) in messages.iter().enumerate() {
+        let files = if n == 0 { words.files.as_slice() } else { &[] };
+        let prompt = attached(cwd, files, message).map_err(|error| error.to_string())?;
+        prompts.push(prompt);
+    }
+    Ok(prompts)
 }
 
 /// The provider the command line names, by itself or with the model.

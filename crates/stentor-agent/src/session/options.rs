@@ -50,6 +50,9 @@ pub struct SessionOptions {
     pub storage: Storage,
     /// The session file this one was derived from.
     pub parent_session: Option<String>,
+    /// Pictures stay in the entries of the file, however large: for programs that look nowhere
+    /// else.
+    pub inline_pictures: bool,
     pub name: Option<String>,
     pub policy: Policy,
     /// In a resumed session the permission mode counts that was chosen in it, where one was.
@@ -204,6 +207,7 @@ impl SessionOptions {
             place: Arc::new(crate::tool::LocalPlace),
             storage: Storage::Memory,
             parent_session: None,
+            inline_pictures: false,
             name: None,
             policy: Policy::default(),
             keeps_permission_mode: false,

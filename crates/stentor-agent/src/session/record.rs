@@ -18,6 +18,7 @@ pub(super) enum Record {
         path: PathBuf,
         header: Header,
         entries: Vec<Entry>,
+        inline_pictures: bool,
     },
     Kept(Box<dyn Journal>),
 }
@@ -31,6 +32,7 @@ impl Record {
             path,
             header,
             entries: Vec::new(),
+            inline_pictures: false,
         })
     }
 
@@ -41,6 +43,17 @@ impl Record {
             path,
             header,
             entries: Vec::new(),
+            inline_pictures: false,
+        }
+    }
+
+    /// From here on pictures stay in their entries.
+    pub fn keep_pictures_inline(&mut self) {
+        match self {
+            Self::Planned {
+                inline_pictures, ..
+            } => *inline_pictures = true,
+            Self::Kept(journal) => journal.keep_pictures_inline(),
         }
     }
 
@@ -85,12 +98,16 @@ impl Record {
             path,
             header,
             entries,
+            inline_pictures,
         } = self
         {
             let mut journal = match folder {
                 Some(folder) => store::create(folder, header.clone(), clock)?,
                 None => store::create_at(path, header.clone(), clock)?,
             };
+            if *inline_pictures {
+                journal.keep_pictures_inline();
+            }
             for entry in entries.iter() {
                 journal.append(entry)?;
             }

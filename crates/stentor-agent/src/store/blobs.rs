@@ -40,6 +40,8 @@ pub(super) struct Blobs {
     /// Where omp keeps its blobs: beside its `sessions` folder, two levels up from a session.
     of_omp: Option<PathBuf>,
     unsynced: Arc<std::sync::Mutex<Vec<PathBuf>>>,
+    /// Pictures stay in their entries, whatever their size.
+    inline: bool,
 }
 
 impl Blobs {
@@ -51,7 +53,13 @@ impl Blobs {
             dir: folder.join("blobs"),
             of_omp: of_omp.map(|root| root.join("blobs")),
             unsynced: Arc::default(),
+            inline: false,
         }
+    }
+
+    /// From here on pictures stay in their entries. Those that are blobs are still found.
+    pub(super) fn keep_inline(&mut self) {
+        self.inline = true;
     }
 
     /// `entry` as it is to be written: large pictures replaced by references to their blobs,
@@ -61,7 +69,7 @@ impl Blobs {
             matches!(block, ContentBlock::Known(KnownBlock::Image(image))
                 if image.data.len() > INLINE_BYTES)
         };
-        if !blocks(&entry.kind).iter().any(is_large) {
+        if self.inline || !blocks(&entry.kind).iter().any(is_large) {
             return Ok(Cow::Borrowed(entry));
         }
         let mut entry = entry.clone();

@@ -122,6 +122,10 @@ impl Journal for FileJournal {
         self.append_lines(&line)
     }
 
+    fn keep_pictures_inline(&mut self) {
+        self.blobs.keep_inline();
+    }
+
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let file = Arc::clone(&self.file);
         let name_is_synced = Arc::clone(&self.name_is_synced);

@@ -25,6 +25,10 @@ pub trait Journal: Send {
     /// death of this process; a failed write leaves nothing of the entry behind.
     fn append(&mut self, entry: &Entry) -> Result<(), StoreError>;
 
+    /// From here on pictures stay in their entries, however large: for programs that look nowhere
+    /// else.
+    fn keep_pictures_inline(&mut self) {}
+
     /// Makes everything appended before the call survive a power loss, including the pictures the
     /// entries refer to and the file's own name in its folder. Call at decision points: it takes
     /// about a millisecond, off the async threads.

@@ -149,7 +149,10 @@ mod tests {
             ("/work/app", "--work-app--"),
         ] {
             let home = Some(Path::new("/h"));
-            assert_eq!(omp_encoded_cwd(Path::new(cwd), home, Path::new("/tmp")), name);
+            assert_eq!(
+                omp_encoded_cwd(Path::new(cwd), home, Path::new("/tmp")),
+                name
+            );
         }
     }
 

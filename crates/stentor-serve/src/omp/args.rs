@@ -1,4 +1,4 @@
-//! The words of `omp --mode rpc` and `pi --mode rpc` (section 2).
+//! The words of `omp --mode rpc` and `pi --mode rpc` (section 2), and of `--mode json`.
 //!
 //! Clients generate these words for either family and for versions that do not exist yet, so what
 //! is unknown is noted and ignored. That is why they have a reader of their own.
@@ -37,6 +37,12 @@ pub struct OmpArgs {
     pub verbose: bool,
     /// Nothing is served: the flags are to be explained.
     pub help: bool,
+    /// `--mode json`: the prompts are on the command line, and only events are written.
+    pub json: bool,
+    /// The prompts of `--mode json`.
+    pub messages: Vec<String>,
+    /// `@file` arguments of `--mode json`, which are attached to the first prompt.
+    pub files: Vec<String>,
     /// A word was said that only omp knows.
     pub of_omp: bool,
     /// What was said and means nothing here, for a note on stderr.
@@ -106,27 +112,28 @@ impl OmpArgs {
 
     /// True when these words, the program's name not among them, ask for this dialect.
     pub fn are_meant(words: &[OsString]) -> bool {
-        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        let pairs = words.iter().zip(words.iter().skip(1));
-        let named = |mode: &str| mode == "rpc" || mode == "rpc-ui";
-        words
-            .iter()
-            .any(|word| word.strip_prefix("--mode=").is_some_and(named))
-            || pairs
-                .into_iter()
-                .any(|(flag, mode)| flag == "--mode" && named(mode))
+        matches!(mode(words).as_deref(), Some("rpc" | "rpc-ui" | "json"))
     }
 
     /// Reads the words, the program's name not among them.
     pub fn parse(words: &[OsString]) -> Result<Self, OmpArgsError> {
-        let mut args = Self::default();
+        let mode = mode(words);
+        let mut args = Self {
+            json: mode.as_deref() == Some("json"),
+            of_omp: mode.as_deref() == Some("rpc-ui"),
+            ..Self::default()
+        };
         let mut words = words
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .peekable();
         while let Some(word) = words.next() {
-            if word.starts_with('@') {
-                return Err(OmpArgsError::FileArgument);
+            if let Some(file) = word.strip_prefix('@') {
+                if !args.json {
+                    return Err(OmpArgsError::FileArgument);
+                }
+                args.files.push(file.to_owned());
+                continue;
             }
             let (flag, given) = match word.split_once('=') {
                 Some((flag, value)) if flag.starts_with("--") => {
@@ -149,8 +156,8 @@ impl OmpArgs {
             match flag.as_str() {
                 "--no-skills" | "-ns" => args.no_skills = true,
                 "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
-                // That it is this mode is known; the other name of it is omp's.
-                "--mode" => args.of_omp |= value(&mut args)?.as_deref() == Some("rpc-ui"),
+                // The mode is known.
+                "--mode" => drop(value(&mut args)?),
                 "--provider" => args.provider = value(&mut args)?,
                 "--model" => args.model = value(&mut args)?,
                 "--thinking" => args.thinking = value(&mut args)?,
@@ -194,7 +201,7 @@ impl OmpArgs {
                 }
                 // Nothing of the kind is done here.
                 "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline"
-                | "--no-themes" => {}
+                | "--no-themes" | "--print" | "-p" => {}
                 known if IGNORED_WITH_VALUE.contains(&known) => {
                     if given.is_none() {
                         words.next();
@@ -204,7 +211,10 @@ impl OmpArgs {
                 unknown if unknown.starts_with('-') => {
                     // Whether an unknown flag has a value cannot be known; a word that is no
                     // flag would mean nothing by itself either way.
+                    // But the last one is the prompt, where there must be one.
+                    let is_prompt = args.json && args.messages.is_empty() && words.len() == 1;
                     if given.is_none()
+                        && !is_prompt
                         && words
                             .peek()
                             .is_some_and(|next| !next.starts_with(['-', '@']))
@@ -213,6 +223,7 @@ impl OmpArgs {
                     }
                     args.ignored.push(flag);
                 }
+                _ if args.json => args.messages.push(flag),
                 _ => args.ignored.push(flag),
             }
         }
@@ -231,6 +242,20 @@ impl OmpArgs {
             self.extensions.push(file);
         }
     }
+}
+
+/// What `--mode` says.
+fn mode(words: &[OsString]) -> Option<String> {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let next = words.iter().skip(1).map(Some).chain([None]);
+    words.iter().zip(next).find_map(|(word, next)| {
+        let value = match word.strip_prefix("--mode=") {
+            Some(value) => value,
+            None if word == "--mode" => next?,
+            None => return None,
+        };
+        Some(value.to_owned())
+    })
 }
 
 /// Flags without whose value a client would get something it did not ask for.
@@ -304,6 +329,23 @@ mod tests {
     }
 
     #[test]
+    fn in_json_mode_the_other_words_are_prompts_and_files() {
+        let words = [
+            "-p", "--mode", "json", "@a.txt", "--frob", "x", "one", "--new", "two",
+        ];
+        let args = parse(&words).unwrap();
+        assert_eq!(
+            (args.messages, args.files),
+            (vec!["one".into()], vec!["a.txt".into()])
+        );
+        let args = parse(&["--mode=json", "--frob", "the prompt"]).unwrap();
+        assert_eq!(
+            (args.messages, args.ignored),
+            (vec!["the prompt".into()], vec!["--frob".into()])
+        );
+    }
+
+    #[test]
     fn every_flag_of_the_help_is_known() {
         let flags: Vec<&str> = OmpArgs::HELP
             .split_whitespace()
@@ -336,7 +378,9 @@ mod tests {
         for (words, meant) in [
             (&["--mode", "rpc"][..], true),
             (&["--model", "m", "--mode=rpc"], true),
-            (&["--mode", "json"], false),
+            (&["-p", "--mode", "json", "hi"], true),
+            (&["--mode", "text"], false),
+            (&["--mode"], false),
             (&["rpc"], false),
             (&[], false),
         ] {

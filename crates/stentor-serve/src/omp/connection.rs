@@ -26,11 +26,22 @@ pub(super) struct Connection {
     pub told_queues: ToldQueues,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
+    /// Nobody is there to answer: only events go out.
+    pub events_only: bool,
     shown: AtomicU64,
     way_out: Mutex<Option<WayOut>>,
 }
 
 impl Connection {
+    /// For one who only reads pi's events.
+    pub fn printing() -> Self {
+        Self {
+            wants: Wants::of_pi(),
+            events_only: true,
+            ..Self::default()
+        }
+    }
+
     /// A number for the id of something that is only shown.
     pub fn next_shown(&self) -> u64 {
         self.shown.fetch_add(1, Ordering::Relaxed) + 1

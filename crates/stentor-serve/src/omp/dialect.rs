@@ -60,7 +60,7 @@ pub(super) struct Dialect {
 }
 
 /// The conversation with its way out.
-struct Current {
+pub(super) struct Current {
     session: Session,
     answers: Answers,
     pump: JoinHandle<Result<Encoder, Closed>>,
@@ -79,7 +79,7 @@ pub(super) struct Live {
 
 /// A conversation that is about to take the place of another.
 pub(super) struct Next {
-    session: Session,
+    pub session: Session,
     tools: Vec<Arc<dyn Tool>>,
     system_prompt: Arc<str>,
 }
@@ -323,12 +323,14 @@ pub(super) fn prepare(agent: &Agent, dialect: &OmpOptions, options: &mut Session
     }
 }
 
-fn told_place(connection: &Arc<Connection>) -> Arc<dyn Place> {
+/// Where tools work, when the client was told.
+pub(super) fn told_place(connection: &Arc<Connection>) -> Arc<dyn Place> {
     let connection = Arc::clone(connection);
     Arc::new(ToldPlace { connection })
 }
 
-fn begin(
+/// The conversation the command line asks for.
+pub(super) fn begin(
     agent: &Agent,
     options: &OmpOptions,
     mut session_options: SessionOptions,
@@ -380,7 +382,8 @@ pub(super) fn begins_at(file: &Path) -> bool {
     }
 }
 
-fn pumped(
+/// Gives a conversation its way out.
+pub(super) fn pumped(
     connection: &Arc<Connection>,
     output: &Output,
     session: Session,
@@ -405,7 +408,8 @@ fn pumped(
     }
 }
 
-async fn finish(old: Current) {
+/// Stops a conversation and lets its last frames out.
+pub(super) async fn finish(old: Current) {
     let Current {
         session,
         answers,

@@ -18,7 +18,7 @@ use super::connection::{Connection, available_commands};
 use super::framing::AgentFrame;
 use super::limits;
 use super::nested::Nested;
-use super::settling::{Outcome, write_settled};
+use super::settling::{Outcome, write_results, write_settled};
 use super::shapes::compaction_result;
 use super::subagents;
 use super::ui::{self, UiKind};
@@ -54,13 +54,15 @@ impl Encoder {
 
     fn event(&self, frames: &mut Vec<u8>, name: &'static str, frame: &AgentFrame<'_>) {
         if self.connection.wants.now().event(name) {
-            self.always(frames, name, frame);
+            self.connection.framing.write(frames, name, frame);
         }
     }
 
-    /// A frame that no filter holds back.
+    /// A frame that no filter of a client holds back.
     fn always(&self, frames: &mut Vec<u8>, name: &'static str, frame: &AgentFrame<'_>) {
-        self.connection.framing.write(frames, name, frame);
+        if !self.connection.events_only {
+            self.connection.framing.write(frames, name, frame);
+        }
     }
 
     fn ask(&self, frames: &mut Vec<u8>, id: &str, method: UiMethod<'_>) {
@@ -364,7 +366,10 @@ impl EventEncoder for Encoder {
                 if let Some(outcome) = self.outcome.take() {
                     let finished = self.connection.prompts.finished(event.seq, &self.queues);
                     let framing = &self.connection.framing;
-                    write_settled(framing, frames, &outcome, &finished, *aborted);
+                    if !self.connection.events_only {
+                        write_results(framing, frames, &outcome, &finished, *aborted);
+                    }
+                    write_settled(framing, frames, *aborted);
                 }
             }
             EventKind::BashOutput { id, delta } => {

@@ -21,7 +21,44 @@ pub(super) struct Wanted {
     pub subscription: u64,
 }
 
+/// The events of pi. omp's own, which tell the same in other words or more, are not among them.
+const OF_PI: [&str; 21] = [
+    "agent_start",
+    "agent_end",
+    "turn_start",
+    "turn_end",
+    "message_start",
+    "message_update",
+    "message_end",
+    "tool_execution_start",
+    "tool_execution_update",
+    "tool_execution_end",
+    "queue_update",
+    "compaction_start",
+    "compaction_end",
+    "auto_retry_start",
+    "auto_retry_end",
+    "session_info_changed",
+    "thinking_level_changed",
+    "entry_appended",
+    "summarization_retry_scheduled",
+    "summarization_retry_attempt_start",
+    "summarization_retry_finished",
+];
+
 impl Wants {
+    /// pi's events, as pi writes them since its updates carry no snapshots.
+    pub fn of_pi() -> Self {
+        let wanted = Wanted {
+            events: Some(OF_PI.map(str::to_owned).into()),
+            updates: MessageUpdates::Bare,
+            ..Wanted::default()
+        };
+        Self {
+            current: RwLock::new(Arc::new(wanted)),
+        }
+    }
+
     /// What is wanted now.
     pub fn now(&self) -> Arc<Wanted> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))

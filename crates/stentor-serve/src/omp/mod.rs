@@ -1,4 +1,4 @@
-//! The omp and pi dialect: `--mode rpc` as omp and its parent pi speak it.
+//! The omp and pi dialect: `--mode rpc` as omp and its parent pi speak it, and `--mode json`.
 //!
 //! One process, one conversation at a time. Section numbers in comments are those of the
 //! protocol's reference. Read in this order: [`args`] is the command line, [`dialect`] owns the
@@ -17,6 +17,7 @@ mod limits;
 mod login;
 mod nested;
 mod place;
+mod printing;
 mod prompts;
 mod reply;
 mod scoped_models;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 
 pub use args::{OmpArgs, OmpArgsError, Resume};
 pub use login::{LoginFuture, LoginProvider, LoginUi, Logins, NoLogins};
+pub use printing::{PrintError, print_events};
 pub use serving::serve;
 
 /// What the dialect is started with. What concerns the agent is in the agent already.

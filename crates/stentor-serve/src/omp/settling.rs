@@ -62,8 +62,8 @@ impl Outcome {
     }
 }
 
-/// Writes what says that nothing follows: a result for each prompt, then that all is settled.
-pub(super) fn write_settled(
+/// Writes omp's words for it: a result for each prompt, then that all is settled.
+pub(super) fn write_results(
     framing: &Framing,
     frames: &mut Vec<u8>,
     outcome: &Outcome,
@@ -106,6 +106,10 @@ pub(super) fn write_settled(
     }
     let settled: AgentFrame<'_> = Frame::SessionSettled;
     framing.write(frames, "session_settled", &settled);
+}
+
+/// Writes pi's word for it.
+pub(super) fn write_settled(framing: &Framing, frames: &mut Vec<u8>, aborted: bool) {
     let settled: AgentFrame<'_> = Frame::AgentSettled { aborted };
     framing.write(frames, "agent_settled", &settled);
 }

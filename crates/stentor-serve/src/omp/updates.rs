@@ -146,7 +146,7 @@ impl Updates {
         }
         match wanted.updates {
             MessageUpdates::Full => bytes,
-            MessageUpdates::Delta => 0,
+            MessageUpdates::Delta | MessageUpdates::Bare => 0,
         }
     }
 }

@@ -115,7 +115,10 @@ mod tests {
         let folders = CommandFolders {
             project: project.clone(),
             home: Some(folder.path().join("home")),
-            agent_folders: AgentFolders::find(Some(&folder.path().join("home")), |_| None::<String>),
+            agent_folders: AgentFolders::find(
+                Some(&folder.path().join("home")),
+                |_| None::<String>,
+            ),
             config: Some(user.clone()),
             ..CommandFolders::default()
         };

@@ -241,16 +241,20 @@ impl Snapshot {
         step: &str,
         more: impl FnOnce(&mut Vec<u8>),
     ) {
-        write(
-            frame,
-            format_args!(
-                r#"{{"type":"message_update","messageId":"msg-{}","message":"#,
-                self.number
-            ),
-        );
+        frame.extend_from_slice(br#"{"type":"message_update","#);
+        if updates == MessageUpdates::Bare {
+            frame.extend_from_slice(b"\"usage\":");
+            frame.extend_from_slice(&self.usage);
+        } else {
+            write(
+                frame,
+                format_args!(r#""messageId":"msg-{}","message":"#, self.number),
+            );
+        }
         match updates {
             MessageUpdates::Full => self.write_message(frame),
             MessageUpdates::Delta => frame.extend_from_slice(br#"{"role":"assistant"}"#),
+            MessageUpdates::Bare => {}
         }
         let kind = match open.kind {
             OpenKind::Text(TextKind::Text) => "text",

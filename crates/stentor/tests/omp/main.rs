@@ -28,6 +28,7 @@ mod fallback;
 mod framing;
 mod host_uris;
 mod hosting;
+mod json_mode;
 mod login;
 mod newer;
 mod originals;

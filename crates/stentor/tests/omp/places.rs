@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::child::{Child, Folder};
 
-const TALK: &str = "on_exhausted = \"repeat-last\"\n[model]\nid = \"mock\"\n[[turn]]\ntext = \"One.\"";
+const TALK: &str =
+    "on_exhausted = \"repeat-last\"\n[model]\nid = \"mock\"\n[[turn]]\ntext = \"One.\"";
 
 /// A child with these variables more.
 fn child_with(folder: &Folder, words: &[&str], vars: &[(&str, &Path)]) -> Child {
@@ -48,7 +49,11 @@ fn program(folder: &Folder, words: &[&str]) -> Command {
         .args(words)
         .current_dir(folder.work(""))
         .env_clear()
-        .envs(served.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        .envs(
+            served
+                .get_envs()
+                .filter_map(|(key, value)| Some((key, value?))),
+        );
     command
 }
 
@@ -64,13 +69,19 @@ fn listed(folder: &Folder, words: &[&str]) -> Vec<String> {
 #[test]
 fn sessions_are_where_pis_clients_look_or_omps_if_one_of_its_flags_is_given() {
     let folder = Folder::with(TALK);
-    let (pi, omp) = (folder.home(".pi/agent/sessions"), folder.home(".omp/agent/sessions"));
+    let (pi, omp) = (
+        folder.home(".pi/agent/sessions"),
+        folder.home(".omp/agent/sessions"),
+    );
     let name = encoded(&folder);
     assert_eq!(kept_in(&folder, &[], &[]), pi.join(&name));
     // The working folder is below the folder for temporary files.
     let temp = folder.work("..").canonicalize().unwrap();
     let vars = [("TMPDIR", temp.as_path())];
-    assert_eq!(kept_in(&folder, &["--no-title"], &vars), omp.join("-tmp-work"));
+    assert_eq!(
+        kept_in(&folder, &["--no-title"], &vars),
+        omp.join("-tmp-work")
+    );
     let vars = [("HOME", temp.as_path())];
     assert_eq!(
         kept_in(&folder, &["--no-rules"], &vars),
@@ -84,10 +95,16 @@ fn variables_move_them_as_they_do_for_pi_and_omp() {
     let there = folder.home("there");
     let vars = [("PI_CODING_AGENT_DIR", there.as_path())];
     let name = encoded(&folder);
-    assert_eq!(kept_in(&folder, &[], &vars), there.join("sessions").join(name));
+    assert_eq!(
+        kept_in(&folder, &[], &vars),
+        there.join("sessions").join(name)
+    );
     let vars = [("PI_CODING_AGENT_SESSION_DIR", there.as_path())];
     assert_eq!(kept_in(&folder, &[], &vars), there);
-    let vars = [("PI_CONFIG_DIR", Path::new(".mine")), ("TMPDIR", Path::new("/nowhere"))];
+    let vars = [
+        ("PI_CONFIG_DIR", Path::new(".mine")),
+        ("TMPDIR", Path::new("/nowhere")),
+    ];
     let omp = folder.home(".mine/agent/sessions").join(encoded(&folder));
     assert_eq!(kept_in(&folder, &["--no-title"], &vars), omp);
 }
@@ -96,7 +113,9 @@ fn variables_move_them_as_they_do_for_pi_and_omp() {
 fn one_key_keeps_them_in_the_programs_own_folder() {
     let folder = Folder::with(TALK);
     folder.config("share_sessions = false\n");
-    let own = folder.home(".local/share/stentor/sessions").join(encoded(&folder));
+    let own = folder
+        .home(".local/share/stentor/sessions")
+        .join(encoded(&folder));
     assert_eq!(kept_in(&folder, &[], &[]), own);
     assert_eq!(listed(&folder, &["sessions", "--json"]).len(), 1);
 }
@@ -146,7 +165,10 @@ fn they_are_listed_gone_on_with_and_found_by_their_id_beside_those_of_before() {
 #[test]
 fn a_session_file_that_is_missing_or_empty_begins_a_session_there() {
     let folder = Folder::with(TALK);
-    let (missing, empty) = (folder.home("deep/er/missing.jsonl"), folder.work("empty.jsonl"));
+    let (missing, empty) = (
+        folder.home("deep/er/missing.jsonl"),
+        folder.work("empty.jsonl"),
+    );
     folder.file("empty.jsonl", "");
     for (word, path) in [
         (missing.to_str().unwrap(), &missing),
@@ -160,7 +182,10 @@ fn a_session_file_that_is_missing_or_empty_begins_a_session_there() {
         let header: Value = serde_json::from_str(kept.lines().next().unwrap()).unwrap();
         assert_eq!(
             (&header["type"], &header["cwd"]),
-            (&json!("session"), &json!(folder.work("").to_str().unwrap().trim_end_matches('/')))
+            (
+                &json!("session"),
+                &json!(folder.work("").to_str().unwrap().trim_end_matches('/'))
+            )
         );
         // The second time there is one to go on with.
         let mut child = folder.child(&["--session", word]);
@@ -172,7 +197,10 @@ fn a_session_file_that_is_missing_or_empty_begins_a_session_there() {
     }
     // A file that holds something else stays as it is.
     folder.file("notes.jsonl", "not a session\n");
-    let mut process = folder.command(&["--session", "notes.jsonl"]).spawn().unwrap();
+    let mut process = folder
+        .command(&["--session", "notes.jsonl"])
+        .spawn()
+        .unwrap();
     assert_eq!(process.wait().unwrap().code(), Some(1));
     let notes = std::fs::read_to_string(folder.work("notes.jsonl")).unwrap();
     assert_eq!(notes, "not a session\n");
@@ -192,7 +220,10 @@ fn an_empty_file_can_be_switched_to() {
 fn prompts_skills_and_instructions_are_those_of_the_agent_folder_that_is_named() {
     let folder = Folder::with(TALK);
     folder
-        .file("../home/there/prompts/greet.md", "---\ndescription: Greets\n---\nhello")
+        .file(
+            "../home/there/prompts/greet.md",
+            "---\ndescription: Greets\n---\nhello",
+        )
         .file(
             "../home/there/skills/neat/SKILL.md",
             "---\nname: neat\ndescription: Tidies up\n---\nx",
@@ -208,5 +239,24 @@ fn prompts_skills_and_instructions_are_those_of_the_agent_folder_that_is_named()
     assert_eq!(names, ["greet", "skill:neat"]);
     let state = child.data(json!({"type": "get_state"}));
     let prompt = state["systemPrompt"].to_string();
-    assert!(prompt.contains("in verse") && !prompt.contains("in prose"), "{prompt}");
+    assert!(
+        prompt.contains("in verse") && !prompt.contains("in prose"),
+        "{prompt}"
+    );
+}
+
+#[test]
+fn a_large_picture_stays_in_a_file_that_pi_reads() {
+    let folder = Folder::with(TALK);
+    let picture = "AAAA".repeat(40_000);
+    let prompt = json!({
+        "type": "prompt", "message": "look",
+        "images": [{"type": "image", "data": picture, "mimeType": "image/png"}],
+    });
+    let mut child = folder.child(&[]);
+    child.send(prompt);
+    child.until_type("agent_settled");
+    let file = file(&mut child);
+    assert!(std::fs::read_to_string(&file).unwrap().contains(&picture));
+    assert!(!file.with_file_name("blobs").exists());
 }

@@ -1,7 +1,9 @@
 //! What the built-in tools say (section 17), as clients see it.
 
+use std::io::{BufRead, BufReader, Write};
+
 use expect_test::{Expect, expect};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::child::Folder;
 use crate::transcript::told;
@@ -133,4 +135,53 @@ fn a_command_that_fails_is_an_error_that_ends_with_its_exit_code() {
             {"type":"message_end","messageId":"msg-7","message":"as it began"}
         "#]],
     );
+}
+
+/// Clients look at a file when a call begins, to show later what it changed.
+#[test]
+fn a_call_does_not_begin_before_the_client_can_see_that_it_does() {
+    let folder = Folder::with(
+        r#"
+        [model]
+        id = "mock"
+        [[turn]]
+        steps = [
+          { text = "words and words {{n}} ", repeat = 100000 },
+          { tool = "write", id = "call-1", arguments = { path = "made", content = "x" } },
+        ]
+        "#,
+    );
+    let words = [
+        "--model",
+        "script/../scenario.toml",
+        "--session",
+        "run.jsonl",
+    ];
+    let mut process = folder.command(&words).spawn().unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    let mut send = |frame: Value| writeln!(stdin, "{frame}").unwrap();
+    let when_kept = |part: &str| {
+        let kept = || std::fs::read_to_string(folder.work("run.jsonl")).unwrap_or_default();
+        while !kept().contains(part) {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    };
+    // The answer is far more than a pipe holds, and nobody reads it.
+    send(json!({"type": "prompt", "message": "go"}));
+    when_kept("\"stopReason\":\"toolUse\"");
+    send(json!({"type": "abort"}));
+    when_kept("\"role\":\"toolResult\"");
+    assert!(!folder.work("made").exists());
+    // Who reads on sees it begin, and end at once.
+    let frames = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut frames = frames.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    for name in [
+        "tool_execution_start",
+        "tool_execution_end",
+        "agent_settled",
+    ] {
+        assert!(frames.any(|frame| frame["type"] == name), "{name}");
+    }
+    drop(stdin);
+    process.wait().unwrap();
 }

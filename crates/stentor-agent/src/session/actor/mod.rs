@@ -175,7 +175,7 @@ impl Actor {
         beginning: Beginning,
         commands: mpsc::Receiver<Command>,
     ) -> Result<Self, SessionError> {
-        let (record, opened) = match beginning {
+        let (mut record, opened) = match beginning {
             Beginning::New => (Self::new_record(&environment, &options)?, None),
             Beginning::Resumed(opened) => {
                 let Opened {
@@ -198,6 +198,9 @@ impl Actor {
                 (Record::Kept(journal), Some(rest))
             }
         };
+        if options.inline_pictures {
+            record.keep_pictures_inline();
+        }
         let id: Arc<str> = Arc::from(record.header().id.as_str());
         let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
         let dialogs = Arc::new(Dialogs::new(hub.clone()));

@@ -170,6 +170,9 @@ pub enum MessageUpdates {
     Full,
     /// Only what is new.
     Delta,
+    /// The same in pi's form, with what was consumed; no client can ask for it.
+    #[serde(skip)]
+    Bare,
 }
 
 /// `get_messages_page`.
