@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
-use stentor_wire::psi::{ErrorCode, Op, Refused, Request, Topic, TopicSet};
+use stentor_wire::psi::{ErrorCode, Op, Refused, Request, TopicSet};
 
 use super::item::{After, Cause, Item, OpError, Part};
 use super::live::Live;
@@ -185,11 +185,11 @@ impl Connection {
         let resume = self.shared.options.resume.clone();
         let live = match resume {
             Some(path) => ops::navigation::load(&self.shared, &path).await,
-            None => self.first_session(),
+            None => self.first_session().await,
         };
         match live {
             Ok(live) => {
-                let mut parts = self.attach(&live);
+                let mut parts = vec![Part::attach(&live)];
                 parts.push(Part::Focus(Arc::clone(&live)));
                 self.focus = Some(live);
                 self.shared.tell(parts).await;
@@ -201,10 +201,10 @@ impl Connection {
         }
     }
 
-    fn first_session(&self) -> Result<Arc<Live>, OpError> {
+    async fn first_session(&self) -> Result<Arc<Live>, OpError> {
         let cwd = &self.shared.options.cwd;
         let options = self.shared.options_in(cwd).map_err(agent_error)?;
-        self.shared.start(options).map_err(agent_error)
+        self.shared.start(options).await.map_err(agent_error)
     }
 
     /// Serves until the client closes its end.
@@ -309,27 +309,27 @@ impl Connection {
             Op::Compact => ops::settings::compact(self, ask).await,
             Op::SetAutoCompaction => ops::settings::set_auto_compaction(self, ask).await,
             Op::SetAutoRetry => ops::settings::set_auto_retry(self, ask).await,
-            Op::LoginBegin => ops::login::begin(self, ask),
+            Op::LoginBegin => ops::login::begin(self, ask).await,
             Op::LoginComplete => ops::login::complete(self, ask),
             Op::ResolveDialog => ops::dialogs::resolve(self, ask).await,
             Op::CancelDialog => ops::dialogs::cancel(self, ask).await,
-            Op::ListBackgroundJobs => ops::jobs::list(self, ask),
-            Op::InspectBackgroundJob => ops::jobs::inspect(self, ask),
-            Op::CancelBackgroundJob => ops::jobs::cancel(self, ask),
-            Op::Bash => ops::beside::bash(self, ask),
+            Op::ListBackgroundJobs => ops::jobs::list(self, ask).await,
+            Op::InspectBackgroundJob => ops::jobs::inspect(self, ask).await,
+            Op::CancelBackgroundJob => ops::jobs::cancel(self, ask).await,
+            Op::Bash => ops::beside::bash(self, ask).await,
             Op::AbortBash => ops::beside::abort_bash(self, ask).await,
             Op::ExportHtml => ops::beside::export_html(self, ask).await,
             Op::GetForkMessages => ops::beside::get_fork_messages(self, ask).await,
             Op::GetLastAssistantText => ops::beside::get_last_assistant_text(self, ask).await,
-            Op::GetCommands => ops::beside::get_commands(self, ask),
+            Op::GetCommands => ops::beside::get_commands(self, ask).await,
             Op::GetAvailableModels => ops::beside::get_available_models(self),
         }
     }
 
     /// The session a request is meant for (section 7).
-    pub fn target(&self, ask: &Ask<'_>) -> Result<Arc<Live>, OpError> {
+    pub async fn target(&self, ask: &Ask<'_>) -> Result<Arc<Live>, OpError> {
         match ask.params.session_id()? {
-            Some(id) => self.shared.find(id).ok_or_else(|| {
+            Some(id) => self.shared.live(id).await?.ok_or_else(|| {
                 OpError::new(ErrorCode::NotFound, format!("there is no session {id}"))
             }),
             None => self.focused(),
@@ -343,24 +343,6 @@ impl Connection {
             let why = self.no_session.as_deref().unwrap_or("none was started");
             OpError::new(ErrorCode::NotFound, format!("there is no session: {why}"))
         })
-    }
-
-    /// What makes the writer tell a new session's events; its questions too, if the client can
-    /// show them.
-    pub fn attach(&self, live: &Arc<Live>) -> Vec<Part> {
-        let events = live
-            .session
-            .subscribe_since(0)
-            .unwrap_or_else(|_| live.session.subscribe());
-        vec![Part::Attach {
-            live: Arc::clone(live),
-            events,
-        }]
-    }
-
-    /// Whether the client shows questions.
-    pub fn can_ask(&self) -> bool {
-        self.topics.names(Topic::DialogRequested)
     }
 }
 

@@ -85,6 +85,8 @@ pub(super) enum Part {
         live: Arc<Live>,
         events: Subscription,
     },
+    /// One whose events are not told any more.
+    Detach(Arc<Live>),
     /// The events of the run that begins now are caused by this request.
     RunBegins {
         session: Arc<str>,
@@ -96,6 +98,20 @@ pub(super) enum Part {
     Interrupting(Arc<Live>),
     /// Nothing follows.
     End,
+}
+
+impl Part {
+    /// What makes the writer tell the events of a session from its beginning on.
+    pub fn attach(live: &Arc<Live>) -> Self {
+        let events = live
+            .session
+            .subscribe_since(0)
+            .unwrap_or_else(|_| live.session.subscribe());
+        Self::Attach {
+            live: Arc::clone(live),
+            events,
+        }
+    }
 }
 
 /// Why an operation was not done.

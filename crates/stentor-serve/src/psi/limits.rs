@@ -28,7 +28,11 @@ pub const SHORT_ID_CHARS: usize = 8;
 /// One line of `/history` (section 13.2).
 pub const HISTORY_LINE_CHARS: usize = 120;
 
-/// Sessions that may be live at once. More are refused with the advice to close the program.
+/// Sessions that are kept loaded though nobody uses them. More are unloaded; their files stay.
+pub const MAX_LOADED: usize = 32;
+
+/// Sessions that may be loaded at once: only those that are at work, or kept in memory only, can be
+/// so many. More are refused.
 pub const MAX_SESSIONS: usize = 256;
 
 /// Answers that may wait for the writer: each request that may be pending has one, and there is

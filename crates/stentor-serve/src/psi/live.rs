@@ -1,7 +1,7 @@
 //! A session that is live in this process.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::event::{CommandInfo, CommandSource};
@@ -11,7 +11,7 @@ use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState};
 use tokio_util::sync::CancellationToken;
 
-use super::limits::{DISPLAY_NAME_CHARS, SHORT_ID_CHARS};
+use super::limits::DISPLAY_NAME_CHARS;
 use super::text;
 
 /// A live session, and what only this dialect knows about it.
@@ -22,6 +22,10 @@ pub(super) struct Live {
     pub created_ms: u64,
     pub parent: Option<Arc<str>>,
     pub parent_path: Option<String>,
+    /// Which use of a session was the last of this one; they are counted.
+    pub last_use: AtomicU64,
+    /// It knows something that is in no file.
+    stays_loaded: AtomicBool,
     /// Aborts that have not ended yet. A prompt behind one may have to wait.
     aborting: AtomicUsize,
     /// Requests that write the snapshots of what they change themselves, behind their result.
@@ -95,6 +99,15 @@ impl Phase {
     }
 }
 
+/// What a session was, when it is made live again.
+pub(super) struct Restored {
+    pub cwd: PathBuf,
+    pub created_ms: u64,
+    pub parent: Option<Arc<str>>,
+    pub parent_path: Option<String>,
+    pub turn: Turn,
+}
+
 /// The model call that is going on, or the last one.
 #[derive(Clone, Default)]
 pub(super) struct Turn {
@@ -138,24 +151,44 @@ impl Live {
         parent: Option<(Arc<str>, Option<String>)>,
     ) -> Arc<Self> {
         let (parent, parent_path) = parent.map_or((None, None), |(id, path)| (Some(id), path));
+        Self::restored(
+            session,
+            Restored {
+                cwd: cwd.to_owned(),
+                created_ms,
+                parent,
+                parent_path,
+                turn: Turn::default(),
+            },
+        )
+    }
+
+    /// One that was live before.
+    pub fn restored(session: Session, restored: Restored) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(session.id()),
             session,
-            cwd: cwd.to_owned(),
-            created_ms,
-            parent,
-            parent_path,
+            cwd: restored.cwd,
+            created_ms: restored.created_ms,
+            parent: restored.parent,
+            parent_path: restored.parent_path,
+            last_use: AtomicU64::new(0),
+            stays_loaded: AtomicBool::new(false),
             aborting: AtomicUsize::new(0),
             holding_snapshots: AtomicUsize::new(0),
             preparing: Mutex::default(),
-            turn: Mutex::default(),
+            turn: Mutex::new(restored.turn),
             phase: Mutex::default(),
         })
     }
 
-    /// The beginning of the id, which is what people see of it.
-    pub fn short_id(&self) -> &str {
-        text::prefix(&self.id, SHORT_ID_CHARS)
+    /// It has heard something that is in no file: unloading it would forget that.
+    pub fn keep_loaded(&self) {
+        self.stays_loaded.store(true, Ordering::Release);
+    }
+
+    pub fn stays_loaded(&self) -> bool {
+        self.stays_loaded.load(Ordering::Acquire)
     }
 
     pub fn is_aborting(&self) -> bool {

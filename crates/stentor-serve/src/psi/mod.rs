@@ -9,6 +9,8 @@
 //!   the answers of the first task ([`item`]), and puts both into one order with one growing
 //!   number. What a snapshot says is looked up when it goes out ([`payload`]).
 //!
+//! Sessions that nobody uses are unloaded and loaded again ([`loading`]).
+//!
 //! Section numbers in comments are those of the protocol's reference.
 
 mod connection;
@@ -19,6 +21,7 @@ mod git;
 mod item;
 mod limits;
 mod live;
+mod loading;
 mod login_slot;
 mod ops;
 mod params;
@@ -71,6 +74,8 @@ pub struct PsiOptions {
     pub local_time: bool,
     /// Requests that may be unanswered at once.
     pub max_pending: usize,
+    /// Sessions that are kept loaded though nobody uses them.
+    pub max_loaded: usize,
     /// The least time between two cumulative deltas of one text.
     pub delta_interval: Duration,
     /// How long a running turn may go on after the client closed its end.
@@ -90,6 +95,7 @@ impl PsiOptions {
             trace_file: None,
             local_time: true,
             max_pending: limits::MAX_PENDING,
+            max_loaded: limits::MAX_LOADED,
             delta_interval: limits::DELTA_INTERVAL,
             grace: limits::GRACE,
         }

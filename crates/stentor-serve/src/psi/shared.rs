@@ -1,6 +1,7 @@
 //! What the connection and the writer both know.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
@@ -11,9 +12,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
-use super::item::{Item, Part};
-use super::limits::{MAX_SESSIONS, WAITING_ITEMS};
+use super::connection::session_error;
+use super::item::{Item, OpError, Part};
+use super::limits::WAITING_ITEMS;
 use super::live::Live;
+use super::loading::Known;
 use super::login_slot::LoginSlot;
 use super::pending::Pending;
 use super::ui::Ui;
@@ -25,7 +28,12 @@ pub(super) struct Shared {
     pub pending: Pending,
     pub login: LoginSlot,
     items: mpsc::Sender<Item>,
-    sessions: Mutex<Vec<Arc<Live>>>,
+    /// In the order they came.
+    sessions: Mutex<Vec<Known>>,
+    /// Counts uses of sessions, so that it can be told which was used last.
+    pub uses: AtomicU64,
+    /// The client shows questions.
+    pub shows_dialogs: AtomicBool,
     ui: Mutex<Ui>,
     /// Told when a session comes to rest.
     settled: Notify,
@@ -43,6 +51,8 @@ impl Shared {
             options,
             items,
             sessions: Mutex::default(),
+            uses: AtomicU64::new(0),
+            shows_dialogs: AtomicBool::new(false),
             ui: Mutex::default(),
             settled: Notify::new(),
             shutdown: CancellationToken::new(),
@@ -73,14 +83,55 @@ impl Shared {
         self.hand_over(Item { after: None, parts }).await;
     }
 
-    /// The live sessions, in the order they came.
-    pub fn sessions(&self) -> Vec<Arc<Live>> {
+    /// The sessions, loaded or not, in the order they came.
+    pub fn known(&self) -> Vec<Known> {
         lock(&self.sessions).clone()
     }
 
-    pub fn find(&self, id: &str) -> Option<Arc<Live>> {
+    pub fn knows(&self, id: &str) -> bool {
+        lock(&self.sessions).iter().any(|known| &**known.id() == id)
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> Vec<Arc<str>> {
         let sessions = lock(&self.sessions);
-        sessions.iter().find(|live| &*live.id == id).cloned()
+        sessions
+            .iter()
+            .map(|known| Arc::clone(known.id()))
+            .collect()
+    }
+
+    /// Those that are loaded.
+    pub fn sessions(&self) -> Vec<Arc<Live>> {
+        let known = self.known().into_iter();
+        let loaded = known.filter_map(|known| match known {
+            Known::Live(live) => Some(live),
+            Known::Unloaded(_) => None,
+        });
+        loaded.collect()
+    }
+
+    /// Puts a session into the place of the one with its id, if `may` allows it. Nobody looks at
+    /// the list meanwhile.
+    pub fn replace(&self, new: Known, may: impl FnOnce() -> bool) -> bool {
+        let mut sessions = lock(&self.sessions);
+        let place = sessions.iter_mut().find(|known| known.id() == new.id());
+        match place {
+            Some(place) if may() => {
+                *place = new;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets a session ask the client's user, if the client shows questions.
+    pub async fn let_ask(&self, live: &Live) -> Result<(), OpError> {
+        if self.shows_dialogs.load(Ordering::Acquire) {
+            let set = live.session.set_can_ask(true).await;
+            set.map_err(session_error)?;
+        }
+        Ok(())
     }
 
     /// The options of a session in a folder.
@@ -92,8 +143,8 @@ impl Shared {
     }
 
     /// Starts a session. `options` began as [`Shared::options_in`].
-    pub fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
-        self.check_room()?;
+    pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
+        self.make_room().await?;
         options.id = options.id.or_else(|| Some(self.random_id()));
         let cwd = options.cwd.clone();
         let session = self.agent.start_with(options, NewSession::default())?;
@@ -116,17 +167,9 @@ impl Shared {
 
     /// Takes up a session that was started elsewhere.
     pub fn add(&self, live: Arc<Live>) -> Arc<Live> {
-        lock(&self.sessions).push(Arc::clone(&live));
+        self.used(&live);
+        lock(&self.sessions).push(Known::Live(Arc::clone(&live)));
         live
-    }
-
-    pub fn check_room(&self) -> Result<(), AgentError> {
-        if lock(&self.sessions).len() >= MAX_SESSIONS {
-            return Err(AgentError::Defaults(format!(
-                "{MAX_SESSIONS} sessions are live already; restart the program to begin others"
-            )));
-        }
-        Ok(())
     }
 
     pub fn ui(&self) -> MutexGuard<'_, Ui> {
@@ -154,8 +197,12 @@ impl Shared {
 
     /// Ends every session.
     pub async fn close_all(&self) {
-        let sessions = self.sessions();
-        let closing = sessions.iter().map(|live| live.session.close());
+        let closing = self.known().into_iter().map(|known| async move {
+            match known {
+                Known::Live(live) => live.session.close().await,
+                Known::Unloaded(unloaded) => unloaded.closed().await,
+            }
+        });
         futures_util::future::join_all(closing).await;
     }
 

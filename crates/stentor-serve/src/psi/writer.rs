@@ -258,6 +258,7 @@ impl Writer {
             Part::Focus(live) => wire.focus = Some(live),
             Part::Topics(topics) => wire.topics = topics,
             Part::Attach { live, events } => self.feeds.push(Feed::new(live, events)),
+            Part::Detach(live) => self.feeds.retain(|feed| !Arc::ptr_eq(&feed.live, &live)),
             Part::RunBegins { session, cause } => {
                 if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.live.id == session) {
                     feed.cause = cause;

@@ -182,34 +182,24 @@ fn section_14_a_model_and_a_thinking_level_are_chosen_however_they_are_written()
     }
     expect![[r#"
         frontend_action_result {:request-id "r" :action-name "select-model" :status "submitted" :value {:provider "script" :id "thinker"}}
-            {:kind :event :event "session/updated" :data {… :model-id "thinker" :model-reasoning true :header-model-label "(script) thinker • thinking off"} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking off" :model-text "(script) thinker • thinking off"} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script thinker"} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :model-id "thinker" :model-reasoning true :header-model-label "(script) thinker • thinking off"} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking off" :model-text "(script) thinker • thinking off"} :id "x" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "frontend_action_result" :ok true :data {:accepted true :request-id "r"}}
         frontend_action_result {:request-id "r" :action-name "select-thinking-level" :status "submitted" :value "low"}
-            {:kind :event :event "session/updated" :data {… :thinking-level "low" :effective-reasoning-effort "low" :header-model-label "(script) thinker • thinking low"} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking low" :model-text "(script) thinker • thinking low"} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Thinking level set to low"} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :thinking-level "low" :effective-reasoning-effort "low" :header-model-label "(script) thinker • thinking low"} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking low" :model-text "(script) thinker • thinking low"} :id "x" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "frontend_action_result" :ok true :data {:accepted true :request-id "r"}}
         frontend_action_result {:request-id "r" :action-name "select-thinking-level" :status "submitted" :value :high}
-            {:kind :event :event "session/updated" :data {… :thinking-level "high" :effective-reasoning-effort "high" :header-model-label "(script) thinker • thinking high"} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking high" :model-text "(script) thinker • thinking high"} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Thinking level set to high"} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :thinking-level "high" :effective-reasoning-effort "high" :header-model-label "(script) thinker • thinking high"} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) thinker • thinking high" :model-text "(script) thinker • thinking high"} :id "x" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "frontend_action_result" :ok true :data {:accepted true :request-id "r"}}
         frontend_action_result {:request-id "r" :action-name "x" :status "submitted" :ui/action {:ui/action-name :select-model} :value {"provider" "script" "id" "m-1"}}
-            {:kind :event :event "session/updated" :data {… :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1"} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1" :model-text "(script) m-1"} :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script m-1"} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :id "x" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :model-id "m-1" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(script) m-1"} :id "x" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1" :model-text "(script) m-1"} :id "x" :seq N :ts "TIME"}
             {:id "x" :kind :response :op "frontend_action_result" :ok true :data {:accepted true :request-id "r"}}
     "#]].assert_eq(&seen);
 }

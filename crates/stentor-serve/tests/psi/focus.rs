@@ -18,7 +18,7 @@ const TURN: &str = "[:psi.turn/phase :psi.turn/is-streaming :psi.turn/text {:psi
 fn section_7_events_of_other_sessions_are_held_back_and_seen_after_switching() {
     let mut client = Client::ready(World::new(&[SLOW])).with_gate();
     client.request("p", "prompt", r#"{:message "go"}"#);
-    client.until(&["tool/update"]);
+    client.until(&["tool/executing"]);
     let mut seen = client.request("n", "new_session", "{}");
     seen.extend(client.until(&["ui/status-updated"]));
     let first = client.session(1);
@@ -91,10 +91,10 @@ fn section_7_naming_a_session_moves_the_focus_only_where_the_reference_says() {
 fn several_sessions_run_at_once_and_each_is_aborted_alone() {
     let mut client = Client::ready(World::new(&[SLOW])).with_gate();
     client.request("p", "prompt", r#"{:message "one"}"#);
-    client.until(&["tool/update", "S1"]);
+    client.until(&["tool/executing", "S1"]);
     client.request("n", "new_session", "{}");
     let mut seen = client.request("q", "prompt", r#"{:message "two"}"#);
-    seen.extend(client.until(&["tool/update", "S2"]));
+    seen.extend(client.until(&["tool/executing", "S2"]));
     seen.extend(client.request("c", "command", r#"{:text "/nope"}"#));
     seen.extend(client.stop("abort"));
     let first = client.session(1);
@@ -112,7 +112,6 @@ fn several_sessions_run_at_once_and_each_is_aborted_alone() {
             {:kind :event :event "assistant/delta" :data {:session-id "S2" :text "Working."} :id "q" :seq N :ts "TIME"}
             {:kind :event :event "tool/start" :data {:session-id "S2" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x"} :id "q" :seq N :ts "TIME"}
             {:kind :event :event "tool/executing" :data {:session-id "S2" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :arguments "{\"command\":\"read x < gate; echo $x\"}" :parsed-args {"command" "read x < gate; echo $x"}} :id "q" :seq N :ts "TIME"}
-            {:kind :event :event "tool/update" :data {:session-id "S2" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "q" :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "[not a command] /nope"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}

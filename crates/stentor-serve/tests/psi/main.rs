@@ -36,4 +36,6 @@ mod subscribing;
 #[cfg(test)]
 mod transcript;
 #[cfg(test)]
+mod unloading;
+#[cfg(test)]
 mod world;

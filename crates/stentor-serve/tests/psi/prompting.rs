@@ -29,7 +29,7 @@ fn gated() -> Client {
 fn waiting() -> Client {
     let mut client = gated();
     client.request("p", "prompt", r#"{:message "go"}"#);
-    client.until(&["tool/update"]);
+    client.until(&["tool/executing"]);
     client
 }
 
@@ -37,7 +37,7 @@ fn waiting() -> Client {
 fn section_9_3_a_run_in_order_with_one_final_message() {
     let mut client = gated();
     let mut seen = client.request("p", "prompt", r#"{:message "go"}"#);
-    seen.extend(client.until(&["tool/update"]));
+    seen.extend(client.until(&["tool/executing"]));
     client.open_gate();
     seen.extend(client.until_idle());
     shows(
@@ -50,7 +50,6 @@ fn section_9_3_a_run_in_order_with_one_final_message() {
             {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "Waiting."} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "tool/start" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x"} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "tool/executing" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :arguments "{\"command\":\"read x < gate; echo $x\"}" :parsed-args {"command" "read x < gate; echo $x"}} :id "p" :seq N :ts "TIME"}
-            {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [] :result-text "" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "tool/update" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "go\n"}] :result-text "go\n" :details {} :is-error false} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "tool/result" :data {:session-id "S1" :tool-id "t1" :tool-name "bash" :call-summary "$ read x < gate; echo $x" :content [{:type :text :text "go\n"}] :result-text "go\n" :details nil :is-error false} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
@@ -73,6 +72,14 @@ fn section_9_3_a_prompt_needs_a_message_a_session_and_an_idle_session() {
             "prompt",
             r#"{:message "x" :images [{:type :image :mime-type "image/png"}]}"#,
         ),
+        (
+            "prompt",
+            r#"{:message "x" :images [{:type :image :mime-type "text/html" :data "AAAA"}]}"#,
+        ),
+        (
+            "prompt",
+            r#"{:message "x" :images [{:type :image :mime-type "image/png" :data "no base64"}]}"#,
+        ),
         ("prompt", r#"{:message "x" :session-id "nobody"}"#),
         ("prompt", r#"{:message "again"}"#),
         ("compact", "{}"),
@@ -87,6 +94,10 @@ fn section_9_3_a_prompt_needs_a_message_a_session_and_an_idle_session() {
         prompt {:message "x" :images 3}
             {:kind :error :error-code "request/invalid-params" :error-message ":images must be a vector, found an integer" :id "x" :op "prompt"}
         prompt {:message "x" :images [{:type :image :mime-type "image/png"}]}
+            {:kind :error :error-code "request/invalid-params" :error-message ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}" :id "x" :op "prompt"}
+        prompt {:message "x" :images [{:type :image :mime-type "text/html" :data "AAAA"}]}
+            {:kind :error :error-code "request/invalid-params" :error-message ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}" :id "x" :op "prompt"}
+        prompt {:message "x" :images [{:type :image :mime-type "image/png" :data "no base64"}]}
             {:kind :error :error-code "request/invalid-params" :error-message ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}" :id "x" :op "prompt"}
         prompt {:message "x" :session-id "nobody"}
             {:kind :error :error-code "request/not-found" :error-message "there is no session nobody" :id "x" :op "prompt"}

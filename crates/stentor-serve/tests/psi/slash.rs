@@ -366,7 +366,7 @@ steps = [ { tool = "bash", id = "t1", arguments = { command = "read x < gate" } 
 "#;
     let mut client = Client::ready(World::new(&[script])).with_gate();
     client.request("p", "prompt", r#"{:message "go"}"#);
-    client.until(&["tool/update"]);
+    client.until(&["tool/executing"]);
     client.shows_whole_snapshots = true;
     let seen = commands(&mut client, &["/nope", "/thinking low"]);
     expect![[r#"

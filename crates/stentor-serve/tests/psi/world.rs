@@ -48,6 +48,7 @@ pub struct World {
     pub login: Option<Arc<FakeLogin>>,
     pub with_memory: bool,
     pub max_pending: usize,
+    pub max_loaded: usize,
     pub delta_interval: Duration,
     pub grace: Duration,
     /// Sessions have the tool for subagents.
@@ -72,6 +73,7 @@ impl World {
             login: None,
             with_memory: true,
             max_pending: 64,
+            max_loaded: 32,
             delta_interval: Duration::ZERO,
             grace: Duration::from_secs(20),
             with_subagents: false,
@@ -135,6 +137,7 @@ impl World {
         options.home = Some(self.root().join("home"));
         options.local_time = false;
         options.max_pending = self.max_pending;
+        options.max_loaded = self.max_loaded;
         options.delta_interval = self.delta_interval;
         options.grace = self.grace;
         options.login = self.login.clone().map(|login| login as Arc<dyn Login>);

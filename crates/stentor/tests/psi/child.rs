@@ -83,6 +83,19 @@ impl Backend {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// Sends requests in one piece, so that they are all there when the first is read.
+    pub fn send_together(&mut self, requests: &[(&str, &str, &str)]) {
+        let lines = requests.iter().map(|(id, op, params)| {
+            format!("{{:id {id:?} :kind :request :op {op:?} :params {params}}}\n")
+        });
+        let lines: String = lines.collect();
+        self.input
+            .as_mut()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
+    }
+
     /// Makes a request and returns its answer.
     pub fn ask(&mut self, id: &str, op: &str, params: &str) -> String {
         self.request(id, op, params).pop().unwrap()

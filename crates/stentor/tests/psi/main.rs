@@ -10,6 +10,10 @@ mod keeping;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod many_sessions;
+#[cfg(test)]
 mod models;
+#[cfg(test)]
+mod ordering;
 #[cfg(test)]
 mod provider;

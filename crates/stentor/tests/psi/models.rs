@@ -62,3 +62,32 @@ fn configuration_and_the_files_of_pi_and_omp_are_read_again() {
         {:kind :event :event "command-result" :data {:type "text" :message "✓ Models reloaded: N available.\nGone: acme/m, mine/a\n⚠ HOME/.pi/agent/models.json cannot be used: key must be a string at line 1 column 3"} :id "c" :seq N :ts "TIME"}
         {:kind :event :event "command-result" :data {:type "text" :message "Model not found: acme/m"} :id "c" :seq N :ts "TIME"}"#]].assert_eq(&seen.join("\n"));
 }
+
+#[test]
+fn section_9_6_an_id_that_nobody_has_described_is_unknown_however_it_is_chosen() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), ".config/stentor/config.toml", OURS);
+    let mut backend = Backend::ready(home.path(), &["--rpc-edn", "--model", "acme/m"]);
+    let topics = r#"{:topics ["command-result" "session/updated"]}"#;
+    backend.ask("s", "subscribe", topics);
+    let mut seen = Vec::new();
+    for (op, params) in [
+        ("set_model", r#"{:provider "acme" :model-id "nope"}"#),
+        (
+            "set_model",
+            r#"{:provider "acme" :model-id "nope" :scope "user"}"#,
+        ),
+        ("command", r#"{:text "/model acme nope"}"#),
+        (
+            "frontend_action_result",
+            r#"{:request-id "r" :action-name "select-model" :status "submitted" :value {:provider "acme" :id "nope"}}"#,
+        ),
+        ("set_model", r#"{:provider "acme" :model-id "m"}"#),
+    ] {
+        seen.push(format!("{op} {params}"));
+        seen.extend(backend.request("x", op, params));
+    }
+    expect![[""]].assert_eq(&seen.join("\n"));
+    let file = std::fs::read_to_string(home.path().join(".config/stentor/config.toml"));
+    assert_eq!(file.unwrap(), OURS);
+}

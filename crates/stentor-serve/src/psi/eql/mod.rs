@@ -39,6 +39,8 @@ pub(super) enum EqlError {
     NoMutation(String),
     #[error("the session cannot be asked: {0}")]
     Session(#[from] SessionError),
+    #[error("the session cannot be loaded: {0}")]
+    Loading(String),
     #[error("the notes cannot be read: {0}")]
     Memory(#[from] MemoryError),
     #[error("the stored session cannot be read: {0}")]
@@ -64,8 +66,10 @@ pub(super) struct Engine<'a> {
 struct Entity {
     attributes: Map<'static>,
     live: Arc<Live>,
-    /// It is of a session that is not live: nobody here knows how that one is.
+    /// It is of a session that this process does not have: nobody here knows how that one is.
     is_elsewhere: bool,
+    /// It is of this session and not of `live`: it is looked up when somebody must know.
+    of: Option<Arc<str>>,
 }
 
 impl<'a> Engine<'a> {
@@ -88,6 +92,7 @@ impl<'a> Engine<'a> {
             attributes,
             live: Arc::clone(live),
             is_elsewhere: false,
+            of: None,
         };
         self.select(query, &entity, 0).await
     }
@@ -175,16 +180,16 @@ impl<'a> Engine<'a> {
         let named = attributes
             .get(SESSION_ID)
             .or_else(|| attributes.get(LISTED_ID));
-        let found = named.and_then(Value::as_str).map(|id| self.shared.find(id));
-        let (live, is_elsewhere) = match found {
-            Some(Some(live)) => (live, false),
-            Some(None) => (Arc::clone(&around.live), true),
-            None => (Arc::clone(&around.live), around.is_elsewhere),
+        let named = named.and_then(Value::as_str).map(Arc::<str>::from);
+        let (of, is_elsewhere) = match named {
+            Some(id) => (Some(Arc::clone(&id)), !self.shared.knows(&id)),
+            None => (around.of.clone(), around.is_elsewhere),
         };
         Entity {
             attributes,
-            live,
+            live: Arc::clone(&around.live),
             is_elsewhere,
+            of,
         }
     }
 
@@ -217,17 +222,36 @@ impl<'a> Engine<'a> {
                 None => Ok(None),
             };
         }
-        if let Some(params) = params.filter(|params| !params.is_empty()) {
-            let known = self.resolve(resolver, &entity.live, Some(params)).await?;
+        let of = entity.of.as_ref().unwrap_or(&entity.live.id);
+        let key = (resolver, Arc::clone(of));
+        let params = params.filter(|params| !params.is_empty());
+        if params.is_none()
+            && let Some(known) = self.known.get(&key)
+        {
             return Ok(known.get(name).cloned());
         }
-        let key = (resolver, Arc::clone(&entity.live.id));
-        if !self.known.contains_key(&key) {
-            let known = self.resolve(resolver, &entity.live, None).await?;
-            self.known.insert(key.clone(), known);
+        let live = self.session_of(entity, resolver).await?;
+        if let Some(params) = params {
+            let known = self.resolve(resolver, &live, Some(params)).await?;
+            return Ok(known.get(name).cloned());
         }
-        let known = self.known.get(&key);
-        Ok(known.and_then(|known| known.get(name)).cloned())
+        let known = self.resolve(resolver, &live, None).await?;
+        let value = known.get(name).cloned();
+        self.known.insert(key, known);
+        Ok(value)
+    }
+
+    /// The session something is asked of. One that is not loaded is only if it must be.
+    async fn session_of(&self, entity: &Entity, resolver: Resolver) -> Result<Arc<Live>, EqlError> {
+        let of = entity.of.as_ref().filter(|id| **id != entity.live.id);
+        match of.filter(|_| needs_session(resolver)) {
+            None => Ok(Arc::clone(&entity.live)),
+            Some(id) => {
+                let live = self.shared.live(id).await;
+                let live = live.map_err(|error| EqlError::Loading(error.message))?;
+                Ok(live.unwrap_or_else(|| Arc::clone(&entity.live)))
+            }
+        }
     }
 
     async fn resolve(

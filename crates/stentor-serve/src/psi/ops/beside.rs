@@ -13,13 +13,13 @@ use crate::psi::payload::{self, model::CatalogEntry};
 use crate::psi::slash;
 
 /// Runs a command of the user; nothing waits for it.
-pub(in crate::psi) fn bash(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+pub(in crate::psi) async fn bash(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let command = ask.params.filled("command")?.to_owned();
     let excluded = ask
         .params
         .get("exclude-from-context")
         .is_some_and(|value| value.is_truthy());
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     ask.answerer.later(async move {
         let ran = live.session.bash(command, excluded).await;
         let result = ran.map_err(session_error)?.result;
@@ -36,7 +36,7 @@ pub(in crate::psi) fn bash(connection: &mut Connection, ask: &Ask<'_>) -> Handle
 }
 
 pub(in crate::psi) async fn abort_bash(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     live.session.abort_bash().await.map_err(session_error)?;
     Done::accepted().of(&live).into()
 }
@@ -44,7 +44,7 @@ pub(in crate::psi) async fn abort_bash(connection: &mut Connection, ask: &Ask<'_
 /// Writes the conversation as a web page, to `:output-path` or beside the working folder's files.
 pub(in crate::psi) async fn export_html(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let wanted = ask.params.text("output-path")?.map(PathBuf::from);
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let view = live.view().await.map_err(session_error)?;
     let path = wanted.unwrap_or_else(|| PathBuf::from(format!("session-{}.html", live.id)));
     let path = live.cwd.join(path);
@@ -80,7 +80,7 @@ pub(in crate::psi) async fn get_fork_messages(
     connection: &mut Connection,
     ask: &Ask<'_>,
 ) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let messages = live.session.user_messages().await.map_err(session_error)?;
     Done::data(payload::map(|data| {
         data.key("messages").vector(|list| {
@@ -99,7 +99,7 @@ pub(in crate::psi) async fn get_last_assistant_text(
     connection: &mut Connection,
     ask: &Ask<'_>,
 ) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let text = live.session.last_assistant_text().await;
     let text = text.map_err(session_error)?;
     Done::data(payload::map(|data| {
@@ -109,8 +109,8 @@ pub(in crate::psi) async fn get_last_assistant_text(
     .into()
 }
 
-pub(in crate::psi) fn get_commands(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+pub(in crate::psi) async fn get_commands(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+    let live = connection.target(ask).await?;
     let mut commands: Vec<CommandInfo> = slash::BUILTINS
         .iter()
         .map(|(name, description)| CommandInfo {

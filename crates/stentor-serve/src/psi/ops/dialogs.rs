@@ -1,5 +1,6 @@
 //! Answers to questions (section 9.8).
 
+use stentor_agent::permission::PermissionAnswer;
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
@@ -50,6 +51,13 @@ async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {
                 .map_err(session_error)?;
         }
         (Question::Permission(number), Given::Permission(answer)) => {
+            if matches!(
+                answer,
+                PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
+            ) {
+                // What it was told for its whole life is kept nowhere else.
+                dialog.live.keep_loaded();
+            }
             match session.answer_permission(number, answer).await {
                 Ok(()) | Err(SessionError::NoSuchQuestion(_)) => {}
                 Err(error) => return Err(session_error(error)),

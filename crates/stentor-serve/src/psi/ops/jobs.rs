@@ -11,7 +11,7 @@ use crate::psi::payload::{self, job::ShownJob};
 /// What is listed when no status is named.
 pub(in crate::psi) const USUAL: [JobStatus; 2] = [JobStatus::Running, JobStatus::PendingCancel];
 
-pub(in crate::psi) fn list(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+pub(in crate::psi) async fn list(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let statuses = match ask.params.items("statuses")? {
         None => USUAL.to_vec(),
         Some(items) => items
@@ -19,7 +19,7 @@ pub(in crate::psi) fn list(connection: &mut Connection, ask: &Ask<'_>) -> Handle
             .filter_map(|item| JobStatus::parse(word_of(item)?))
             .collect(),
     };
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let jobs = with_status(live.session.jobs().list(), &statuses);
     Done::data(payload::map(|data| {
         data.key("jobs").vector(|list| {
@@ -32,9 +32,9 @@ pub(in crate::psi) fn list(connection: &mut Connection, ask: &Ask<'_>) -> Handle
     .into()
 }
 
-pub(in crate::psi) fn inspect(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+pub(in crate::psi) async fn inspect(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let id = ask.params.filled("job-id")?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let job = live.session.jobs().find(id).ok_or_else(|| unknown(id))?;
     Done::data(payload::map(|data| {
         let shown = ShownJob {
@@ -46,9 +46,9 @@ pub(in crate::psi) fn inspect(connection: &mut Connection, ask: &Ask<'_>) -> Han
     .into()
 }
 
-pub(in crate::psi) fn cancel(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+pub(in crate::psi) async fn cancel(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let id = ask.params.filled("job-id")?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let job = live.session.jobs().cancel(id).ok_or_else(|| unknown(id))?;
     Done::data(payload::map(|data| {
         let shown = ShownJob {

@@ -14,9 +14,9 @@ use crate::psi::payload::{self, message};
 use crate::psi::shared::Shared;
 
 /// The provider may have to be asked first; nothing waits for it.
-pub(in crate::psi) fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
+pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let wanted = ask.params.text("provider")?.map(str::to_owned);
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let shared = Arc::clone(&connection.shared);
     ask.answerer.later(async move {
         let chosen = provider(&shared, &live, wanted)

@@ -10,18 +10,18 @@ use stentor_wire::psi::ErrorCode;
 use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, session_error};
 use crate::psi::item::{Cause, OpError, Part};
 use crate::psi::live::Live;
-use crate::psi::payload;
+use crate::psi::payload::{self, context};
 use crate::psi::shared::Shared;
 
 pub(in crate::psi) async fn new_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let source = connection.target(ask)?;
+    let source = connection.target(ask).await?;
     let live = beside(&connection.shared, &source).await?;
     arrive(connection, ask, &live, true).await
 }
 
 pub(in crate::psi) async fn switch_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     if ask.params.session_id()?.is_some() {
-        let live = connection.target(ask)?;
+        let live = connection.target(ask).await?;
         return arrive(connection, ask, &live, false).await;
     }
     let path = ask.params.filled("session-path")?;
@@ -31,7 +31,7 @@ pub(in crate::psi) async fn switch_session(connection: &mut Connection, ask: &As
 
 pub(in crate::psi) async fn fork(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let entry_id = ask.params.filled("entry-id")?;
-    let source = connection.target(ask)?;
+    let source = connection.target(ask).await?;
     let live = fork_at(&connection.shared, &source, entry_id).await?;
     arrive(connection, ask, &live, true).await
 }
@@ -41,7 +41,7 @@ pub(in crate::psi) async fn set_session_name(
     ask: &Ask<'_>,
 ) -> Handled {
     let name = ask.params.filled("name")?.trim();
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     live.session.set_name(name).await.map_err(session_error)?;
     Done::data(payload::map(|data| {
         data.field("session-name", name);
@@ -75,15 +75,12 @@ pub(in crate::psi) async fn move_focus(
 ) -> Result<Vec<Part>, OpError> {
     let mut parts = Vec::new();
     if is_new {
-        parts = connection.attach(live);
-        if connection.can_ask() {
-            live.session
-                .set_can_ask(true)
-                .await
-                .map_err(session_error)?;
-        }
+        parts.push(Part::attach(live));
+        connection.shared.let_ask(live).await?;
     }
-    connection.focus = Some(Arc::clone(live));
+    if let Some(left) = connection.focus.replace(Arc::clone(live)) {
+        connection.shared.used(&left);
+    }
     parts.push(Part::Focus(Arc::clone(live)));
     Ok(parts)
 }
@@ -113,7 +110,7 @@ pub(in crate::psi) fn after_the_answer() -> Vec<Part> {
 /// A new session with the folder, the model and the thinking level of another.
 pub(in crate::psi) async fn beside(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
     let options = options_like(shared, source).await?;
-    shared.start(options).map_err(agent_error)
+    shared.start(options).await.map_err(agent_error)
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
@@ -129,9 +126,12 @@ pub(in crate::psi) async fn resume(
         // the one that is asked for.
         file == path || (real.is_some() && file.canonicalize().ok() == real)
     };
-    for live in shared.sessions() {
-        let state = live.session.state().await.map_err(session_error)?;
-        if state.file.as_deref().is_some_and(same) {
+    for slot in context::slots_as_they_came(shared).await {
+        let is_it = slot
+            .file
+            .as_deref()
+            .is_some_and(|file| same(Path::new(file)));
+        if is_it && let Some(live) = shared.live(&slot.id).await? {
             return Ok((live, false));
         }
     }
@@ -144,11 +144,11 @@ pub(in crate::psi) async fn resume(
 
 /// Loads a session file.
 pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Live>, OpError> {
-    shared.check_room().map_err(agent_error)?;
+    shared.make_room().await.map_err(agent_error)?;
     let failed = |error: store::StoreError| OpError::new(ErrorCode::Failed, error.to_string());
     let opened = store::open(path).map_err(failed)?;
     let header = opened.journal.header().clone();
-    if shared.find(&header.id).is_some() {
+    if shared.knows(&header.id) {
         // A copy of its file: requests name sessions by their id.
         let message = format!(
             "{}: the session {} is live already, from another file",
@@ -189,7 +189,7 @@ pub(in crate::psi) async fn fork_at(
     source: &Arc<Live>,
     entry_id: &str,
 ) -> Result<Arc<Live>, OpError> {
-    shared.check_room().map_err(agent_error)?;
+    shared.make_room().await.map_err(agent_error)?;
     let (_, entries) = source.session.entries().await.map_err(session_error)?;
     let last = last_of_exchange(&entries, entry_id)
         .ok_or_else(|| OpError::params(format!("there is no entry {entry_id} in this session")))?;

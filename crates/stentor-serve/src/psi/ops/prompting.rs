@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
@@ -20,7 +22,7 @@ use crate::psi::slash;
 pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let text = ask.params.filled("message")?;
     let images = images(ask)?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     if let Some(pasted) = connection.shared.login.take_for_prompt(text) {
         return login::pasted(ask, live, pasted, text.to_owned());
     }
@@ -112,7 +114,7 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
             ":behavior must be \"steer\" or \"queue\", not {behavior:?}"
         )));
     }
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let content = live.session.expand(content).await.map_err(session_error)?;
     let state = live.session.state().await.map_err(session_error)?;
     let (done, queued) = if state.interrupt_pending {
@@ -132,7 +134,7 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
 
 pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let content = message(ask)?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let content = live.session.expand(content).await.map_err(session_error)?;
     live.session.steer(content).await.map_err(session_error)?;
     Done::accepted().of(&live).into()
@@ -140,7 +142,7 @@ pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) ->
 
 pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let content = message(ask)?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let content = live.session.expand(content).await.map_err(session_error)?;
     let queued = live.session.follow_up(content).await;
     queued.map_err(session_error)?;
@@ -148,7 +150,7 @@ pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>
 }
 
 pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let interrupted = live.session.interrupt().await.map_err(session_error)?;
     let mut dropped: Vec<&str> = Vec::new();
     for text in interrupted.dropped_steering.iter().map(|text| text.trim()) {
@@ -169,7 +171,7 @@ pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>
 }
 
 pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let session = live.session.clone();
     live.stop_preparing();
     let aborting = live.aborting();
@@ -189,7 +191,7 @@ pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) ->
 }
 
 pub(in crate::psi) async fn abort_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     live.session.abort_retry().await.map_err(session_error)?;
     Done::accepted().of(&live).into()
 }
@@ -255,11 +257,13 @@ fn images(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
         .map(|image| {
             let is_image = image.get("type").and_then(word_of) == Some("image");
             let text = |key: &str| image.get(key).and_then(Value::as_str);
-            match (is_image, text("mime-type"), text("data")) {
-                (true, Some(mime_type), Some(data)) if !data.is_empty() => {
-                    Ok(ContentBlock::image(data, mime_type))
-                }
-                _ => Err(wrong()),
+            let (mime_type, data) = text("mime-type").zip(text("data")).ok_or_else(wrong)?;
+            // It would go to the provider with every request from now on.
+            let is_base64 = !data.is_empty() && STANDARD.decode(data).is_ok();
+            if is_image && mime_type.starts_with("image/") && is_base64 {
+                Ok(ContentBlock::image(data, mime_type))
+            } else {
+                Err(wrong())
             }
         })
         .collect()

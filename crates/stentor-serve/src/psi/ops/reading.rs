@@ -16,7 +16,7 @@ pub(in crate::psi) async fn query_eql(connection: &mut Connection, ask: &Ask<'_>
     let text = ask.params.filled("query")?;
     let query = eql::parse(text)
         .map_err(|error| OpError::new(ErrorCode::InvalidQuery, error.to_string()))?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let entity = ask.params.text("entity")?.and_then(eql::parse_entity);
     let mut engine = Engine::new(&connection.shared, connection.focus.clone());
     let result = engine
@@ -31,7 +31,7 @@ pub(in crate::psi) async fn query_eql(connection: &mut Connection, ask: &Ask<'_>
 }
 
 pub(in crate::psi) async fn get_state(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let failed = |error: stentor_agent::session::SessionError| {
         OpError::new(ErrorCode::QueryFailed, error.to_string())
     };
@@ -97,7 +97,7 @@ fn is_streaming(state: &SessionState) -> bool {
 }
 
 pub(in crate::psi) async fn get_messages(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let messages = live.session.messages().await.map_err(session_error)?;
     Done::data(payload::map(|data| {
         data.key("messages");
@@ -111,7 +111,7 @@ pub(in crate::psi) async fn get_session_stats(
     connection: &mut Connection,
     ask: &Ask<'_>,
 ) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let state = live.session.state().await.map_err(session_error)?;
     let stats = live.session.stats().await.map_err(session_error)?;
     let (_, entries) = live.session.entries().await.map_err(session_error)?;
@@ -177,7 +177,7 @@ pub(in crate::psi) fn context_fraction(state: &SessionState) -> Option<f64> {
 }
 
 pub(in crate::psi) async fn list_sessions(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let list = context::SessionList {
         active: connection.focus.as_ref().map(|live| live.id.clone()),
         slots: context::slots(&connection.shared).await,

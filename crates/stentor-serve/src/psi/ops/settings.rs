@@ -59,7 +59,7 @@ pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>
             ))
         })?,
     };
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let chosen = choose_model(&connection.shared, &live, provider, id, scope).await;
     let chosen = chosen.map_err(|error| match error {
         NotChosen::Session(error) => session_error(error),
@@ -135,7 +135,7 @@ async fn keep(
 
 pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let backward = ask.params.get("direction").and_then(word_of) == Some("prev");
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let state = live.session.state().await.map_err(session_error)?;
     let model = if state.is_scoped {
         let choice = live.session.cycle_model(backward).await;
@@ -165,7 +165,7 @@ pub(in crate::psi) async fn set_thinking_level(
             level_names().join(", ")
         ))
     })?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let level = live.session.set_thinking(level).await;
     let level = level.map_err(session_error)?;
     thinking_answer(level).of(&live).into()
@@ -175,7 +175,7 @@ pub(in crate::psi) async fn cycle_thinking_level(
     connection: &mut Connection,
     ask: &Ask<'_>,
 ) -> Handled {
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let cycled = live.session.cycle_thinking().await.map_err(session_error)?;
     let level = match cycled {
         Some(level) => level,
@@ -186,7 +186,7 @@ pub(in crate::psi) async fn cycle_thinking_level(
 
 pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let instructions = ask.params.text("custom-instructions")?.map(str::to_owned);
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let state = live.session.state().await.map_err(session_error)?;
     if state.is_running {
         return Err(session_error(SessionError::Busy));
@@ -217,7 +217,7 @@ pub(in crate::psi) async fn set_auto_compaction(
     ask: &Ask<'_>,
 ) -> Handled {
     let enabled = ask.params.flag("enabled")?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let set = live.session.set_auto_compaction(enabled).await;
     set.map_err(session_error)?;
     settled(&live).await?;
@@ -226,7 +226,7 @@ pub(in crate::psi) async fn set_auto_compaction(
 
 pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let enabled = ask.params.flag("enabled")?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let set = live.session.set_auto_retry(enabled).await;
     set.map_err(session_error)?;
     settled(&live).await?;

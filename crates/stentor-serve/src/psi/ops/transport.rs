@@ -1,6 +1,7 @@
 //! Handshake, ping, subscriptions (sections 5 and 9.1).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use stentor_wire::edn::{Keyword, Value};
 use stentor_wire::psi::{ErrorCode, PROTOCOL_VERSION, Topic, TopicSet, is_supported_version};
@@ -61,18 +62,19 @@ pub(in crate::psi) fn ping() -> Done {
 
 pub(in crate::psi) async fn subscribe(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let named = topics(ask)?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     for topic in &named {
         connection.topics.add(*topic);
     }
     let is_first = !std::mem::replace(&mut connection.subscribed, true);
     connection.focus = Some(Arc::clone(&live));
-    if connection.can_ask() {
+    if connection.topics.names(Topic::DialogRequested) {
+        connection
+            .shared
+            .shows_dialogs
+            .store(true, Ordering::Release);
         for live in connection.shared.sessions() {
-            live.session
-                .set_can_ask(true)
-                .await
-                .map_err(session_error)?;
+            connection.shared.let_ask(&live).await?;
         }
     }
     let cause = ask.answerer.cause();

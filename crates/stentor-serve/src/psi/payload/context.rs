@@ -1,5 +1,6 @@
 //! `context/updated`: the live sessions and the widget that shows them (sections 10.4, 11.3, 16).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -7,8 +8,11 @@ use jiff::tz::TimeZone;
 use stentor_agent::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
-use crate::psi::live::Live;
+use crate::psi::limits::SHORT_ID_CHARS;
+use crate::psi::live::{Live, View};
+use crate::psi::loading::Known;
 use crate::psi::shared::Shared;
+use crate::psi::text;
 
 /// The live sessions at one moment.
 pub(in crate::psi) struct Context {
@@ -17,62 +21,93 @@ pub(in crate::psi) struct Context {
     time_zone: TimeZone,
 }
 
-/// A live session as lists show it.
+/// A session of this process as lists show it, loaded or not.
+#[derive(Debug, Clone)]
 pub(in crate::psi) struct Slot {
-    pub live: Arc<Live>,
+    pub id: Arc<str>,
+    pub cwd: PathBuf,
+    pub created_ms: u64,
+    pub parent: Option<Arc<str>>,
+    pub parent_path: Option<String>,
     pub name: Option<String>,
     pub display_name: Option<String>,
-    pub file: Option<String>,
+    pub file: Option<PathBuf>,
     pub runtime_state: &'static str,
     pub is_streaming: bool,
     pub updated_ms: Option<u64>,
 }
 
 impl Slot {
-    /// What a session is called where it must be called something.
-    pub fn label(&self) -> String {
-        let name = self.display_name.clone().or_else(|| self.name.clone());
-        name.unwrap_or_else(|| format!("(session {})", self.live.short_id()))
-    }
-}
-
-/// The live sessions, sorted as lists show them. One that has just ended is left out.
-pub(in crate::psi) async fn slots(shared: &Shared) -> Vec<Slot> {
-    let mut slots = Vec::new();
-    for live in shared.sessions() {
-        let Ok(view) = live.view().await else {
-            continue;
-        };
+    pub fn of(live: &Live, view: &View) -> Self {
         let phase = live.phase();
-        slots.push(Slot {
+        Self {
+            id: Arc::clone(&live.id),
+            cwd: live.cwd.clone(),
+            created_ms: live.created_ms,
+            parent: live.parent.clone(),
+            parent_path: live.parent_path.clone(),
             name: view.state.name.clone(),
             display_name: view.display_name(),
-            file: view.file(),
+            file: view.state.file.clone(),
             runtime_state: phase.runtime_state(),
             is_streaming: phase.running,
             updated_ms: view.updated_ms(),
-            live,
-        });
+        }
     }
-    slots.sort_by(|one, other| {
-        (one.updated_ms, &one.live.id).cmp(&(other.updated_ms, &other.live.id))
-    });
+
+    /// What a session is called where it must be called something.
+    pub fn label(&self) -> String {
+        let name = self.display_name.clone().or_else(|| self.name.clone());
+        name.unwrap_or_else(|| format!("(session {})", self.short_id()))
+    }
+
+    /// The beginning of the id, which is what people see of it.
+    pub fn short_id(&self) -> &str {
+        text::prefix(&self.id, SHORT_ID_CHARS)
+    }
+
+    pub fn file_text(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        Some(file.to_string_lossy().into_owned())
+    }
+}
+
+/// The sessions, in the order they came. One that has just ended is left out.
+pub(in crate::psi) async fn slots_as_they_came(shared: &Shared) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for known in shared.known() {
+        match known {
+            Known::Live(live) => {
+                if let Ok(view) = live.view().await {
+                    slots.push(Slot::of(&live, &view));
+                }
+            }
+            Known::Unloaded(unloaded) => slots.push(unloaded.slot.clone()),
+        }
+    }
+    slots
+}
+
+/// The sessions, sorted as lists show them.
+pub(in crate::psi) async fn slots(shared: &Shared) -> Vec<Slot> {
+    let mut slots = slots_as_they_came(shared).await;
+    slots.sort_by(|one, other| (one.updated_ms, &one.id).cmp(&(other.updated_ms, &other.id)));
     slots
 }
 
 /// Parents before their children, otherwise in the order given.
-pub(in crate::psi) fn sorted_by_tree(sessions: Vec<Arc<Live>>) -> Vec<Arc<Live>> {
-    let is_root = |live: &Arc<Live>| {
-        let parent = live.parent.as_ref();
-        parent.is_none_or(|parent| !sessions.iter().any(|other| other.id == *parent))
+pub(in crate::psi) fn sorted_by_tree(slots: &[Slot]) -> Vec<&Slot> {
+    let is_root = |slot: &&Slot| {
+        let parent = slot.parent.as_ref();
+        parent.is_none_or(|parent| !slots.iter().any(|other| other.id == *parent))
     };
-    let mut sorted = Vec::with_capacity(sessions.len());
-    let mut open: Vec<&Arc<Live>> = sessions.iter().filter(|live| is_root(live)).rev().collect();
+    let mut sorted = Vec::with_capacity(slots.len());
+    let mut open: Vec<&Slot> = slots.iter().filter(is_root).rev().collect();
     while let Some(next) = open.pop() {
-        sorted.push(Arc::clone(next));
-        let children = sessions
+        sorted.push(next);
+        let children = slots
             .iter()
-            .filter(|live| live.parent.as_ref() == Some(&next.id))
+            .filter(|slot| slot.parent.as_ref() == Some(&next.id))
             .rev();
         open.extend(children);
     }
@@ -89,25 +124,24 @@ impl Context {
     }
 
     fn is_active(&self, slot: &Slot) -> bool {
-        self.active.as_ref() == Some(&slot.live.id)
+        self.active.as_ref() == Some(&slot.id)
     }
 
     fn line(&self, slot: &Slot) -> String {
-        let live = &slot.live;
-        let parent = live.parent.as_ref();
+        let parent = slot.parent.as_ref();
         let has_parent =
-            parent.is_some_and(|parent| self.slots.iter().any(|other| other.live.id == *parent));
+            parent.is_some_and(|parent| self.slots.iter().any(|other| other.id == *parent));
         let mut line = String::new();
         if has_parent {
             line.push_str("  ");
         }
         line.push_str(&slot.label());
-        line.push_str(&format!(" [{}]", live.short_id()));
-        line.push_str(&format!(" — {}", self.clock_time(live.created_ms)));
+        line.push_str(&format!(" [{}]", slot.short_id()));
+        line.push_str(&format!(" — {}", self.clock_time(slot.created_ms)));
         if let Some(updated_ms) = slot.updated_ms {
             line.push_str(&format!(" / {}", self.clock_time(updated_ms)));
         }
-        line.push_str(&format!(" — {}", live.cwd.display()));
+        line.push_str(&format!(" — {}", slot.cwd.display()));
         if self.is_active(slot) {
             line.push_str(" ← current");
         }
@@ -139,7 +173,7 @@ impl Context {
                                 line.key("action").map(|action| {
                                     action
                                         .field("type", "command")
-                                        .field("command", &format!("/tree {}", slot.live.id));
+                                        .field("command", &format!("/tree {}", slot.id));
                                 });
                             }
                         });
@@ -157,17 +191,16 @@ impl WriteEdn for Context {
                 .vector(|list| {
                     for slot in &self.slots {
                         list.map(|map| {
-                            let live = &slot.live;
-                            map.field("id", &*live.id)
+                            map.field("id", &*slot.id)
                                 .field("item-kind", "session")
                                 .field("name", &slot.name)
                                 .field("display-name", &slot.display_name)
-                                .field("worktree-path", &*live.cwd.to_string_lossy())
+                                .field("worktree-path", &*slot.cwd.to_string_lossy())
                                 .field("runtime-state", slot.runtime_state)
                                 .field("is-streaming", &slot.is_streaming)
                                 .field("is-active", &self.is_active(slot))
-                                .field("parent-session-id", &live.parent.as_deref())
-                                .field("created-at", &iso_time(live.created_ms))
+                                .field("parent-session-id", &slot.parent.as_deref())
+                                .field("created-at", &iso_time(slot.created_ms))
                                 .field("updated-at", &slot.updated_ms.map(iso_time));
                         });
                     }
@@ -192,15 +225,14 @@ impl WriteEdn for SessionList {
                 .vector(|list| {
                     for slot in &self.slots {
                         list.map(|map| {
-                            let live = &slot.live;
-                            map.field("session-id", &*live.id)
-                                .field("session-file", &slot.file)
+                            map.field("session-id", &*slot.id)
+                                .field("session-file", &slot.file_text())
                                 .field("session-name", &slot.name)
                                 .field("display-name", &slot.display_name)
-                                .field("worktree-path", &*live.cwd.to_string_lossy())
-                                .field("parent-session-id", &live.parent.as_deref())
-                                .field("parent-session-path", &live.parent_path)
-                                .field("created-at", &iso_time(live.created_ms))
+                                .field("worktree-path", &*slot.cwd.to_string_lossy())
+                                .field("parent-session-id", &slot.parent.as_deref())
+                                .field("parent-session-path", &slot.parent_path)
+                                .field("created-at", &iso_time(slot.created_ms))
                                 .field("updated-at", &slot.updated_ms.map(iso_time));
                         });
                     }

@@ -6,7 +6,7 @@ use stentor_agent::session::SessionError;
 use stentor_agent::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
-use super::context::sorted_by_tree;
+use super::context::{slots_as_they_came, sorted_by_tree};
 use super::model;
 use crate::psi::git;
 use crate::psi::live::{Live, RetryWait, View};
@@ -158,18 +158,15 @@ fn retry_line(retry: &RetryWait, now_ms: u64) -> String {
 
 /// Which sessions are in which state; nothing for a lone session.
 async fn buckets(shared: &Shared) -> Vec<(&'static str, Vec<String>)> {
-    let sessions = shared.sessions();
-    if sessions.len() < 2 {
+    if shared.known().len() < 2 {
         return Vec::new();
     }
-    let mut labelled = Vec::with_capacity(sessions.len());
-    for live in sorted_by_tree(sessions) {
-        let name = match live.view().await {
-            Ok(view) => view.display_name(),
-            Err(_) => continue,
-        };
-        let label = name.unwrap_or_else(|| live.short_id().to_owned());
-        labelled.push((live.phase().runtime_state(), label));
+    let slots = slots_as_they_came(shared).await;
+    let mut labelled = Vec::with_capacity(slots.len());
+    for slot in sorted_by_tree(&slots) {
+        let name = slot.display_name.clone();
+        let label = name.unwrap_or_else(|| slot.short_id().to_owned());
+        labelled.push((slot.runtime_state, label));
     }
     STATES
         .into_iter()

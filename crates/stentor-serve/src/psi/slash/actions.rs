@@ -23,7 +23,7 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
     let name = action_name(ask)?;
     let status = ask.params.word("status")?;
     let status = status.ok_or_else(|| OpError::params(":status is missing"))?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let cause = ask.answerer.cause();
     match status {
         "cancelled" => {
@@ -155,10 +155,10 @@ async fn choose_live(
     cause: &Cause,
 ) -> Option<Vec<Part>> {
     let (live, is_new) = match read_choice(value)? {
-        Choice::Switch(id) => (connection.shared.find(id)?, false),
+        Choice::Switch(id) => (connection.shared.live(id).await.ok()??, false),
         Choice::Fork { session, entry } => {
             let source = match session {
-                Some(id) => connection.shared.find(id)?,
+                Some(id) => connection.shared.live(id).await.ok()??,
                 None => Arc::clone(target),
             };
             let forked = navigation::fork_at(&connection.shared, &source, entry).await;

@@ -8,7 +8,7 @@ use stentor_agent::session::SessionError;
 
 use super::{Effect, Slash, Tree, go_to, pickers, texts};
 use crate::psi::connection::{Connection, session_error};
-use crate::psi::item::Cause;
+use crate::psi::item::{Cause, OpError};
 use crate::psi::live::Live;
 use crate::psi::ops::settings::{self, ModelScope, NotChosen};
 use crate::psi::ops::{jobs, navigation};
@@ -49,6 +49,7 @@ pub(super) async fn perform(
         Slash::Prompts => texts::prompts(live),
         Slash::Skills => texts::skills(live),
         Slash::Worktree => texts::worktree(live),
+        Slash::Delegate(_) => texts::agents(live),
         Slash::Jobs(words) => list_jobs(live, &words),
         Slash::Job(id) => show_job(live, id.as_deref(), false),
         Slash::CancelJob(id) => show_job(live, id.as_deref(), true),
@@ -79,8 +80,10 @@ async fn walk(connection: &mut Connection, live: &Arc<Live>, tree: Tree, cause: 
         Tree::Choose => pickers::live_sessions(connection, live, cause).await,
         Tree::Wrong => Effect::Text(TREE_USAGE.to_owned()),
         Tree::Switch(wanted) => {
-            let Some(found) = by_prefix(connection, &wanted) else {
-                return not_found(&wanted);
+            let found = match by_prefix(connection, &wanted).await {
+                Ok(Some(found)) => found,
+                Ok(None) => return not_found(&wanted),
+                Err(error) => return Effect::Text(error.message),
             };
             let is_there = connection
                 .focus
@@ -92,8 +95,10 @@ async fn walk(connection: &mut Connection, live: &Arc<Live>, tree: Tree, cause: 
             go_to(connection, found, false, cause, None).await
         }
         Tree::Rename { session, name } => {
-            let Some(found) = by_prefix(connection, &session) else {
-                return not_found(&session);
+            let found = match by_prefix(connection, &session).await {
+                Ok(Some(found)) => found,
+                Ok(None) => return not_found(&session),
+                Err(error) => return Effect::Text(error.message),
             };
             match found.session.set_name(&name).await {
                 Ok(()) => Effect::Text(format!("Renamed session {} to \"{name}\"", found.id)),
@@ -107,17 +112,20 @@ fn not_found(wanted: &str) -> Effect {
     Effect::Text(format!("Session not found in context: {wanted}"))
 }
 
-/// The live session whose id is, or alone begins with, `wanted`.
-fn by_prefix(connection: &Connection, wanted: &str) -> Option<Arc<Live>> {
-    let sessions = connection.shared.sessions();
-    if let Some(exact) = sessions.iter().find(|live| &*live.id == wanted) {
-        return Some(Arc::clone(exact));
-    }
-    let mut found = sessions.iter().filter(|live| live.id.starts_with(wanted));
-    match (found.next(), found.next()) {
-        (Some(only), None) => Some(Arc::clone(only)),
-        _ => None,
-    }
+/// The session whose id is, or alone begins with, `wanted`.
+async fn by_prefix(connection: &Connection, wanted: &str) -> Result<Option<Arc<Live>>, OpError> {
+    let ids = connection.shared.ids();
+    let id = match ids.iter().find(|id| &***id == wanted) {
+        Some(exact) => exact,
+        None => {
+            let mut found = ids.iter().filter(|id| id.starts_with(wanted));
+            match (found.next(), found.next()) {
+                (Some(only), None) => only,
+                _ => return Ok(None),
+            }
+        }
+    };
+    connection.shared.live(id).await
 }
 
 async fn model(

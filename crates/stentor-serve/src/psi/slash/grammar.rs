@@ -29,6 +29,10 @@ pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
     ("skills", "List the skills"),
     ("worktree", "Show the working folder and its repository"),
     (
+        "delegate",
+        "Give a task to an agent: /delegate AGENT TASK; alone it lists the agents",
+    ),
+    (
         "jobs",
         "List background jobs; /jobs STATUS… lists others than running ones",
     ),
@@ -66,6 +70,8 @@ pub(in crate::psi) enum Slash {
     Prompts,
     Skills,
     Worktree,
+    /// The agent and its task; without them the agents are listed.
+    Delegate(Option<String>),
     Jobs(Vec<String>),
     Job(Option<String>),
     CancelJob(Option<String>),
@@ -161,6 +167,7 @@ fn prefixed(name: &str, rest: &str) -> Option<Slash> {
         "tree" => Slash::Tree(tree(rest)),
         "model" => Slash::Model(words()),
         "thinking" | "effort" => Slash::Thinking(one()),
+        "delegate" => Slash::Delegate(one().filter(|rest| rest != "list")),
         "jobs" => Slash::Jobs(words()),
         "job" => Slash::Job(one()),
         "cancel-job" => Slash::CancelJob(one()),
@@ -231,6 +238,12 @@ mod tests {
                 Some(Slash::Model(vec!["a".into(), "b".into()])),
             ),
             ("/thinking high", Some(Slash::Thinking(some("high")))),
+            ("/delegate", Some(Slash::Delegate(None))),
+            ("/delegate list", Some(Slash::Delegate(None))),
+            (
+                "/delegate scout look around",
+                Some(Slash::Delegate(some("scout look around"))),
+            ),
             ("/jobs", Some(Slash::Jobs(vec![]))),
             ("/remember a\nb", Some(Slash::Remember(some("a\nb")))),
             ("/deploy now", Some(Slash::Extension)),

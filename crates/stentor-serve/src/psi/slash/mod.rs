@@ -12,6 +12,7 @@ mod texts;
 
 use std::sync::Arc;
 
+use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
@@ -25,6 +26,9 @@ use super::payload;
 pub(super) use grammar::BUILTINS;
 
 use grammar::{Slash, Tree};
+
+/// What the commands of agents begin with.
+const AGENT_PREFIX: &str = "agent:";
 
 /// What a command did.
 pub(super) enum Effect {
@@ -53,12 +57,15 @@ pub(super) enum Effect {
 /// The `command` operation (section 9.4).
 pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let text = ask.params.filled("text")?;
-    let live = connection.target(ask)?;
+    let live = connection.target(ask).await?;
     let cause = ask.answerer.cause();
     let slash = resolve(&live, text);
     let effect = match slash {
         Some(Slash::Prompt) => {
             return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
+        }
+        Some(Slash::Delegate(Some(task))) if let Some(called) = agent_called(&live, &task) => {
+            return prompting::run_to_its_end(&ask.answerer, &live, called);
         }
         Some(Slash::Extension) => {
             let starter = ask.answerer.clone();
@@ -88,6 +95,15 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
         Some(slash) => builtins::perform(connection, &live, slash, &cause).await,
     };
     told(effect, &live, cause).into()
+}
+
+/// The agent's own command that `/delegate` stands for. `None` when there is no such agent, or
+/// nothing for it to do.
+fn agent_called(live: &Live, task: &str) -> Option<String> {
+    let (name, task) = task.split_once(char::is_whitespace)?;
+    let command = format!("/{AGENT_PREFIX}{name} {}", task.trim());
+    let called = live.session.slash().called(&command)?;
+    (called.source == CommandSource::Agent).then_some(command)
 }
 
 /// The command of an extension: what it says is the result, and it may have the agent asked.
@@ -132,6 +148,9 @@ pub(super) async fn through_prompt(
         Slash::Prompt | Slash::Extension | Slash::Unknown => return None,
         Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
         Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
+        Slash::Delegate(Some(_)) => {
+            Effect::Text("/delegate is not supported over RPC prompt.".to_owned())
+        }
         Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
         Slash::Model(words) if words.is_empty() => Effect::Text(builtins::MODEL_USAGE.to_owned()),
         Slash::Thinking(None) => Effect::Text(builtins::thinking_usage()),

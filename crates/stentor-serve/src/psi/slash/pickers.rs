@@ -127,16 +127,14 @@ pub(super) async fn live_sessions(
     target: &Arc<Live>,
     cause: &Cause,
 ) -> Effect {
-    let slots = context::slots(&connection.shared).await;
-    let sorted = context::sorted_by_tree(connection.shared.sessions());
+    let slots = context::slots_as_they_came(&connection.shared).await;
+    let sorted = context::sorted_by_tree(&slots);
     let forks = target.session.user_messages().await.unwrap_or_default();
     let subtree = subtree_of(&sorted, target);
     let active = connection.focus.as_ref().map(|live| Arc::clone(&live.id));
     let mut items = Vec::new();
-    for (place, live) in sorted.iter().enumerate() {
-        if let Some(slot) = slots.iter().find(|slot| slot.live.id == live.id) {
-            items.push(session_item(slot, active.as_deref()));
-        }
+    for (place, slot) in sorted.iter().enumerate() {
+        items.push(session_item(slot, active.as_deref()));
         if place + 1 == subtree {
             items.extend(
                 forks
@@ -157,15 +155,15 @@ pub(super) async fn live_sessions(
 }
 
 /// How many of the sorted sessions come up to the end of a session's own subtree.
-fn subtree_of(sorted: &[Arc<Live>], target: &Live) -> usize {
-    let Some(at) = sorted.iter().position(|live| live.id == target.id) else {
+fn subtree_of(sorted: &[&Slot], target: &Live) -> usize {
+    let Some(at) = sorted.iter().position(|slot| slot.id == target.id) else {
         return sorted.len();
     };
     let mut family = vec![&target.id];
     let mut end = at + 1;
-    for live in sorted.iter().skip(at + 1) {
-        match &live.parent {
-            Some(parent) if family.contains(&parent) => family.push(&live.id),
+    for slot in sorted.iter().skip(at + 1) {
+        match &slot.parent {
+            Some(parent) if family.contains(&parent) => family.push(&slot.id),
             _ => break,
         }
         end += 1;
@@ -174,14 +172,13 @@ fn subtree_of(sorted: &[Arc<Live>], target: &Live) -> usize {
 }
 
 fn session_item(slot: &Slot, active: Option<&str>) -> Item {
-    let live = &slot.live;
-    let id = live.id.to_string();
+    let id = slot.id.to_string();
     let label = slot.label();
     let action = Value::map([
         ("action/kind", Value::keyword("switch-session")),
         ("action/session-id", id.clone().into()),
     ]);
-    let parent = live.parent.as_deref();
+    let parent = slot.parent.as_deref();
     let meta = payload::map(|map| {
         map.key("item/id").vector(|pair| {
             pair.keyword("session").str(&id);
@@ -197,10 +194,10 @@ fn session_item(slot: &Slot, active: Option<&str>) -> Item {
         map.field("item/session-id", &id)
             .field("item/display-name", &label)
             .field("item/default-label", &label)
-            .field("item/is-active", &(active == Some(&*live.id)))
+            .field("item/is-active", &(active == Some(&*slot.id)))
             .field("item/is-streaming", &slot.is_streaming)
-            .field("item/worktree-path", &*live.cwd.to_string_lossy())
-            .field("item/created-at", &iso_time(live.created_ms))
+            .field("item/worktree-path", &*slot.cwd.to_string_lossy())
+            .field("item/created-at", &iso_time(slot.created_ms))
             .field("item/updated-at", &slot.updated_ms.map(iso_time))
             .field("item/action", &action);
     });

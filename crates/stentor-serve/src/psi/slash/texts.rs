@@ -3,7 +3,7 @@
 use stentor_agent::event::CommandSource;
 use stentor_agent::message::{KnownMessage, Message, text_of};
 
-use super::{BUILTINS, Effect};
+use super::{AGENT_PREFIX, BUILTINS, Effect};
 use crate::psi::connection::session_error;
 use crate::psi::git::{self, Head};
 use crate::psi::limits::HISTORY_LINE_CHARS;
@@ -133,6 +133,23 @@ pub(super) fn skills(live: &Live) -> Effect {
         .map(|one| (format!("skill:{}", one.name), &one.description));
     section(&mut text, "Skills:", skills);
     Effect::Text(text.trim_start().to_owned())
+}
+
+/// Whom tasks can be given to, and how.
+pub(super) fn agents(live: &Live) -> Effect {
+    let agents = live.commands_of(CommandSource::Agent);
+    if agents.is_empty() {
+        return Effect::Text("There are no agents to give a task to.".to_owned());
+    }
+    let mut text = "Usage: /delegate AGENT TASK. The agents are:".to_owned();
+    for agent in &agents {
+        let name = agent.name.strip_prefix(AGENT_PREFIX).unwrap_or(&agent.name);
+        text.push_str(&format!("\n  {name}"));
+        if let Some(about) = agent.description.as_ref().filter(|about| !about.is_empty()) {
+            text.push_str(&format!(" — {about}"));
+        }
+    }
+    Effect::Text(text)
 }
 
 /// Extensions belong to a session from its beginning on.

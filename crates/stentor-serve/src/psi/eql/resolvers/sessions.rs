@@ -17,24 +17,23 @@ use crate::psi::shared::Shared;
 pub(in crate::psi::eql) async fn context(shared: &Shared, focus: Option<&Arc<Live>>) -> Known {
     let slots = context::slots(shared).await;
     let sessions = slots.iter().map(|slot| {
-        let live = &slot.live;
         entity(
             "psi.session-info",
             [
-                ("id", live.id.to_string().into()),
-                ("path", slot.file.clone().into()),
+                ("id", slot.id.to_string().into()),
+                ("path", slot.file_text().into()),
                 (
                     "worktree-path",
-                    live.cwd.to_string_lossy().into_owned().into(),
+                    slot.cwd.to_string_lossy().into_owned().into(),
                 ),
                 ("name", slot.name.clone().into()),
                 ("display-name", slot.display_name.clone().into()),
                 (
                     "parent-session-id",
-                    live.parent.as_ref().map(|id| id.to_string()).into(),
+                    slot.parent.as_ref().map(|id| id.to_string()).into(),
                 ),
-                ("parent-session-path", live.parent_path.clone().into()),
-                ("created", iso_time(live.created_ms).into()),
+                ("parent-session-path", slot.parent_path.clone().into()),
+                ("created", iso_time(slot.created_ms).into()),
                 ("modified", slot.updated_ms.map(iso_time).into()),
             ],
         )

@@ -1,0 +1,217 @@
+//! Sessions that nobody uses are unloaded: their files stay, lists go on showing them, and the next
+//! request that means one of them loads it again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::model::{ModelInfo, ThinkingLevel};
+use stentor_agent::session::{Session, Storage};
+use stentor_agent::store::{self, EntryKind};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{agent_error, session_error};
+use super::item::{After, Item, OpError, Part};
+use super::limits::MAX_SESSIONS;
+use super::live::{Live, Phase, Restored, Turn};
+use super::payload::context::Slot;
+use super::shared::Shared;
+
+/// Who holds a session that nobody uses: the list of sessions, the writer's feed, and who asks.
+const IDLE_HOLDERS: usize = 3;
+
+/// A session of this process.
+#[derive(Clone)]
+pub(super) enum Known {
+    Live(Arc<Live>),
+    Unloaded(Arc<Unloaded>),
+}
+
+impl Known {
+    pub fn id(&self) -> &Arc<str> {
+        match self {
+            Self::Live(live) => &live.id,
+            Self::Unloaded(unloaded) => &unloaded.slot.id,
+        }
+    }
+}
+
+/// What is kept of a session that is not loaded: how lists show it, and what its file does not
+/// say.
+pub(super) struct Unloaded {
+    pub slot: Slot,
+    /// Nothing was said in it: its file will be made when something is.
+    is_empty: bool,
+    model: Option<Arc<ModelInfo>>,
+    thinking: ThinkingLevel,
+    auto_compaction: bool,
+    auto_retry: bool,
+    turn: Turn,
+    /// Cancelled when its file is free again.
+    closed: CancellationToken,
+}
+
+impl Unloaded {
+    /// What is to be kept of a session, if it may be unloaded: it does nothing, nothing waits, and
+    /// all it knows can be read again.
+    async fn of(live: &Live) -> Option<Self> {
+        let is_at_rest = live.phase() == Phase::default() && !live.is_aborting();
+        if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
+            return None;
+        }
+        let view = live.view().await.ok()?;
+        let state = &view.state;
+        let file = state.file.as_deref()?;
+        let has_waiting = !state.queues.steering.is_empty() || !state.queues.follow_up.is_empty();
+        if state.is_running || has_waiting {
+            return None;
+        }
+        let is_empty = !file.is_file();
+        if is_empty && !has_only_settings(live).await {
+            return None;
+        }
+        Some(Self {
+            slot: Slot::of(live, &view),
+            is_empty,
+            model: state.model.clone(),
+            thinking: state.thinking,
+            auto_compaction: state.auto_compaction,
+            auto_retry: state.auto_retry,
+            turn: live.turn(),
+            closed: CancellationToken::new(),
+        })
+    }
+
+    /// Waits until everything of it is on disk.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+}
+
+/// Whether a session without a file can be begun again as it is.
+async fn has_only_settings(live: &Live) -> bool {
+    let Ok((_, entries)) = live.session.entries().await else {
+        return false;
+    };
+    entries.iter().all(|entry| {
+        matches!(
+            entry.kind,
+            EntryKind::ModelChange { .. }
+                | EntryKind::ThinkingLevelChange { .. }
+                | EntryKind::SessionInfo { .. }
+        )
+    })
+}
+
+impl Shared {
+    /// The session with this id, loaded again if it has to be. Only who reads requests asks.
+    pub async fn live(&self, id: &str) -> Result<Option<Arc<Live>>, OpError> {
+        match self.known().into_iter().find(|known| &**known.id() == id) {
+            None => Ok(None),
+            Some(Known::Live(live)) => {
+                self.used(&live);
+                Ok(Some(live))
+            }
+            Some(Known::Unloaded(unloaded)) => self.load_again(&unloaded).await.map(Some),
+        }
+    }
+
+    /// Notes that a session is used now: the one that was not for the longest time goes first.
+    pub fn used(&self, live: &Live) {
+        let now = self.uses.fetch_add(1, Ordering::Relaxed) + 1;
+        live.last_use.store(now, Ordering::Relaxed);
+    }
+
+    /// Unloads what nobody uses when so many sessions are loaded that one more would be too many.
+    pub async fn make_room(&self) -> Result<(), AgentError> {
+        let mut loaded = self.sessions();
+        let mut count = loaded.len();
+        loaded.sort_by_key(|live| live.last_use.load(Ordering::Relaxed));
+        for live in loaded {
+            if count < self.options.max_loaded.max(1) {
+                break;
+            }
+            if self.unload(live).await {
+                count -= 1;
+            }
+        }
+        if count >= MAX_SESSIONS {
+            return Err(AgentError::Defaults(format!(
+                "{MAX_SESSIONS} sessions are at work or kept in memory only; wait for some, or \
+                 restart the program"
+            )));
+        }
+        Ok(())
+    }
+
+    async fn unload(&self, live: Arc<Live>) -> bool {
+        let Some(unloaded) = Unloaded::of(&live).await else {
+            return false;
+        };
+        let closed = unloaded.closed.clone();
+        // Nobody gets hold of it without the list, so who holds it now is all who will.
+        let is_replaced = self.replace(Known::Unloaded(Arc::new(unloaded)), || {
+            Arc::strong_count(&live) <= IDLE_HOLDERS
+        });
+        if !is_replaced {
+            return false;
+        }
+        let after = After {
+            session: Arc::clone(&live.id),
+            seq: live.session.seq(),
+        };
+        self.hand_over(Item {
+            after: Some(after),
+            parts: vec![Part::Detach(Arc::clone(&live))],
+        })
+        .await;
+        tokio::spawn(async move {
+            live.session.close().await;
+            closed.cancel();
+        });
+        true
+    }
+
+    async fn load_again(&self, unloaded: &Unloaded) -> Result<Arc<Live>, OpError> {
+        unloaded.closed().await;
+        self.make_room().await.map_err(agent_error)?;
+        let slot = &unloaded.slot;
+        let mut options = self.options_in(&slot.cwd).map_err(agent_error)?;
+        options.model.clone_from(&unloaded.model);
+        options.thinking = Some(unloaded.thinking);
+        options.auto_compaction = unloaded.auto_compaction;
+        options.auto_retry = unloaded.auto_retry;
+        let environment = self.agent.environment().clone();
+        let session = match &slot.file {
+            Some(file) if !unloaded.is_empty => {
+                let opened = store::open(file).map_err(AgentError::from);
+                let opened = opened.map_err(agent_error)?;
+                Session::resume(environment, options, opened).map_err(session_error)?
+            }
+            file => {
+                options.id = Some(slot.id.to_string());
+                options.name.clone_from(&slot.name);
+                if let Some(file) = file {
+                    options.storage = Storage::File(file.clone());
+                }
+                let started = self.agent.start_with(options, NewSession::default());
+                started.map_err(agent_error)?
+            }
+        };
+        let live = Live::restored(
+            session,
+            Restored {
+                cwd: slot.cwd.clone(),
+                created_ms: slot.created_ms,
+                parent: slot.parent.clone(),
+                parent_path: slot.parent_path.clone(),
+                turn: unloaded.turn.clone(),
+            },
+        );
+        self.let_ask(&live).await?;
+        self.used(&live);
+        self.tell(vec![Part::attach(&live)]).await;
+        self.replace(Known::Live(Arc::clone(&live)), || true);
+        Ok(live)
+    }
+}
