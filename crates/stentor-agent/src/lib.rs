@@ -28,6 +28,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod policy;
+pub mod project_files;
 pub mod rules;
 pub mod sandbox;
 pub mod session;

@@ -19,6 +19,7 @@ use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
 use crate::setup::{self, Defaults};
+use crate::trust::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -78,6 +79,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         rules: !words.no_rules,
         mcp: McpServers::default(),
         notes: Notes::of(&config, false),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
     };
     let files = setup::session_files(&config.settings, words.no_session);

@@ -27,6 +27,7 @@ use crate::dialect::Dialect;
 use crate::log::{self, PatientStderr};
 use crate::notes::Notes;
 use crate::setup::{self, Defaults};
+use crate::trust::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -169,6 +170,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         rules: true,
         mcp: McpServers::default(),
         notes: Notes::of(&config, false),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
         flags,
     };

@@ -24,6 +24,7 @@ use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
 use crate::setup::{self, Defaults};
+use crate::trust::question::Asking;
 
 /// Exit status when the backend cannot begin.
 const FAILED: u8 = 1;
@@ -160,6 +161,7 @@ fn serve(words: Words) -> Result<u8, String> {
         rules: true,
         mcp: McpServers::default(),
         notes: notes.clone(),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
     };
     let agent = setup::agent(&config, Arc::new(defaults), files);

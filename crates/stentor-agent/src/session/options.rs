@@ -74,7 +74,7 @@ pub struct SessionOptions {
     /// The prompt templates, skills and agents of files.
     pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
-    pub hooks: Option<Arc<dyn HookSource>>,
+    pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
     pub servers: Option<SessionServers>,
 }
@@ -208,7 +208,7 @@ impl SessionOptions {
             plan_reminders: 0,
             plan_clearing: PlanClearing::default(),
             commands: None,
-            hooks: None,
+            hooks: Vec::new(),
             servers: None,
             cwd,
         }
