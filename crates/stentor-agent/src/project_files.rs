@@ -20,12 +20,12 @@ const ROOT_MARK: &str = ".git";
 /// How many folders above the working folder are looked at for the root of its project.
 const MOST_PARENTS: usize = 64;
 
-/// Whose files count: our own, those of the system, and those of whoever owns a folder that the
-/// user trusts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whose files count: our own, those of the system, and in a folder that the user trusts those of
+/// its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owners {
     ours: u32,
-    trusted: Option<u32>,
+    trusted: Option<(PathBuf, u32)>,
 }
 
 impl Owners {
@@ -37,19 +37,21 @@ impl Owners {
         }
     }
 
-    /// The same and the owner of a folder that is trusted.
+    /// The same and the owner of a folder that is trusted, inside that.
     #[must_use]
-    pub fn and(self, trusted: u32) -> Self {
+    pub fn and_in(self, folder: PathBuf, owner: u32) -> Self {
         Self {
-            trusted: Some(trusted),
+            trusted: Some((folder, owner)),
             ..self
         }
     }
 
-    /// Whether what belongs to this user is read.
-    pub fn include(self, uid: u32) -> bool {
+    /// Whether what lies there and belongs to this user is read.
+    pub fn include(&self, path: &Path, uid: u32) -> bool {
         const SYSTEM: u32 = 0;
-        uid == self.ours || uid == SYSTEM || self.trusted == Some(uid)
+        let is_trusted =
+            |(folder, owner): &(PathBuf, u32)| *owner == uid && path.starts_with(folder);
+        uid == self.ours || uid == SYSTEM || self.trusted.as_ref().is_some_and(is_trusted)
     }
 }
 
@@ -87,10 +89,10 @@ pub enum NotRead {
 
 /// The root of the repository a folder is in, else the folder itself. A mark that another user
 /// planted, say in `/tmp`, makes no root.
-pub fn project_root(cwd: &Path, owners: Owners) -> &Path {
+fn project_root<'a>(cwd: &'a Path, owners: &Owners) -> &'a Path {
     let is_root = |folder: &&Path| {
         let mark = fs::symlink_metadata(folder.join(ROOT_MARK));
-        mark.is_ok_and(|mark| owners.include(mark.uid()))
+        mark.is_ok_and(|mark| owners.include(folder, mark.uid()))
     };
     let mut above = cwd.ancestors().take(MOST_PARENTS);
     above.find(is_root).unwrap_or(cwd)
@@ -100,7 +102,7 @@ impl Project {
     /// The project of a working folder.
     pub fn of(cwd: impl Into<PathBuf>, owners: Owners) -> Self {
         let cwd = cwd.into();
-        let root = project_root(&cwd, owners).to_owned();
+        let root = project_root(&cwd, &owners).to_owned();
         Self {
             real_root: root.canonicalize().unwrap_or_else(|_| root.clone()),
             root,
@@ -169,7 +171,7 @@ impl Project {
             return Err(NotRead::Outside);
         }
         let folder = real.parent().map(fs::metadata).transpose()?;
-        let of_another = |about: &Metadata| !self.owners.include(about.uid());
+        let of_another = |about: &Metadata| !self.owners.include(&real, about.uid());
         if of_another(about) || folder.as_ref().is_some_and(of_another) {
             return Err(NotRead::OfAnother);
         }

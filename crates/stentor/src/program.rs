@@ -479,9 +479,6 @@ impl Job<'_> {
 
     fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
         let mut err = io::stderr();
-        for warning in &self.config.warnings {
-            let _ = writeln!(err, "warning: {warning}");
-        }
         let files = setup::session_files(&self.config.settings, self.args.session.no_session);
         if files == SessionFiles::None && !self.args.session.no_session {
             let _ = writeln!(

@@ -26,10 +26,10 @@ const ALLOWED: &[Allowed] = &[
     Allowed {
         key: "model",
         when: |folder, _| {
-            folder
-                .model
-                .as_ref()
-                .is_none_or(|set| is_hosted(&set.value.0))
+            let (provider, model) = (folder.provider.as_ref(), folder.model.as_ref());
+            // A provider that is left out takes its model along.
+            provider.is_none_or(|set| is_hosted_provider(&set.value.0))
+                && model.is_none_or(|set| is_hosted(&set.value.0))
         },
         reason: "it may only choose a hosted model, without a thinking level: one you have \
                  credentials for answers, and nothing of the folder runs",
@@ -137,11 +137,12 @@ const NOT_LISTED: &str = "it is not among what a folder may set that is not trus
 /// Takes out of what a folder's file says what waits for trust, and returns that.
 pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
     let mut wanted = Vec::new();
-    for (key, source) in folder.layer.said() {
+    let said = folder.layer.clone();
+    for (key, source) in said.said() {
         let allowed = ALLOWED.iter().find(|allowed| allowed.key == key);
         let why = match allowed {
             None => NOT_LISTED,
-            Some(allowed) if (allowed.when)(&folder.layer, &user.layer) => continue,
+            Some(allowed) if (allowed.when)(&said, &user.layer) => continue,
             Some(allowed) => allowed.reason,
         };
         folder.layer.unset(key);

@@ -43,8 +43,14 @@ pub fn restrict(
     refused.drop_if(&mut layer.data_dir, MOVES, |_| true);
     refused.drop_if(&mut layer.session_dir, MOVES, |dir| !is_inside(dir, place));
     let scripted = |name: &str| name == script::PROVIDER || name.starts_with("script/");
-    refused.drop_if(&mut layer.provider, SCRIPTED, |name| scripted(&name.0));
-    refused.drop_if(&mut layer.model, SCRIPTED, |name| scripted(&name.0));
+    let is_scripts = layer
+        .provider
+        .as_ref()
+        .is_some_and(|set| scripted(&set.value.0));
+    refused.drop_if(&mut layer.provider, SCRIPTED, |_| is_scripts);
+    refused.drop_if(&mut layer.model, SCRIPTED, |name| {
+        is_scripts || scripted(&name.0)
+    });
     for table in project.providers.iter_mut().chain(&mut project.models) {
         refused.without_command(table);
     }

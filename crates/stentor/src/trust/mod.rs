@@ -80,9 +80,16 @@ impl Trust {
     pub fn owners(&self, cwd: &Path) -> Owners {
         let mut above = cwd.ancestors();
         let trusted = above.find(|folder| self.covers(folder));
-        let owner = trusted.and_then(|folder| Some(fs::metadata(folder).ok()?.uid()));
+        let trusted = trusted.and_then(|folder| {
+            let folder = folder.canonicalize().ok()?;
+            let owner = fs::metadata(&folder).ok()?.uid();
+            Some((folder, owner))
+        });
         let ours = Owners::ours();
-        owner.map_or(ours, |owner| ours.and(owner))
+        match trusted {
+            Some((folder, owner)) => ours.and_in(folder, owner),
+            None => ours,
+        }
     }
 }
 
