@@ -17,7 +17,7 @@ use stentor_agent::clock::SystemClock;
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::ContentBlock;
-use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::session::{Environment, Session, SessionOptions};
 use stentor_agent::tool::{Shell, ShellFuture, ShellJob};
 use stentor_model::script::{Scenario, ScriptModel, Turn};
@@ -157,7 +157,7 @@ impl ModelRegistry for One {
         vec![Arc::clone(self.0.info())]
     }
 
-    fn find(&self, _: &str, _: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, _: &str, _: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         self.available().pop()
     }
 

@@ -1,9 +1,10 @@
 //! The files in which people tell a coding agent about their project: `AGENTS.md`, `CLAUDE.md`.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use crate::commands::Origin;
+use crate::project_files::{NotRead, Project, Reader};
 
 /// One such file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,13 +12,14 @@ pub struct ContextFile {
     pub path: PathBuf,
     /// What it says. A file that is too long ends with a note that says so.
     pub text: String,
+    pub origin: Origin,
 }
 
 /// Where to look.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextPlaces<'a> {
-    /// The working folder; its parents are looked at, too.
-    pub cwd: &'a Path,
+    /// The project: its working folder and those above it up to its root.
+    pub project: &'a Project,
     /// The user's configuration folder.
     pub config_dir: Option<&'a Path>,
     /// The agent folders of other programs, whose `AGENTS.md` is the user's own as well.
@@ -31,59 +33,53 @@ const LARGEST_FILE_BYTES: u64 = 64 * 1024;
 /// All files together.
 const LARGEST_SUM_BYTES: u64 = 256 * 1024;
 
-/// Finds the files, the user's own first, then from the root down to the working folder, so that
+/// Finds the files, the user's own first, then from the project's root down to the working folder, so that
 /// what is nearest is read last. A file reached twice, through links, is there once.
 pub fn find_context_files(places: ContextPlaces<'_>) -> Vec<ContextFile> {
     let mut seen = HashSet::new();
     let mut left_bytes = LARGEST_SUM_BYTES;
     let mut files = Vec::new();
-    for candidates in candidates(places) {
-        let Some(path) = candidates.into_iter().find(|path| is_file(path)) else {
+    for (origin, candidates) in candidates(places) {
+        let reader = match origin {
+            Origin::User => Reader::Own,
+            Origin::Project => Reader::Project(places.project),
+        };
+        let mut there = candidates.into_iter();
+        let Some(path) = there.find(|path| reader.found(path).is_some()) else {
             continue;
         };
         let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
         if !seen.insert(identity) {
             continue;
         }
-        match read_capped(&path, left_bytes.min(LARGEST_FILE_BYTES)) {
+        match read_capped(reader, &path, left_bytes.min(LARGEST_FILE_BYTES)) {
             Ok(text) => {
                 left_bytes = left_bytes.saturating_sub(text.len() as u64);
                 if !text.trim().is_empty() {
-                    files.push(ContextFile { path, text });
+                    files.push(ContextFile { path, text, origin });
                 }
             }
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "context file cannot be read");
-            }
+            Err(why) => reader.warn(&path, &why),
         }
     }
     files
 }
 
 /// The places in order; of each, the first path that is a file counts.
-fn candidates(places: ContextPlaces<'_>) -> Vec<Vec<PathBuf>> {
-    let in_folder =
-        |folder: &Path| -> Vec<PathBuf> { NAMES.iter().map(|name| folder.join(name)).collect() };
-    let family = places
-        .agent_folders
-        .iter()
-        .map(|folder| vec![folder.join("AGENTS.md")]);
-    let own = places.config_dir.map(|dir| vec![dir.join("AGENTS.md")]);
-    let mut project: Vec<_> = places.cwd.ancestors().map(in_folder).collect();
-    project.reverse();
-    family.chain(own).chain(project).collect()
+fn candidates(places: ContextPlaces<'_>) -> Vec<(Origin, Vec<PathBuf>)> {
+    let in_folder = |folder: &Path| {
+        let names = NAMES.iter().map(|name| folder.join(name));
+        (Origin::Project, names.collect())
+    };
+    let own = |folder: PathBuf| (Origin::User, vec![folder.join("AGENTS.md")]);
+    let family = places.agent_folders.iter().cloned().map(own);
+    let configured = places.config_dir.map(|dir| own(dir.to_owned()));
+    let project = places.project.folders().rev().map(in_folder);
+    family.chain(configured).chain(project).collect()
 }
 
-/// A pipe or a device of that name would make us wait for ever.
-fn is_file(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
-}
-
-fn read_capped(path: &Path, limit_bytes: u64) -> io::Result<String> {
-    let file = File::open(path)?;
-    let size = file.metadata()?.len();
-    let mut bytes = Vec::new();
-    file.take(limit_bytes).read_to_end(&mut bytes)?;
+fn read_capped(reader: Reader<'_>, path: &Path, limit_bytes: u64) -> Result<String, NotRead> {
+    let (mut bytes, size) = reader.read_beginning(path, limit_bytes)?;
     let cut = size > limit_bytes;
     if cut {
         drop_split_character(&mut bytes);
@@ -110,6 +106,8 @@ fn drop_split_character(bytes: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A tree with these files, each saying its own path.
@@ -125,7 +123,7 @@ mod tests {
 
     fn found(dir: &Path, cwd: &str) -> Vec<String> {
         let files = find_context_files(ContextPlaces {
-            cwd: &dir.join(cwd),
+            project: &dir.join(cwd).into(),
             config_dir: Some(&dir.join("config")),
             agent_folders: &[".pi/agent", ".omp/agent"].map(|name| dir.join("home").join(name)),
         });
@@ -145,6 +143,8 @@ mod tests {
             "config/CLAUDE.md",
             "home/.pi/agent/AGENTS.md",
             "home/.omp/agent/AGENTS.md",
+            "AGENTS.md",
+            "w/.git/HEAD",
             "w/CLAUDE.md",
             "w/a/AGENTS.md",
             "w/a/CLAUDE.md",
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_file_reached_through_links_is_there_once() {
         use std::os::unix::fs::symlink;
-        let dir = tree(&["w/AGENTS.md", "w/a/x", "w/loop/x"]);
+        let dir = tree(&["w/.git/HEAD", "w/AGENTS.md", "w/a/x", "w/loop/x"]);
         symlink("../AGENTS.md", dir.path().join("w/a/AGENTS.md")).unwrap();
         symlink("AGENTS.md", dir.path().join("w/loop/AGENTS.md")).unwrap();
         assert_eq!(found(dir.path(), "w/a"), ["w/AGENTS.md: about w/AGENTS.md"]);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_folder_of_that_name_and_an_empty_file_say_nothing() {
-        let dir = tree(&["w/AGENTS.md/x", "w/a/x"]);
+        let dir = tree(&["w/.git/HEAD", "w/AGENTS.md/x", "w/a/x"]);
         fs::write(dir.path().join("w/a/AGENTS.md"), " \n").unwrap();
         assert_eq!(found(dir.path(), "w/a"), [""; 0]);
         fs::write(dir.path().join("w/CLAUDE.md"), "second").unwrap();
@@ -201,7 +201,7 @@ mod tests {
         // The limit falls into the middle of an é.
         fs::write(&path, format!("x{}", "é".repeat(40_000))).unwrap();
         let text = &find_context_files(ContextPlaces {
-            cwd: &dir.path().join("w"),
+            project: &dir.path().join("w").into(),
             config_dir: None,
             agent_folders: &[],
         })
@@ -219,6 +219,7 @@ mod tests {
     fn all_files_together_stay_below_the_limit() {
         let folders: Vec<String> = (0..8).map(|n| format!("{n}/")).collect();
         let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
         let mut cwd = dir.path().to_owned();
         for folder in folders {
             cwd.push(folder);
@@ -226,7 +227,7 @@ mod tests {
             fs::write(cwd.join("AGENTS.md"), vec![b'x'; 60 * 1024]).unwrap();
         }
         let mut files = find_context_files(ContextPlaces {
-            cwd: &cwd,
+            project: &cwd.clone().into(),
             config_dir: None,
             agent_folders: &[],
         });

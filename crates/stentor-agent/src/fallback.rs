@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use crate::model::{ModelInfo, ModelRegistry, NamedBy, ThinkingLevel};
 
 /// The role whose chain counts for every model that has no other.
 pub const DEFAULT_ROLE: &str = "default";
@@ -19,6 +19,8 @@ pub struct FallbackChains {
     pub roles: Vec<(String, String)>,
     /// True: a model that gave way does not come back by itself.
     pub never_return: bool,
+    /// Who wrote them.
+    pub by: NamedBy,
 }
 
 /// The models that step in, in this order.
@@ -33,6 +35,8 @@ pub struct Chain {
 pub struct FallbackSettings {
     /// The models that step in for any other; counts before all chains.
     pub models: Vec<String>,
+    /// Who named those.
+    pub by: NamedBy,
     pub chains: Arc<dyn Fn() -> FallbackChains + Send + Sync>,
     /// How long a model that failed is left alone, where it does not say so itself.
     pub cooldown_ms: u64,
@@ -44,6 +48,7 @@ impl Default for FallbackSettings {
     fn default() -> Self {
         Self {
             models: Vec::new(),
+            by: NamedBy::default(),
             chains: Arc::new(FallbackChains::default),
             cooldown_ms: 300_000,
             returns: true,
@@ -64,6 +69,7 @@ impl FallbackSettings {
             }],
             roles: Vec::new(),
             never_return: false,
+            by: self.by,
         }
     }
 }
@@ -87,7 +93,7 @@ impl Selector {
     }
 
     /// Reads `provider/id` or `provider/id:level`. An id may have a colon of its own.
-    fn parse(text: &str, models: &dyn ModelRegistry) -> Option<Self> {
+    fn parse(text: &str, models: &dyn ModelRegistry, by: NamedBy) -> Option<Self> {
         let (provider, rest) = text.trim().split_once('/')?;
         let selector = |id: &str, level| Self {
             provider: provider.to_owned(),
@@ -99,7 +105,7 @@ impl Selector {
             Some(selector(id, Some(level)))
         });
         match with_level {
-            Some(with_level) if models.find(provider, rest).is_none() => Some(with_level),
+            Some(with_level) if models.find(provider, rest, by).is_none() => Some(with_level),
             _ if rest.is_empty() => None,
             _ => Some(selector(rest, None)),
         }
@@ -127,7 +133,7 @@ impl FallbackChains {
         let keys = || self.chains.iter().map(|chain| chain.key.as_str());
         let named = |exact: bool| {
             keys().filter(|key| is_model(key)).find(|key| {
-                Selector::parse(key, models).is_some_and(|key| {
+                Selector::parse(key, models, self.by).is_some_and(|key| {
                     key.is_same_model(current)
                         && (key.level == current.level || (!exact && key.level.is_none()))
                 })
@@ -146,7 +152,7 @@ impl FallbackChains {
             let has_it = |key: &&str| {
                 let model = self
                     .role(key)
-                    .and_then(|text| Selector::parse(text, models));
+                    .and_then(|text| Selector::parse(text, models, self.by));
                 model.is_some_and(|model| model.is_same_model(current))
             };
             let roles = || keys().filter(|key| !key.contains('/')).filter(has_it);
@@ -170,18 +176,19 @@ impl FallbackChains {
         models: &dyn ModelRegistry,
     ) -> Vec<(String, Selector)> {
         let primary = if is_model(key) {
-            Selector::parse(key, models)
+            Selector::parse(key, models, self.by)
         } else {
             self.role(key)
-                .and_then(|text| Selector::parse(text, models))
+                .and_then(|text| Selector::parse(text, models, self.by))
         };
         let primary = primary.unwrap_or_else(|| current.clone());
         let mut chain = vec![(primary.to_string(), primary)];
         let entries = self.chains.iter().find(|chain| chain.key == key);
         for entry in entries.map_or(&[][..], |chain| &chain.entries) {
             let selector = match entry.trim().strip_suffix('*') {
-                Some(prefix) => elsewhere(prefix, current, models),
-                None => Selector::parse(entry, models).map(|one| (entry.trim().to_owned(), one)),
+                Some(prefix) => elsewhere(prefix, current, models, self.by),
+                None => Selector::parse(entry, models, self.by)
+                    .map(|one| (entry.trim().to_owned(), one)),
             };
             match selector {
                 Some((name, one)) if chain.iter().all(|(_, have)| *have != one) => {
@@ -214,6 +221,7 @@ fn elsewhere(
     prefix: &str,
     current: &Selector,
     models: &dyn ModelRegistry,
+    by: NamedBy,
 ) -> Option<(String, Selector)> {
     let (provider, maker) = prefix.strip_suffix('/')?.split_once('/').map_or_else(
         || (prefix.trim_end_matches('/'), None),
@@ -222,7 +230,7 @@ fn elsewhere(
     let bare = current.id.rsplit('/').next().unwrap_or(&current.id);
     let id = match maker {
         Some(maker) => format!("{maker}/{bare}"),
-        None if models.find(provider, &current.id).is_none() => bare.to_owned(),
+        None if models.find(provider, &current.id, by).is_none() => bare.to_owned(),
         None => current.id.clone(),
     };
     let selector = Selector {
@@ -246,7 +254,7 @@ mod tests {
             Vec::new()
         }
 
-        fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+        fn find(&self, provider: &str, id: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
             let name = format!("{provider}/{id}");
             let known = self.0.contains(&name.as_str());
             known.then(|| {
@@ -279,11 +287,12 @@ mod tests {
                 .map(|(role, model)| ((*role).to_owned(), (*model).to_owned()))
                 .collect(),
             never_return: false,
+            by: NamedBy::User,
         }
     }
 
     fn selector(text: &str) -> Selector {
-        Selector::parse(text, &KNOWN).unwrap()
+        Selector::parse(text, &KNOWN, NamedBy::User).unwrap()
     }
 
     #[test]
@@ -291,8 +300,8 @@ mod tests {
         assert_eq!(selector("p/a:high").level, Some(ThinkingLevel::High));
         assert_eq!(selector("p/free:high").id, "free:high");
         assert_eq!(selector("p/a:fast").id, "a:fast");
-        assert_eq!(Selector::parse("p/", &KNOWN), None);
-        assert_eq!(Selector::parse("nothing", &KNOWN), None);
+        assert_eq!(Selector::parse("p/", &KNOWN, NamedBy::User), None);
+        assert_eq!(Selector::parse("nothing", &KNOWN, NamedBy::User), None);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod policy;
+pub mod project_files;
 pub mod redaction;
 pub mod rules;
 pub mod sandbox;

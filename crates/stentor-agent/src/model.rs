@@ -32,19 +32,19 @@ pub trait ModelRegistry: Send + Sync {
     fn available(&self) -> Vec<Arc<ModelInfo>>;
 
     /// A model by provider and id, whether or not there are credentials for it.
-    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>>;
+    fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>>;
 
     /// Whether the model is described somewhere. [`ModelRegistry::find`] may also give one that a
     /// known provider could have though nobody has described it.
     fn is_described(&self, provider: &str, id: &str) -> bool {
-        self.find(provider, id).is_some()
+        self.find(provider, id, NamedBy::User).is_some()
     }
 
     /// A model by the name people use: `provider/id`, or the id alone.
-    fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
+    fn resolve(&self, name: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         let full = name
             .split_once('/')
-            .and_then(|(provider, id)| self.find(provider, id));
+            .and_then(|(provider, id)| self.find(provider, id, by));
         full.or_else(|| self.available().into_iter().find(|info| info.id == name))
     }
 
@@ -56,6 +56,20 @@ pub trait ModelRegistry: Send + Sync {
 
     /// A usable model, or why it cannot be used.
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
+}
+
+/// Who named a model. What a name may stand for depends on it: a scenario file is a program, and a
+/// server on this machine is whoever listens on its port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NamedBy {
+    /// The user: a flag, the environment, a file of their own, a choice in their client. Any model.
+    User,
+    /// What others may have written: the file of a session or an agent, the words of a model, a
+    /// file of a project that is trusted. A scenario only if the user has named the same one.
+    Others,
+    /// A file of a folder that is not trusted. A hosted model only.
+    #[default]
+    Untrusted,
 }
 
 /// What is known about a model. Holds no secret: it is shown to clients as it is.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use divan::{Bencher, black_box};
 use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
 use stentor_agent::clock::SystemClock;
-use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_model::script::{Format, ScriptModel};
 use stentor_serve::psi::{self, PsiOptions};
@@ -128,7 +128,7 @@ impl ModelRegistry for One {
         vec![Arc::clone(self.0.info())]
     }
 
-    fn find(&self, _: &str, _: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, _: &str, _: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         Some(Arc::clone(self.0.info()))
     }
 

@@ -86,6 +86,17 @@ pub enum Command {
         #[arg(long)]
         all: bool,
     },
+    /// Trust a folder: show what it brings, and let that count from now on
+    Trust {
+        /// The folder [default: the current one]; its whole repository is meant
+        folder: Option<PathBuf>,
+        /// List the folders that are trusted
+        #[arg(long, conflicts_with_all = ["folder", "revoke"])]
+        list: bool,
+        /// Trust the folder no longer
+        #[arg(long)]
+        revoke: bool,
+    },
     /// List the models and say which one would be used
     Models {
         /// Only those whose name contains this

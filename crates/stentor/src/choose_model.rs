@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use stentor_agent::model::{ModelInfo, ModelRegistry, NamedBy, ThinkingLevel};
 use stentor_model::script;
 
 use crate::config::{ModelChoice, ModelName, Source};
@@ -30,7 +30,7 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
     };
     if let Some(model) = &choice.model {
         for candidate in &choice.candidates() {
-            if let Some(info) = find(candidate, models)? {
+            if let Some(info) = find(candidate, models, choice.by)? {
                 return Ok(chosen(info, said_by(&model.source), true));
             }
         }
@@ -73,24 +73,26 @@ fn resembling(choice: &ModelChoice, name: &str, models: &Models) -> Result<Arc<M
         }
         _ => name.to_owned(),
     };
-    let named = models.registry().resolve(&full);
+    let named = models.registry().resolve(&full, choice.by);
     named
         .map(|named| named.info)
         .map_err(|error| error.to_string())
 }
 
-fn find(name: &ModelName, models: &Models) -> Result<Option<Arc<ModelInfo>>, String> {
+fn find(name: &ModelName, models: &Models, by: NamedBy) -> Result<Option<Arc<ModelInfo>>, String> {
     use stentor_agent::model::Model;
     match &name.provider {
         // Asking for a scenario by name: what is wrong with the file is the answer.
         Some(provider) if provider == script::PROVIDER => models
-            .script(&name.id)
+            .script(&name.id, by)
             .map(|model| Some(Arc::clone(model.info())))
             .map_err(|error| error.to_string()),
-        Some(provider) => Ok(models.find(provider, &name.id)),
+        Some(provider) => Ok(models.find(provider, &name.id, by)),
         None => {
             let mut available = models.available().into_iter();
-            Ok(available.find(|info| info.id == name.id))
+            // One that an untrusted folder may not name is as good as not there.
+            let found = available.find(|info| info.id == name.id);
+            Ok(found.and_then(|info| models.find(&info.provider, &info.id, by)))
         }
     }
 }

@@ -124,11 +124,8 @@ impl All {
             self.folder(&config_dir.join("extensions"));
         }
         self.tables(of(Scope::User), config);
-        if let Some(project) = &config.files.project
-            && config.files.project_trusted
-            && let Some(folder) = project.path.parent()
-        {
-            self.folder(&folder.join("extensions"));
+        if let Some(folder) = project_folder(config).filter(|_| config.files.project_trusted) {
+            self.folder(&folder);
         }
         self.tables(of(Scope::Project), config);
     }
@@ -155,23 +152,34 @@ impl All {
         }
     }
 
-    /// Every program, Python and JavaScript file of a folder. A folder that is not there has none.
     fn folder(&mut self, folder: &Path) {
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            return;
-        };
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        files.sort();
-        for file in files {
-            let is_hidden = file
-                .file_name()
-                .is_none_or(|name| name.to_string_lossy().starts_with('.'));
-            if file.is_file() && !is_hidden && (interpreter(&file).is_some() || is_program(&file)) {
-                let source = file.display().to_string();
-                self.add(in_file(&file, source));
-            }
+        for file in files_in(folder) {
+            let source = file.display().to_string();
+            self.add(in_file(&file, source));
         }
     }
+}
+
+/// The folder beside the project's file, whose programs are extensions if the project is trusted.
+pub fn project_folder(config: &Config) -> Option<PathBuf> {
+    let beside = config.files.project.as_ref()?.path.parent()?;
+    Some(beside.join("extensions"))
+}
+
+/// Every program, Python and JavaScript file of a folder. A folder that is not there has none.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let is_extension = |file: &PathBuf| {
+        let name = file.file_name();
+        let is_hidden = name.is_none_or(|name| name.to_string_lossy().starts_with('.'));
+        file.is_file() && !is_hidden && (interpreter(file).is_some() || is_program(file))
+    };
+    let files = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files.filter(is_extension).collect();
+    files.sort();
+    files
 }
 
 /// What a table says; `None` when it says that the extension is not used.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stentor_agent::model::ModelRegistry;
+use stentor_agent::model::{ModelRegistry, NamedBy};
 use stentor_model::script;
 use stentor_serve::kept_model::{KeptFor, KeptModel, ModelKeeper};
 
@@ -66,7 +66,7 @@ impl ConfiguredModel {
             Ok(config) => config,
             Err(why) => return Some(why),
         };
-        let kept = self.models.find(provider, id)?;
+        let kept = self.models.find(provider, id, NamedBy::User)?;
         let chosen = match choose_model(&config.model_choice(), &self.models) {
             Ok(chosen) if chosen.info == kept => return None,
             Ok(other) => format!("they begin with {} ({})", other.info.full_name(), other.why),
@@ -74,11 +74,18 @@ impl ConfiguredModel {
         };
         // A project's file may not say everything.
         let mut warnings = config.warnings.iter();
-        let left_out =
-            warnings.find(|warning| *warning.at.file == *file && warning.at.line == line);
-        Some(left_out.map_or(chosen, |warning| {
-            format!("{}: {}", warning.at, warning.message)
-        }))
+        let refused = warnings.find(|warning| *warning.at.file == *file && warning.at.line == line);
+        let mut wanted = config.wanted.iter();
+        let waits = wanted.find(|wanted| wanted.file == file && wanted.line == Some(line));
+        Some(match (refused, waits) {
+            (Some(warning), _) => warning.to_string(),
+            (None, Some(wanted)) => format!(
+                "{}:{line}: left out, since the project is not trusted: {}",
+                file.display(),
+                wanted.why
+            ),
+            (None, None) => chosen,
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy};
 use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
 use stentor_model::registry::{PluggedProvider, Registry};
@@ -18,8 +18,8 @@ pub struct Models {
     again: Option<ReadAgain>,
     /// What a scenario's path is relative to.
     cwd: PathBuf,
-    /// By the name they were asked for and by the id they have. One instance for each, so that a
-    /// scenario keeps its place.
+    /// Those the user has named, by that name and by the id they have. One instance for each, so
+    /// that a scenario keeps its place.
     scripts: Mutex<HashMap<String, Arc<ScriptModel>>>,
 }
 
@@ -76,11 +76,20 @@ impl Models {
         Arc::clone(self.registry().logins())
     }
 
-    /// The model that plays a scenario file, or what is wrong with the file.
-    pub fn script(&self, name: &str) -> Result<Arc<ScriptModel>, ModelError> {
+    /// The model that plays a scenario file, or what is wrong with the file. A scenario says which
+    /// tools are called, as a program does, so only the user can name one; what others name must
+    /// be one that the user has named already.
+    pub fn script(&self, name: &str, by: NamedBy) -> Result<Arc<ScriptModel>, ModelError> {
         let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = scripts.get(name) {
             return Ok(Arc::clone(known));
+        }
+        if by != NamedBy::User {
+            let message = format!(
+                "script/{name} is not used: a scenario file is named by a flag, the environment, \
+                 your own file or your client, and by nobody else"
+            );
+            return Err(ModelError::new(ModelErrorKind::UnknownModel, message));
         }
         let model = ScriptModel::load(self.cwd.join(name))
             .map_err(|error| ModelError::new(ModelErrorKind::UnknownModel, error.to_string()))?;
@@ -111,13 +120,13 @@ impl ModelRegistry for Models {
         Ok(warnings)
     }
 
-    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         if provider != script::PROVIDER {
             let registry = self.registry();
-            let described = registry.find(provider, id);
+            let described = registry.find(provider, id, by);
             return described.or_else(|| registry.optimistic(provider, id));
         }
-        match self.script(id) {
+        match self.script(id, by) {
             Ok(model) => Some(Arc::clone(model.info())),
             Err(error) => {
                 tracing::warn!("{error}");
@@ -128,21 +137,26 @@ impl ModelRegistry for Models {
 
     fn is_described(&self, provider: &str, id: &str) -> bool {
         match provider {
-            script::PROVIDER => self.find(provider, id).is_some(),
-            _ => self.registry().find(provider, id).is_some(),
+            script::PROVIDER => self.find(provider, id, NamedBy::User).is_some(),
+            _ => self.registry().find(provider, id, NamedBy::User).is_some(),
         }
     }
 
-    fn resolve(&self, name: &str) -> Option<Arc<ModelInfo>> {
+    fn resolve(&self, name: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         match name.split_once('/') {
-            Some((script::PROVIDER, id)) => self.find(script::PROVIDER, id),
-            _ => self.registry().resolve(name).ok().map(|named| named.info),
+            Some((script::PROVIDER, id)) => self.find(script::PROVIDER, id, by),
+            _ => self
+                .registry()
+                .resolve(name, by)
+                .ok()
+                .map(|named| named.info),
         }
     }
 
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
         if info.provider == script::PROVIDER {
-            return Ok(self.script(&info.id)?);
+            // Whoever has the description of one had it from a name that counted.
+            return Ok(self.script(&info.id, NamedBy::Others)?);
         }
         self.registry().open(info)
     }

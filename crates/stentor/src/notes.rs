@@ -11,7 +11,7 @@ use stentor_agent::store::encoded_cwd;
 use stentor_agent::tool::Tool;
 use stentor_tools::memory::{MEMORY, Memory};
 
-use crate::config::{Config, Settings, locate};
+use crate::config::{Config, Settings};
 use crate::setup;
 
 /// The notes of the projects that sessions work in.
@@ -25,9 +25,9 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// The notes of the project that `cwd` belongs to.
-    pub fn of(config: &Config, cwd: &Path, by_default: bool) -> Self {
-        let project = locate::project_root(cwd).to_owned();
+    /// The notes of the project that a configuration was read for.
+    pub fn of(config: &Config, by_default: bool) -> Self {
+        let project = config.project.root().to_owned();
         Self {
             store: store(&config.settings, &project),
             project,
@@ -36,8 +36,8 @@ impl Notes {
     }
 
     /// The tool, if sessions with these settings have it: the list of tools decides, else the key
-    /// `memory`, else the way in. It has the notes of the project that `cwd` belongs to.
-    pub fn tool(&self, settings: &Settings, cwd: &Path) -> Option<Arc<dyn Tool>> {
+    /// `memory`, else the way in. It has the notes of the project with that root.
+    pub fn tool(&self, settings: &Settings, project: &Path) -> Option<Arc<dyn Tool>> {
         let wanted = match (&settings.tools, &settings.memory) {
             (Some(tools), _) => tools.value.iter().any(|name| name == MEMORY),
             (None, Some(memory)) => memory.value,
@@ -46,7 +46,6 @@ impl Notes {
         if !wanted {
             return None;
         }
-        let project = locate::project_root(cwd);
         let store = match project == self.project {
             true => self.store.clone()?,
             false => store(settings, project)?,
@@ -55,10 +54,10 @@ impl Notes {
     }
 }
 
-/// The file with the notes of the project that `cwd` belongs to.
-pub fn notes_file(settings: &Settings, cwd: &Path) -> Option<PathBuf> {
+/// The file with the notes of the project with that root.
+pub fn notes_file(settings: &Settings, project: &Path) -> Option<PathBuf> {
     let data = settings.data_dir.as_ref()?;
-    let name = format!("{}.jsonl", encoded_cwd(locate::project_root(cwd)));
+    let name = format!("{}.jsonl", encoded_cwd(project));
     Some(data.value.join("memory").join(name))
 }
 

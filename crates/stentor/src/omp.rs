@@ -27,6 +27,7 @@ use crate::models::Models;
 use crate::notes::Notes;
 use crate::session_places::{self, Family};
 use crate::setup::{self, Defaults};
+use crate::trust::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -85,7 +86,8 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         subagents: true,
         rules: !words.no_rules,
         mcp: McpServers::default(),
-        notes: Notes::of(&config, &cwd, false),
+        notes: Notes::of(&config, false),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
     };
     let family = match words.of_omp {

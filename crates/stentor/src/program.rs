@@ -2,12 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use serde_json::json;
 use stentor_agent::agent::SessionFiles;
+use stentor_agent::clock::iso_time;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::McpServers;
@@ -31,6 +34,9 @@ use crate::print::{Format, PrintOptions};
 use crate::rpc;
 use crate::session_places;
 use crate::setup::{self, Defaults};
+use crate::trust::brought;
+use crate::trust::question::{Asking, ask_at_terminal};
+use crate::trust::store::TrustStore;
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -127,6 +133,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Extensions { .. }
             | Command::Mcp { .. }
             | Command::Permissions { .. }
+            | Command::Trust { .. }
             | Command::Models { .. }
             | Command::Login { .. }
             | Command::Logout { .. },
@@ -136,13 +143,22 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
     let home = locate::places(&setup::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
-    let config = setup::load_config(&cwd, &flags)?;
+    let mut config = setup::load_config(&cwd, &flags)?;
+    let trust = match args.command {
+        Some(Command::Acp { .. }) => Asking::in_turn(),
+        _ => Asking::beside(),
+    };
+    let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
+    if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
+        config = asked_for_trust(config, &cwd, &flags, &trust, &stdin)?;
+    }
     let models = setup::models(&config, &flags, &cwd)?;
     let job = Job {
         args,
         flags,
         config,
         models,
+        trust,
         cwd,
     };
     match (&args.command, &args.ask.prompt) {
@@ -168,6 +184,21 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 job.forget(numbers, *project, &mut out)
             }
         },
+        (Some(Command::Trust { list: true, .. }), _) => job.list_trusted(&mut out),
+        (
+            Some(Command::Trust {
+                folder,
+                revoke,
+                list: false,
+            }),
+            _,
+        ) => {
+            let folder = folder.as_deref().unwrap_or(&job.cwd);
+            match revoke {
+                true => job.revoke_trust(folder, &mut out),
+                false => job.trust(folder, &mut out),
+            }
+        }
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
         (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
             let logins = job.models.logins();
@@ -204,7 +235,34 @@ struct Job<'a> {
     flags: Layer,
     config: Config,
     models: Arc<Models>,
+    trust: Asking,
     cwd: std::path::PathBuf,
+}
+
+/// Asks the person at the terminal about a folder that brings what waits for trust. What a yes
+/// allows counts at once: nothing has begun yet.
+fn asked_for_trust(
+    config: Config,
+    cwd: &Path,
+    flags: &Layer,
+    trust: &Asking,
+    stdin: &File,
+) -> Result<Config, Failure> {
+    let wanted = brought::waiting(&config, &setup::variable);
+    let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
+        return Ok(config);
+    };
+    let root = config.project.root();
+    trust.tell(root);
+    let mut answers = BufReader::new(stdin);
+    let yes = ask_at_terminal(root, &wanted, &mut answers, &mut io::stderr());
+    if !yes.map_err(|error| Failure::other(format!("cannot ask: {error}")))? {
+        return Ok(config);
+    }
+    let now = iso_time(setup::system_clock().now_ms());
+    let kept = store.trust(root, &now);
+    kept.map_err(|error| Failure::other(error.to_string()))?;
+    Ok(setup::load_config(cwd, flags)?)
 }
 
 impl Job<'_> {
@@ -234,8 +292,9 @@ impl Job<'_> {
             permission_mode,
             subagents,
             mcp: McpServers::default(),
-            notes: Notes::of(&self.config, &self.cwd, false),
+            notes: Notes::of(&self.config, false),
             rules: true,
+            trust: self.trust.clone(),
             clock: setup::system_clock(),
         };
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
@@ -318,8 +377,57 @@ impl Job<'_> {
         }
     }
 
+    fn trust_store(&self) -> Result<TrustStore, Failure> {
+        let why = "there is no folder for your configuration, since HOME is not set";
+        setup::trust_store(&self.config).ok_or_else(|| Failure::other(why))
+    }
+
+    fn list_trusted(&self, out: &mut File) -> Result<u8, Failure> {
+        let stored = self.trust_store()?.all();
+        let stored = stored.map_err(|error| Failure::other(error.to_string()))?;
+        let json = self.args.ask.json;
+        Failure::printing(commands::trust::list(&stored, &self.config, json, out))
+    }
+
+    fn trust(&self, folder: &Path, out: &mut File) -> Result<u8, Failure> {
+        let folder = setup::working_folder(Some(folder)).map_err(Failure::usage)?;
+        let config = setup::load_config(&folder, &self.flags)?;
+        let root = config.project.root();
+        let wanted = brought::waiting(&config, &setup::variable);
+        let already = config.files.root_trusted;
+        if !already {
+            let now = iso_time(setup::system_clock().now_ms());
+            let kept = self.trust_store()?.trust(root, &now);
+            kept.map_err(|error| Failure::other(error.to_string()))?;
+        }
+        let trusted = commands::trust::Trusted {
+            root,
+            wanted: &wanted,
+            already,
+        };
+        Failure::printing(trusted.print(self.args.ask.json, out))
+    }
+
+    fn revoke_trust(&self, folder: &Path, out: &mut File) -> Result<u8, Failure> {
+        // A folder that is gone can be named as `--list` names it.
+        let resolved = setup::working_folder(Some(folder));
+        let folder = resolved.unwrap_or_else(|_| folder.to_owned());
+        let config = setup::load_config(&folder, &self.flags)?;
+        let root = config.project.root();
+        let revoked = commands::trust::revoke(&self.trust_store()?, root, &config);
+        let (said, was_trusted) = revoked.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(match self.args.ask.json {
+            true => writeln!(out, "{}", json!({ "folder": root, "revoked": was_trusted })),
+            false => writeln!(out, "{said}"),
+        })
+    }
+
     fn warn(&self, found: &mcp_servers::AllFound) {
+        let wanted = brought::waiting(&self.config, &setup::variable);
+        let root = self.config.project.root();
+        let notice = (!wanted.is_empty()).then(|| brought::notice(root, &wanted));
         let warnings = self.config.warnings.iter().map(ToString::to_string);
+        let warnings = warnings.chain(notice);
         for warning in warnings.chain(found.warnings.iter().cloned()) {
             let _ = writeln!(io::stderr(), "warning: {warning}");
         }
@@ -334,7 +442,7 @@ impl Job<'_> {
     }
 
     fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
-        let project = locate::project_root(&self.cwd);
+        let project = self.config.project.root();
         let answers = match (setup::kept_answers(&self.config), all) {
             (None, _) => Ok(Vec::new()),
             (Some(answers), true) => answers.all(),
@@ -361,7 +469,7 @@ impl Job<'_> {
             ));
         };
         let forgotten = match project {
-            true => answers.forget_project(locate::project_root(&self.cwd)),
+            true => answers.forget_project(self.config.project.root()),
             false => answers.forget(numbers),
         };
         let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
@@ -377,9 +485,6 @@ impl Job<'_> {
 
     fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
         let mut err = io::stderr();
-        for warning in &self.config.warnings {
-            let _ = writeln!(err, "warning: {warning}");
-        }
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
         if files == SessionFiles::None && !self.args.session.no_session {
             let _ = writeln!(

@@ -28,6 +28,7 @@ use crate::log::{self, PatientStderr};
 use crate::notes::Notes;
 use crate::session_places;
 use crate::setup::{self, Defaults};
+use crate::trust::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -169,7 +170,8 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         subagents: true,
         rules: true,
         mcp: McpServers::default(),
-        notes: Notes::of(&config, cwd, false),
+        notes: Notes::of(&config, false),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
         flags,
     };

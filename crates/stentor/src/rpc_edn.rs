@@ -25,6 +25,7 @@ use crate::models::Models;
 use crate::notes::Notes;
 use crate::session_places;
 use crate::setup::{self, Defaults};
+use crate::trust::question::Asking;
 
 /// Exit status when the backend cannot begin.
 const FAILED: u8 = 1;
@@ -146,7 +147,7 @@ fn serve(words: Words) -> Result<u8, String> {
         limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
     });
     let models = models.map_err(|errors| errors.to_string())?;
-    let notes = Notes::of(&config, &cwd, true);
+    let notes = Notes::of(&config, true);
     let files = session_places::own(&config.settings, words.no_session);
     let keeper = ConfiguredModel {
         flags: flags.clone(),
@@ -161,6 +162,7 @@ fn serve(words: Words) -> Result<u8, String> {
         rules: true,
         mcp: McpServers::default(),
         notes: notes.clone(),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
     };
     let agent = setup::agent(&config, Arc::new(defaults), files);

@@ -60,7 +60,7 @@ pub fn sandbox(
     let settled = settle(asked).map_err(|refused| refused.to_string())?;
     // Commands may not write the notes, but the tool for them may.
     let mut tools_write = writable;
-    tools_write.extend(notes_file(settings, cwd));
+    tools_write.extend(notes_file(settings, config.project.root()));
     let wall = match mode {
         SandboxMode::Off => Wall::default(),
         SandboxMode::ReadOnly => Wall {

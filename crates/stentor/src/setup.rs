@@ -13,8 +13,11 @@ use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
+use stentor_agent::hooks::HookSource;
+use stentor_agent::model::NamedBy;
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
+use stentor_agent::project_files::Reader;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{
@@ -32,7 +35,6 @@ use stentor_tools::{SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::error::ConfigError;
-use crate::config::locate;
 use crate::config::suggest::nearest;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Sourced,
@@ -45,6 +47,9 @@ use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
+use crate::trust::brought;
+use crate::trust::question::{Asking, TrustQuestion};
+use crate::trust::store::TrustStore;
 
 /// The environment the program was started in. `HOME` comes from the password database where it
 /// is not set: some frontends start their agents with `PATH` alone.
@@ -79,6 +84,8 @@ pub struct Defaults {
     /// The MCP servers that run, which the sessions share.
     pub mcp: McpServers,
     pub notes: Notes,
+    /// How sessions are asked about folders that are not trusted.
+    pub trust: Asking,
     pub clock: SharedClock,
 }
 
@@ -106,15 +113,15 @@ impl Defaults {
         let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
         let launcher = sandbox.launcher;
         let (mut tools, subagents) = chosen_tools(settings, &launcher, self.subagents)?;
-        tools.extend(self.notes.tool(settings, cwd));
+        tools.extend(self.notes.tool(settings, config.project.root()));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, cwd, self.permission_mode).with_wall(sandbox.wall);
+        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
         options.sandbox = Arc::new(sandbox.state);
-        self.remember_answers(&mut options, config, cwd);
+        self.remember_answers(&mut options, config);
         let registry = self.models.registry();
         let theirs = registry.foreign_settings();
         options.steering_mode = said_or(&settings.steering_mode, theirs.steering_mode);
@@ -132,7 +139,7 @@ impl Defaults {
             ..RetryPolicy::default()
         };
         options.max_answer_bytes = settings.max_answer_bytes.value;
-        options.fallback = self.fallback(settings);
+        options.fallback = self.fallback(config);
         options.plan_clearing = self.plan_clearing(settings);
         options.budget = Budget {
             tokens: settings.budget_tokens.as_ref().map(|set| set.value),
@@ -140,9 +147,9 @@ impl Defaults {
             turns: settings.budget_turns.as_ref().map(|set| set.value),
         };
         if self.rules {
-            options.rules = Arc::new(rules(config, cwd));
+            options.rules = Arc::new(rules(config));
         }
-        options.commands = commands_of(config, cwd);
+        options.commands = Some(Arc::new(Shelf::new(command_folders(config))));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
@@ -151,21 +158,21 @@ impl Defaults {
             options.tools.push(tool);
         }
         // Subagents have none of their own: what they do is asked of those of their session.
-        options.hooks = extensions::hooks(config, &launcher)?;
+        options.hooks = extensions::hooks(config, &launcher)?.into_iter().collect();
+        options.hooks.extend(self.trust_question(config));
         let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, launcher)?;
         options.servers = Some(servers);
         Ok(options)
     }
 
     /// The models that step in for one that fails.
-    fn fallback(&self, settings: &Settings) -> FallbackSettings {
+    fn fallback(&self, config: &Config) -> FallbackSettings {
         let models = Arc::clone(&self.models);
+        let settings = &config.settings;
+        let list = settings.retry_fallback.as_ref();
         FallbackSettings {
-            models: settings
-                .retry_fallback
-                .as_ref()
-                .map(|set| set.value.clone())
-                .unwrap_or_default(),
+            models: list.map(|set| set.value.clone()).unwrap_or_default(),
+            by: list.map_or(NamedBy::User, |set| config.named_by(&set.source)),
             chains: Arc::new(move || models.registry().fallback_chains()),
             cooldown_ms: settings.retry_fallback_cooldown_ms.value,
             returns: settings.retry_fallback_returns.value,
@@ -197,11 +204,11 @@ impl Defaults {
     }
 
     /// What was answered with "always" in this project before, and where new answers go.
-    fn remember_answers(&self, options: &mut SessionOptions, config: &Config, cwd: &Path) {
+    fn remember_answers(&self, options: &mut SessionOptions, config: &Config) {
         let Some(answers) = kept_answers(config) else {
             return;
         };
-        let project = locate::project_root(cwd);
+        let project = config.project.root();
         match answers.of_project(project) {
             Ok(kept) => {
                 let remembered = kept.into_iter().map(|kept| kept.answer).collect();
@@ -217,11 +224,26 @@ impl Defaults {
         }));
     }
 
+    /// The question whether the folder is trusted, if it brings what waits for that.
+    fn trust_question(&self, config: &Config) -> Option<Arc<dyn HookSource>> {
+        let wanted = brought::waiting(config, &variable);
+        if wanted.is_empty() {
+            return None;
+        }
+        Some(Arc::new(TrustQuestion {
+            asking: self.trust.clone(),
+            root: config.project.root().to_owned(),
+            wanted: wanted.into(),
+            store: trust_store(config),
+            clock: Arc::clone(&self.clock),
+        }))
+    }
+
     fn system_prompt(&self, config: &Config, cwd: &Path, tools: &[Arc<dyn Tool>]) -> String {
         let settings = &config.settings;
         let context_files = if settings.context_files.value {
             find_context_files(ContextPlaces {
-                cwd,
+                project: &config.project,
                 config_dir: config.places.config_dir.as_deref(),
                 agent_folders: &agent_folders(config).all(),
             })
@@ -241,6 +263,7 @@ impl Defaults {
                 .map(|set| set.value.as_str()),
             tools: &specs,
             context_files: &context_files,
+            trusted: config.files.root_trusted,
             cwd,
             date: today.get(..10).unwrap_or(&today),
         })
@@ -423,15 +446,18 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
-/// The templates, skills and agents of the user and of a folder. Nothing is read before somebody
-/// wants to know.
-fn commands_of(config: &Config, cwd: &Path) -> Option<Arc<Shelf>> {
-    Some(Arc::new(Shelf::new(command_folders(config, cwd))))
+/// The file with the folders that the user trusts. Without a folder for it there is none.
+pub fn trust_store(config: &Config) -> Option<TrustStore> {
+    let file = config.files.user.as_ref()?;
+    Some(TrustStore::in_folder(file.path.parent()?))
 }
 
-fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
+/// Where the templates, skills and agents of the user and of a folder lie. Nothing is read before
+/// somebody wants to know.
+pub(crate) fn command_folders(config: &Config) -> CommandFolders {
     CommandFolders {
-        project: cwd.to_owned(),
+        project: config.project.clone(),
+        untrusted: !config.files.root_trusted,
         home: config.places.home.clone(),
         agent_folders: agent_folders(config),
         config: config.places.config_dir.clone(),
@@ -440,17 +466,17 @@ fn command_folders(config: &Config, cwd: &Path) -> CommandFolders {
     }
 }
 
-/// The rules that watch what a model writes: ours and those of omp, the nearest first.
-fn rules(config: &Config, cwd: &Path) -> RuleBook {
-    let mut folders = vec![cwd.join(".stentor/rules"), cwd.join(".omp/rules")];
-    folders.extend(
-        config
-            .places
-            .config_dir
-            .as_ref()
-            .map(|dir| dir.join("rules")),
-    );
-    folders.extend(agent_folders(config).omp.map(|dir| dir.join("rules")));
+/// The rules that watch what a model writes: ours and those of omp, the nearest first. Those of a
+/// project count if it is trusted.
+fn rules(config: &Config) -> RuleBook {
+    let mut folders = Vec::new();
+    if config.files.root_trusted {
+        let of_project = brought::rule_folders(&config.project).into_iter();
+        folders.extend(of_project.map(|folder| (folder, Reader::Project(&config.project))));
+    }
+    let own = config.places.config_dir.iter().map(|dir| dir.join("rules"));
+    let omps = agent_folders(config).omp.map(|dir| dir.join("rules"));
+    folders.extend(own.chain(omps).map(|folder| (folder, Reader::Own)));
     let mut rules = Vec::new();
     for file in read_rules(&folders) {
         match file {
@@ -515,12 +541,12 @@ fn chosen_tools(
     Ok((chosen, subagents))
 }
 
-fn policy(config: &Config, cwd: &Path, default: PermissionMode) -> Policy {
+fn policy(config: &Config, default: PermissionMode) -> Policy {
     let rules = config.permissions.iter().map(|rule| rule.value.clone());
     let policy = Policy::new(config.permission_mode(default).value, rules.collect());
     // A result that was cut names the file that has it whole, so the model must be able to read it.
     // The same goes for the skills it is told of.
-    let mut readable = command_folders(config, cwd).user_skills();
+    let mut readable = command_folders(config).user_skills();
     readable.push(spill_dir(config));
     policy.with_readable(readable)
 }

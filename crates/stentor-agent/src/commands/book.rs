@@ -37,6 +37,8 @@ pub struct Skill {
     pub for_model: bool,
     /// People may call it.
     pub for_user: bool,
+    /// It is of a project that is not trusted.
+    pub untrusted: bool,
     pub origin: Origin,
     pub path: PathBuf,
 }
@@ -69,14 +71,22 @@ pub struct CommandBook {
 impl CommandBook {
     /// Reads all there are. Missing folders are no error; an unreadable file is a warning.
     pub fn load(folders: &CommandFolders) -> Self {
-        Self::read(&scan::scan(folders))
+        Self::read(&scan::scan(folders), folders)
     }
 
-    pub(super) fn read(files: &[Found]) -> Self {
-        let of = |kind: Kind| files.iter().filter(move |found| found.kind == kind);
-        let templates = of(Kind::Template).filter_map(file::template);
-        let skills = of(Kind::Skill).filter_map(file::skill);
-        let agents = of(Kind::Agent).filter_map(file::agent);
+    pub(super) fn read(files: &[Found], folders: &CommandFolders) -> Self {
+        let of = |kind: Kind| {
+            let files = files.iter().filter(move |found| found.kind == kind);
+            files.map(|found| (found, folders.reader(found.origin)))
+        };
+        let templates =
+            of(Kind::Template).filter_map(|(found, reader)| file::template(found, reader));
+        let skills = of(Kind::Skill).filter_map(|(found, reader)| {
+            let mut skill = file::skill(found, reader)?;
+            skill.untrusted = folders.untrusted && found.origin == Origin::Project;
+            Some(skill)
+        });
+        let agents = of(Kind::Agent).filter_map(|(found, reader)| file::agent(found, reader));
         let mut book = Self {
             templates: nearest(templates, |template| &template.name),
             skills: nearest(skills, |skill| &skill.name),

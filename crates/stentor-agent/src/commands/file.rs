@@ -1,12 +1,11 @@
 //! One Markdown file: its front matter and its text.
 
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use super::book::{AgentDefinition, Skill, Template, is_word};
 use super::front_matter::FrontMatter;
 use super::scan::Found;
+use crate::project_files::{NotRead, Reader};
 
 /// A larger file is no prompt any more.
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -15,8 +14,8 @@ pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 const DESCRIPTION_CHARS: usize = 80;
 
 /// The template in a file. `None`, with a warning, when there is none that can be used.
-pub(super) fn template(found: &Found) -> Option<Template> {
-    let text = read(&found.path)?;
+pub(super) fn template(found: &Found, reader: Reader<'_>) -> Option<Template> {
+    let text = read(&found.path, reader)?;
     let page = Page::of(&text);
     usable(&found.name, &found.path).then(|| Template {
         name: found.name.clone(),
@@ -29,8 +28,8 @@ pub(super) fn template(found: &Found) -> Option<Template> {
 }
 
 /// The skill in a file.
-pub(super) fn skill(found: &Found) -> Option<Skill> {
-    let text = read(&found.path)?;
+pub(super) fn skill(found: &Found, reader: Reader<'_>) -> Option<Skill> {
+    let text = read(&found.path, reader)?;
     let page = Page::of(&text);
     let name = page.fact("name").unwrap_or_else(|| found.name.clone());
     usable(&name, &found.path).then(|| Skill {
@@ -39,14 +38,15 @@ pub(super) fn skill(found: &Found) -> Option<Skill> {
         content: page.body.to_owned(),
         for_model: !page.is("disable-model-invocation").unwrap_or(false),
         for_user: page.is("user-invocable").unwrap_or(true),
+        untrusted: false,
         origin: found.origin,
         path: found.path.clone(),
     })
 }
 
 /// The agent in a file.
-pub(super) fn agent(found: &Found) -> Option<AgentDefinition> {
-    let text = read(&found.path)?;
+pub(super) fn agent(found: &Found, reader: Reader<'_>) -> Option<AgentDefinition> {
+    let text = read(&found.path, reader)?;
     let page = Page::of(&text);
     let facts = page.facts.as_ref();
     let everything = |tools: &Vec<String>| tools.iter().any(|name| name == "*");
@@ -71,20 +71,15 @@ fn usable(name: &str, path: &Path) -> bool {
     is_word
 }
 
-fn read(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    let taken =
-        fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-    match taken {
-        Ok(_) if bytes.len() as u64 <= MAX_FILE_BYTES => {
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        }
-        Ok(_) => {
+fn read(path: &Path, reader: Reader<'_>) -> Option<String> {
+    match reader.read(path, MAX_FILE_BYTES) {
+        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(NotRead::TooLarge { .. }) => {
             tracing::warn!(path = %path.display(), "over {MAX_FILE_BYTES} bytes; left out");
             None
         }
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "a command could not be read");
+        Err(why) => {
+            reader.warn(path, &why);
             None
         }
     }

@@ -4,22 +4,19 @@ use std::path::{Path, PathBuf};
 
 use super::Origin;
 use crate::agent_folders::AgentFolders;
+use crate::project_files::{Project, Reader};
 
 /// The folders that programs of this kind keep in a project and in a home. The first that has a
 /// name wins.
 const DOT_FOLDERS: [&str; 5] = [".stentor", ".pi", ".omp", ".claude", ".agents"];
 
-/// What says that a folder is the root of a project.
-const PROJECT_MARK: &str = ".git";
-
-/// How many folders above the working folder are looked at for the root of its project.
-const MOST_PARENTS: usize = 32;
-
 /// The folders of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandFolders {
-    /// The working folder.
-    pub project: PathBuf,
+    /// The project of the working folder.
+    pub project: Project,
+    /// The project is not trusted: its texts count after the user's own, its agents not at all.
+    pub untrusted: bool,
     pub home: Option<PathBuf>,
     /// What pi and omp keep for the user.
     pub agent_folders: AgentFolders,
@@ -32,16 +29,34 @@ pub struct CommandFolders {
 impl CommandFolders {
     /// The folders that may have `prompts`, `commands`, `skills` and `agents` in them, nearest
     /// first: those of the working folder, of the folders above it up to the root of its project,
-    /// then the user's own.
+    /// then the user's own. A project that is not trusted comes last, so that it cannot put a text
+    /// of its own in the place of one of the user's.
     pub(super) fn all(&self) -> Vec<(Origin, PathBuf)> {
-        let mut folders: Vec<(Origin, PathBuf)> = Vec::new();
+        let mut projects: Vec<(Origin, PathBuf)> = Vec::new();
         for folder in self.project_folders() {
             for dot in DOT_FOLDERS {
-                folders.push((Origin::Project, folder.join(dot)));
+                projects.push((Origin::Project, folder.join(dot)));
             }
         }
-        folders.extend(self.of_user());
-        folders
+        match self.untrusted {
+            true => [self.of_user(), projects].concat(),
+            false => [projects, self.of_user()].concat(),
+        }
+    }
+
+    /// The folders of the project that may have agents in them.
+    pub fn project_agents(&self) -> Vec<PathBuf> {
+        let folders = self.project_folders().into_iter();
+        let dots = folders.flat_map(|folder| DOT_FOLDERS.map(|dot| folder.join(dot)));
+        dots.map(|dot| dot.join("agents")).collect()
+    }
+
+    /// How files of that origin are read.
+    pub(super) fn reader(&self, origin: Origin) -> Reader<'_> {
+        match origin {
+            Origin::Project => Reader::Project(&self.project),
+            Origin::User => Reader::Own,
+        }
     }
 
     /// The folders with the user's own skills: a model that is told of a skill must be able to
@@ -72,20 +87,15 @@ impl CommandFolders {
 
     /// The working folder and those above it that belong to the same project.
     fn project_folders(&self) -> Vec<&Path> {
-        let above: Vec<&Path> = self.project.ancestors().take(MOST_PARENTS).collect();
-        let root = above
-            .iter()
-            .position(|folder| folder.join(PROJECT_MARK).exists());
-        let count = root.map_or(1, |root| root + 1);
-        let mut folders: Vec<&Path> = above.into_iter().take(count).collect();
+        let folders = self.project.folders();
         // A home that is under version control is still the user's and not the project's.
-        folders.retain(|folder| *folder == self.project || !self.is_home(folder));
-        folders
+        let counts = |folder: &&Path| *folder == self.project.cwd() || !self.is_home(folder);
+        folders.filter(counts).collect()
     }
 
     /// Who works in the home folder itself has one set of folders, not two.
     fn is_project(&self, home: &Path) -> bool {
-        self.project == home
+        self.project.cwd() == home
     }
 
     fn is_home(&self, folder: &Path) -> bool {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::folders::CommandFolders;
 use super::{MAX_COMMANDS, Origin};
+use crate::project_files::Reader;
 
 /// A file that may be a command, or an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +40,12 @@ struct Stamp {
 
 /// The files there are, nearest folder first, by name within a folder.
 pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
-    let mut scan = Scan::default();
+    let mut scan = Scan {
+        found: Vec::new(),
+        reader: Reader::Own,
+    };
     for (origin, folder) in folders.all() {
+        scan.reader = folders.reader(origin);
         // Most of the folders that are looked into do not exist.
         if !folder.is_dir() {
             continue;
@@ -52,17 +57,20 @@ pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
         if !folders.without_skills {
             scan.skills(&folder.join("skills"), origin);
         }
-        scan.agents(&folder.join("agents"), origin);
+        if origin == Origin::User || !folders.untrusted {
+            scan.agents(&folder.join("agents"), origin);
+        }
     }
     scan.found
 }
 
-#[derive(Default)]
-struct Scan {
+struct Scan<'a> {
     found: Vec<Found>,
+    /// Of the folder that is looked into.
+    reader: Reader<'a>,
 }
 
-impl Scan {
+impl Scan<'_> {
     /// `NAME.md`, and `GROUP/NAME.md` as `GROUP:NAME`.
     fn templates(&mut self, folder: &Path, origin: Origin) {
         for path in sorted_entries(folder) {
@@ -111,7 +119,7 @@ impl Scan {
 
     /// Adds a file. False when there is none.
     fn add(&mut self, kind: Kind, origin: Origin, name: String, path: PathBuf) -> bool {
-        let Some(about) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else {
+        let Some(about) = self.reader.found(&path) else {
             return false;
         };
         self.found.push(Found {

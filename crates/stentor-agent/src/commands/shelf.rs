@@ -39,7 +39,7 @@ impl Shelf {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let now = scan::scan(&self.folders);
         if now != *files {
-            let book = Arc::new(CommandBook::read(&now));
+            let book = Arc::new(CommandBook::read(&now, &self.folders));
             *self.book.lock().unwrap_or_else(PoisonError::into_inner) = book;
             *files = now;
         }

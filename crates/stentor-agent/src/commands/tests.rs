@@ -40,7 +40,7 @@ fn book() -> (tempfile::TempDir, CommandBook) {
         "---\nname: reviewer\ndescription: Reviews\n---\nYou review.\n",
     );
     let folders = CommandFolders {
-        project: dir.join("p"),
+        project: dir.join("p").into(),
         home: Some(dir.join("home")),
         agent_folders: AgentFolders::find(Some(&dir.join("home")), |_| None::<String>),
         config: Some(dir.join("config")),
@@ -114,7 +114,7 @@ fn a_command_expands_to_what_the_agent_is_asked() {
 fn templates_and_skills_can_be_left_out() {
     let (root, _) = book();
     let mut folders = CommandFolders {
-        project: root.path().join("p"),
+        project: root.path().join("p").into(),
         config: Some(root.path().join("config")),
         without_skills: true,
         ..CommandFolders::default()
@@ -163,7 +163,7 @@ fn folders_above_count_up_to_the_root_of_the_project() {
     write(dir, "home/.claude/commands/mine.md", "Mine");
     write(dir, ".claude/commands/other.md", "Other");
     let folders = CommandFolders {
-        project: dir.join("home/repo/sub"),
+        project: dir.join("home/repo/sub").into(),
         home: Some(dir.join("home")),
         agent_folders: AgentFolders::find(Some(&dir.join("home")), |_| None::<String>),
         ..CommandFolders::default()

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::event::Rule;
+use crate::project_files::{NotRead, Reader};
 
 /// A rule file is not longer than this; a longer one is left alone.
 const MAX_RULE_BYTES: u64 = 256 * 1024;
@@ -20,10 +21,10 @@ pub enum RuleFile {
 }
 
 /// The rules in the `.md` files of `folders`, by name. Of two with one name the first counts.
-pub fn read_rules(folders: &[PathBuf]) -> Vec<RuleFile> {
+pub fn read_rules(folders: &[(PathBuf, Reader<'_>)]) -> Vec<RuleFile> {
     let mut found: Vec<RuleFile> = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for folder in folders {
+    for (folder, reader) in folders {
         let Ok(entries) = fs::read_dir(folder) else {
             continue;
         };
@@ -37,7 +38,7 @@ pub fn read_rules(folders: &[PathBuf]) -> Vec<RuleFile> {
             .collect();
         paths.sort();
         for path in paths {
-            match read_rule(&path) {
+            match read_rule(&path, *reader) {
                 Ok(Some(rule)) if !names.contains(&rule.name) => {
                     names.push(rule.name.clone());
                     found.push(RuleFile::Rule(rule));
@@ -50,12 +51,15 @@ pub fn read_rules(folders: &[PathBuf]) -> Vec<RuleFile> {
     found
 }
 
-fn read_rule(path: &Path) -> Result<Option<Rule>, String> {
-    let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if size > MAX_RULE_BYTES {
-        return Err(format!("a rule has at most {MAX_RULE_BYTES} bytes"));
-    }
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+fn read_rule(path: &Path, reader: Reader<'_>) -> Result<Option<Rule>, String> {
+    let bytes = match reader.read(path, MAX_RULE_BYTES) {
+        Ok(bytes) => bytes,
+        Err(NotRead::TooLarge { limit_bytes }) => {
+            return Err(format!("a rule has at most {limit_bytes} bytes"));
+        }
+        Err(why) => return Err(why.to_string()),
+    };
+    let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
     Ok(parse_rule(path, &text))
 }
 
@@ -181,7 +185,9 @@ mod tests {
         fs::write(far.join("a.md"), "---\ncondition: x\n---\nfar").unwrap();
         fs::write(far.join("b.md"), [0xff, 0xfe]).unwrap();
         fs::write(far.join("c.txt"), "---\ncondition: x\n---\nfar").unwrap();
-        let found = read_rules(&[near, far, folder.path().join("missing")]);
+        let found = read_rules(
+            &[near, far, folder.path().join("missing")].map(|folder| (folder, Reader::Own)),
+        );
         let [RuleFile::Rule(rule), RuleFile::Problem(why)] = &found[..] else {
             panic!("{found:?}")
         };

@@ -117,8 +117,8 @@ impl Session {
             cwd,
             resumed,
         };
-        let mut attached = Vec::new();
-        attached.extend(hooks.map(|source| source.attach(hooked.clone())));
+        let attached = hooks.iter().map(|source| source.attach(hooked.clone()));
+        let mut attached: Vec<_> = attached.collect();
         let servers = servers.filter(|servers| !servers.is_empty());
         if let Some(servers) = servers {
             let brought = servers.starter.attach(&servers, hooked);
@@ -439,6 +439,11 @@ impl Session {
     ) -> Result<(), SessionError> {
         self.ask(|reply| Command::AnswerPermission { id, answer, reply })
             .await?
+    }
+
+    /// Whether somebody answers questions.
+    pub fn can_ask(&self) -> bool {
+        self.dialogs.can_ask()
     }
 
     /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked; dropping the

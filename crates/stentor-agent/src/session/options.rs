@@ -85,7 +85,7 @@ pub struct SessionOptions {
     /// The prompt templates, skills and agents of files.
     pub commands: Option<Arc<Shelf>>,
     /// What looks on and steps in, such as extensions.
-    pub hooks: Option<Arc<dyn HookSource>>,
+    pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
     pub servers: Option<SessionServers>,
 }
@@ -229,7 +229,7 @@ impl SessionOptions {
             max_answer_bytes: MAX_ANSWER_BYTES,
             plan_clearing: PlanClearing::default(),
             commands: None,
-            hooks: None,
+            hooks: Vec::new(),
             servers: None,
             cwd,
         }

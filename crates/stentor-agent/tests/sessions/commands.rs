@@ -109,7 +109,7 @@ fn write(root: &Path, path: &str, text: &str) {
 
 fn stage(root: &Path, tools: &[&str]) -> Stage {
     let shelf = Shelf::new(CommandFolders {
-        project: root.to_owned(),
+        project: root.into(),
         ..CommandFolders::default()
     });
     let tools = tools

@@ -92,7 +92,7 @@ fn hooked(scenario: Scenario, fake: Fake) -> (Stage, Arc<Fake>) {
     let fake = Arc::new(fake);
     let source = Arc::new(Source(Arc::clone(&fake)));
     let stage = with(scenario)
-        .options(|options| options.hooks = Some(source))
+        .options(|options| options.hooks = vec![source])
         .start();
     (stage, fake)
 }

@@ -9,7 +9,8 @@ use stentor_agent::event::{Event, EventKind};
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{
-    Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, ModelRequest, ModelStream, Purpose,
+    Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, ModelRequest, ModelStream,
+    NamedBy, Purpose,
 };
 use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
 use stentor_agent::store;
@@ -277,7 +278,7 @@ impl ModelRegistry for Shelf {
             .collect()
     }
 
-    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, provider: &str, id: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         let is_it = |info: &&Arc<ModelInfo>| info.provider == provider && info.id == id;
         self.available().iter().find(is_it).cloned()
     }

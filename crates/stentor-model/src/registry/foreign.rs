@@ -5,16 +5,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use stentor_agent::agent_folders::AgentFolders;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::fallback::{Chain, FallbackChains};
-use stentor_agent::model::{InputKind, ThinkingLevel};
-use yaml_rust2::{Yaml, YamlLoader};
+use stentor_agent::model::{InputKind, NamedBy, ThinkingLevel};
+use stentor_agent::project_files::{NotRead, Reader};
 
 use super::Environment;
+use super::yaml::read_yaml;
 use crate::configuration::{CostConfiguration, ModelConfiguration, ProviderConfiguration};
 use crate::secret::Secret;
+
+/// A larger file is no list of models any more.
+const LARGEST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A folder in which another program keeps its models and settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,9 +228,16 @@ impl Foreign {
     }
 
     fn value_of(&mut self, file: &Path) -> Option<Value> {
-        let text = match std::fs::read_to_string(file) {
+        let bytes = match Reader::Own.read(file, LARGEST_BYTES) {
+            Ok(bytes) => bytes,
+            Err(NotRead::Missing) => return None,
+            Err(why) => {
+                self.warn(file, &why);
+                return None;
+            }
+        };
+        let text = match String::from_utf8(bytes) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
             Err(error) => {
                 self.warn(file, &error);
                 return None;
@@ -235,7 +246,7 @@ impl Foreign {
         let read = if is_json(file) {
             serde_json::from_str(&text).map_err(|error| error.to_string())
         } else {
-            read_yaml(&text)
+            read_yaml(&text).map_err(|error| error.to_string())
         };
         match read {
             Ok(value) => Some(value),
@@ -423,45 +434,7 @@ fn fallback_chains(settings: &Value) -> FallbackChains {
         roles: roles.collect(),
         never_return: settings.pointer("/retry/fallbackRevertPolicy")
             == Some(&Value::String("never".to_owned())),
+        // They lie in the user's home.
+        by: NamedBy::User,
     }
-}
-
-fn read_yaml(text: &str) -> Result<Value, String> {
-    let mut documents = YamlLoader::load_from_str(text).map_err(|error| error.to_string())?;
-    match documents.pop() {
-        Some(document) => to_json(document, 0),
-        None => Ok(Value::Object(Map::new())),
-    }
-}
-
-/// Deeper than this is no list of models.
-const DEEPEST: usize = 32;
-
-fn to_json(yaml: Yaml, depth: usize) -> Result<Value, String> {
-    if depth > DEEPEST {
-        return Err(format!("it is nested more than {DEEPEST} levels deep"));
-    }
-    Ok(match yaml {
-        Yaml::Real(text) => text.parse::<f64>().map_or(Value::Null, Value::from),
-        Yaml::Integer(number) => number.into(),
-        Yaml::String(text) => text.into(),
-        Yaml::Boolean(value) => value.into(),
-        Yaml::Array(list) => {
-            let list = list.into_iter().map(|one| to_json(one, depth + 1));
-            list.collect::<Result<_, _>>()?
-        }
-        Yaml::Hash(entries) => {
-            let mut map = Map::new();
-            for (name, value) in entries {
-                let name = match name {
-                    Yaml::String(name) => name,
-                    Yaml::Integer(number) => number.to_string(),
-                    _ => continue,
-                };
-                map.insert(name, to_json(value, depth + 1)?);
-            }
-            Value::Object(map)
-        }
-        Yaml::Alias(_) | Yaml::Null | Yaml::BadValue => Value::Null,
-    })
 }

@@ -6,6 +6,7 @@ mod foreign;
 mod local;
 mod names;
 mod providers;
+mod yaml;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::time::Duration;
 use stentor_agent::clock::SharedClock;
 use stentor_agent::fallback::FallbackChains;
 use stentor_agent::model::{
-    Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, ThinkingLevel,
+    Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
 };
 
 use self::foreign::Foreign;
@@ -205,12 +206,16 @@ impl Registry {
     /// with `:level` behind it if they want a thinking level.
     ///
     /// Servers on this machine are looked for only if the name is no model known without them.
-    pub fn resolve(&self, name: &str) -> Result<Named, NameError> {
+    pub fn resolve(&self, name: &str, by: NamedBy) -> Result<Named, NameError> {
         if let Some(named) = names::exactly(name, &self.list_with(&[])) {
             return Ok(named);
         }
         let optimistic = |provider: &str, id: &str| self.optimistic(provider, id);
-        names::resolve(name, &self.list(), optimistic)
+        let listed = match by {
+            NamedBy::User | NamedBy::Others => self.list(),
+            NamedBy::Untrusted => self.list_with(&[]),
+        };
+        names::resolve(name, &listed, optimistic)
     }
 
     /// True when a model of this provider can be opened, described or not.
@@ -435,9 +440,12 @@ impl ModelRegistry for Registry {
             .collect()
     }
 
-    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         let known = self.providers().iter().find(|known| known.id == provider);
-        let local = || self.local.named(provider);
+        let local = || match by {
+            NamedBy::User | NamedBy::Others => self.local.named(provider),
+            NamedBy::Untrusted => None,
+        };
         let plugged = || {
             self.sources
                 .plugged

@@ -4,7 +4,7 @@ use expect_test::expect;
 use stentor_agent::clock::CountingClock;
 use stentor_agent::event::QueueMode;
 use stentor_agent::fallback::{Chain, FallbackChains};
-use stentor_agent::model::ModelStream;
+use stentor_agent::model::{ModelStream, NamedBy};
 
 use super::*;
 
@@ -97,7 +97,9 @@ fn without_anything_the_program_s_own_model_is_the_default_and_no_client_is_buil
     );
     assert_eq!(registry.available().len(), 1);
     assert!(!registry.has_used_http());
-    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    let opus = registry
+        .find("anthropic", "claude-opus-5-5", NamedBy::User)
+        .unwrap();
     let error = registry.open(&opus).err().unwrap();
     assert_eq!(error.kind, ModelErrorKind::Auth);
     assert_eq!(
@@ -134,7 +136,7 @@ fn a_variable_moves_a_provider_and_the_configuration_moves_it_again() {
     let url = |setup: &Setup| {
         let info = setup
             .registry()
-            .find("anthropic", "claude-opus-5-5")
+            .find("anthropic", "claude-opus-5-5", NamedBy::User)
             .unwrap();
         info.base_url.clone()
     };
@@ -165,7 +167,9 @@ fn configured_providers_come_first_and_their_models_replace_the_catalogue_s() {
         default_of(&registry),
         ("acme/m1".into(), "ACME_KEY is set".into())
     );
-    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    let opus = registry
+        .find("anthropic", "claude-opus-5-5", NamedBy::User)
+        .unwrap();
     assert_eq!(opus.context_window, 5);
     let unusable: Vec<_> = registry
         .list()
@@ -197,7 +201,7 @@ fn models_and_settings_of_other_programs_are_known_without_copying() {
         r#"{"defaultProvider":"yours","defaultModel":"b","defaultThinkingLevel":"high","steeringMode":"all","followUpMode":"some","compaction":{"enabled":false}}"#,
     );
     let registry = setup.registry();
-    let a = registry.find("mine", "a").unwrap();
+    let a = registry.find("mine", "a", NamedBy::User).unwrap();
     assert_eq!(
         (a.context_window, a.max_tokens, a.reasoning),
         (1000, 10, true)
@@ -215,7 +219,7 @@ fn models_and_settings_of_other_programs_are_known_without_copying() {
         ..ForeignSettings::default()
     };
     assert_eq!(*registry.foreign_settings(), expected);
-    assert!(registry.find("yours", "c").is_some());
+    assert!(registry.find("yours", "c", NamedBy::User).is_some());
     assert_eq!(registry.warnings(), Vec::<String>::new());
     assert!(registry.open(&a).is_ok());
 }
@@ -235,6 +239,7 @@ fn omps_chains_of_models_that_step_in_are_known_with_its_roles() {
             chains: vec![chain("default", &["q/b", "r/c"]), chain("p/*", &["q/*"])],
             roles: vec![("default".to_owned(), "p/a:high".to_owned())],
             never_return: true,
+            by: NamedBy::User,
         }
     );
     assert_eq!(setup.registry().todo_clear_delay(), None);
@@ -278,7 +283,7 @@ fn what_is_wrong_about_one_model_of_another_program_costs_no_other() {
     );
     let registry = setup.registry();
     let levels = |provider: &str, id: &str| {
-        let model = registry.find(provider, id)?;
+        let model = registry.find(provider, id, NamedBy::User)?;
         let levels = model.levels().into_iter().map(ThinkingLevel::as_str);
         Some(levels.collect::<Vec<_>>().join(" "))
     };
@@ -353,7 +358,7 @@ fn a_server_on_this_machine_is_found_when_it_is_needed() {
         )
     );
     assert!(server.join().unwrap().starts_with("GET /v1/models "));
-    let tiny = registry.find("tinyserver", "tiny").unwrap();
+    let tiny = registry.find("tinyserver", "tiny", NamedBy::User).unwrap();
     assert_eq!(tiny.context_window, 4096);
     assert!(registry.open(&tiny).is_ok());
     assert_eq!(registry.available().len(), 2);
@@ -404,7 +409,10 @@ fn the_length_of_a_context_is_what_the_server_has_room_for() {
             name: "Local",
             port,
         }];
-        let found = setup.registry().find(provider, "tiny").unwrap();
+        let found = setup
+            .registry()
+            .find(provider, "tiny", NamedBy::User)
+            .unwrap();
         assert_eq!(found.context_window, window, "{provider}");
         assert_eq!(server.join().unwrap(), ["/v1/models", path]);
     }
@@ -436,7 +444,9 @@ fn a_login_makes_the_models_of_its_provider_usable() {
 #[test]
 fn a_model_nobody_has_described_is_taken_for_one_like_the_best_of_its_provider() {
     let registry = Setup::new().registry();
-    let named = registry.resolve("anthropic/claude-next-9:low").unwrap();
+    let named = registry
+        .resolve("anthropic/claude-next-9:low", NamedBy::User)
+        .unwrap();
     assert_eq!(named.info.full_name(), "anthropic/claude-next-9");
     assert_eq!(named.info.context_window, 1_000_000);
     assert_eq!(named.thinking, Some(ThinkingLevel::Low));
@@ -448,7 +458,7 @@ fn a_wire_nobody_speaks_is_named() {
     setup.configuration =
         "[acme]\nbase_url = \"http://x\"\napi = \"telex\"\nmodels = [{ id = \"m\" }]";
     let registry = setup.registry();
-    let info = registry.find("acme", "m").unwrap();
+    let info = registry.find("acme", "m", NamedBy::User).unwrap();
     let error = registry.open(&info).err().unwrap();
     assert!(error.message.contains("`telex`") && error.message.contains("anthropic-messages"));
 }
@@ -466,11 +476,16 @@ fn what_a_user_knows_better_about_a_model_counts() {
         reasoning = true
     "#;
     let registry = setup.registry();
-    let opus = registry.find("anthropic", "claude-opus-5-5").unwrap();
+    let opus = registry
+        .find("anthropic", "claude-opus-5-5", NamedBy::User)
+        .unwrap();
     assert_eq!((opus.context_window, opus.max_tokens), (5, 128_000));
     assert!((opus.cost.unwrap().input - 7.0).abs() < 1e-9);
     assert_eq!(
-        registry.find("anthropic", "claude-next-9").unwrap().name,
+        registry
+            .find("anthropic", "claude-next-9", NamedBy::User)
+            .unwrap()
+            .name,
         "Next"
     );
     let warnings = registry.warnings();

@@ -5,7 +5,7 @@
 //! else in `_meta` is nobody's business here.
 
 use serde_json::{Map, Value, json};
-use stentor_agent::model::ModelRegistry;
+use stentor_agent::model::{ModelRegistry, NamedBy};
 use stentor_agent::session::RunOptions;
 
 use super::error::{Handled, Refusal};
@@ -39,7 +39,7 @@ pub(super) fn of_meta(
     };
     let mut options = RunOptions::default();
     if let Some(name) = word("model", model) {
-        let found = models.resolve(&name);
+        let found = models.resolve(&name, NamedBy::User);
         let found = found.ok_or_else(|| {
             let why = "_meta names a model that is not known here: give provider/id, as the \
                        option lists them.";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError, NewSession};
-use stentor_agent::model::ModelInfo;
+use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::store::StoreError;
 
@@ -66,11 +66,11 @@ pub(super) fn session_options(
 pub(super) fn model(agent: &Agent, name: &str) -> Option<Arc<ModelInfo>> {
     let models = agent.models();
     let exact = match name.split_once('/') {
-        Some((provider, id)) => models.find(provider, id),
-        None if name.starts_with("claude-") => models.find(OWN_PROVIDER, name),
+        Some((provider, id)) => models.find(provider, id, NamedBy::User),
+        None if name.starts_with("claude-") => models.find(OWN_PROVIDER, name, NamedBy::User),
         None => None,
     };
-    exact.or_else(|| models.resolve(name))
+    exact.or_else(|| models.resolve(name, NamedBy::User))
 }
 
 /// The model's name as parents know it: those of the protocol's own provider by their id alone.

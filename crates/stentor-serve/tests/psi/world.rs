@@ -17,7 +17,7 @@ use stentor_agent::hooks::{
 };
 use stentor_agent::memory::MemoryStore;
 use stentor_agent::message::ToolCall;
-use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, ScopedModel, SessionOptions};
@@ -198,7 +198,7 @@ impl SessionDefaults for Defaults {
         options.policy = Policy::new(self.permission_mode, Vec::new());
         options.auto_compaction = false;
         options.commands = Some(Arc::new(Shelf::new(CommandFolders {
-            project: cwd.to_owned(),
+            project: cwd.into(),
             home: Some(self.root.join("home")),
             config: Some(self.root.join("config")),
             ..CommandFolders::default()
@@ -222,7 +222,7 @@ impl SessionDefaults for Defaults {
             options.tools.push(tool);
         }
         if self.with_extension {
-            options.hooks = Some(Arc::new(Extension));
+            options.hooks = vec![Arc::new(Extension)];
         }
         Ok(options)
     }
@@ -255,7 +255,7 @@ impl ModelRegistry for Registry {
         Ok(Vec::new())
     }
 
-    fn find(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, provider: &str, id: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         self.available()
             .into_iter()
             .find(|info| info.provider == provider && info.id == id)

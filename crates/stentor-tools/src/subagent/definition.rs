@@ -113,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u"));
         let folders = CommandFolders {
-            project: project.clone(),
+            project: project.clone().into(),
             home: Some(folder.path().join("home")),
             agent_folders: AgentFolders::find(
                 Some(&folder.path().join("home")),
@@ -171,7 +171,7 @@ mod tests {
         write(&agents, "s.md", "---\ntools: [WebSearch]\n---\n");
         write(&agents, "t.md", "---\ntools: \"*\"\n---\n");
         let book = CommandBook::load(&CommandFolders {
-            project: folder.path().to_owned(),
+            project: folder.path().into(),
             ..CommandFolders::default()
         });
         let agent = find(&book, "r").unwrap();

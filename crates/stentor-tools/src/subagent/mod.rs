@@ -25,6 +25,7 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::commands::{AgentDefinition, CommandBook, SUBAGENT_TOOL, Shelf};
+use stentor_agent::model::NamedBy;
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
@@ -151,7 +152,8 @@ impl Subagents {
         let model = match &task.model {
             None => None,
             Some(name) => {
-                let found = self.setup.environment.models.resolve(name);
+                let models = &self.setup.environment.models;
+                let found = models.resolve(name, NamedBy::Others);
                 let refusal = || {
                     Fault::refused(format!(
                         "There is no model `{name}`. Leave it out to use the current one."

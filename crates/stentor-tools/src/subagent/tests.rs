@@ -10,7 +10,7 @@ use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
 use stentor_agent::message::ContentBlock;
-use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
@@ -26,7 +26,7 @@ impl ModelRegistry for OneModel {
         vec![Arc::clone(self.0.info())]
     }
 
-    fn find(&self, _: &str, id: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, _: &str, id: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         let info = self.0.info();
         (info.id == id).then(|| Arc::clone(info))
     }
@@ -58,7 +58,7 @@ impl Stage {
         options.system_prompt = "You are the parent.".into();
         options.model = Some(info);
         options.commands = Some(Arc::new(Shelf::new(CommandFolders {
-            project: folder.path().to_owned(),
+            project: folder.path().into(),
             ..CommandFolders::default()
         })));
         options.tools.push(subagent_tool(SubagentSetup {

@@ -9,7 +9,7 @@ use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
 use stentor_agent::message::ContentBlock;
-use stentor_agent::model::ModelInfo;
+use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Session, SessionOptions, Storage};
 use stentor_agent::store;
@@ -307,7 +307,9 @@ fn options(
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::default();
     options.tools = Permitted::all(tools, &context.host);
-    options.hooks = ParentsHooks::of(&context.host, &job.agent);
+    options.hooks = ParentsHooks::of(&context.host, &job.agent)
+        .into_iter()
+        .collect();
     options.system_prompt = system_prompt(setup, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
     options.budget = context.host.budget_left();
@@ -336,7 +338,7 @@ fn model(
         return Ok(Arc::clone(model));
     }
     if let Some(wanted) = &job.agent.model {
-        match setup.environment.models.resolve(wanted) {
+        match setup.environment.models.resolve(wanted, NamedBy::Others) {
             Some(model) => return Ok(model),
             // Definitions are often written for another program, with its names of models.
             None => tracing::info!("agent {}: no model {wanted}", job.agent.name),

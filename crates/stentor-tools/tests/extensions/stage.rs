@@ -10,7 +10,7 @@ use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::{ContentBlock, KnownMessage, Message};
-use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions};
@@ -83,7 +83,7 @@ impl Stage {
         options.model = Some(Arc::clone(model.info()));
         options.policy = Policy::new(PermissionMode::All, Vec::new());
         options.commands = Some(Arc::new(Shelf::new(CommandFolders {
-            project: folder.path().to_owned(),
+            project: folder.path().into(),
             ..CommandFolders::default()
         })));
         let environment = Environment {
@@ -98,10 +98,10 @@ impl Stage {
                 session: options.clone(),
             }));
         }
-        options.hooks = Some(Arc::new(Extensions::new(
+        options.hooks = vec![Arc::new(Extensions::new(
             extensions,
             |event| json!({ "type": event_name(&event.kind), "seq": event.seq, "time": event.time_ms }),
-        )));
+        ))];
         let session = Session::start(environment.clone(), options.clone()).unwrap();
         Self {
             events: session.subscribe(),
@@ -198,7 +198,7 @@ impl ModelRegistry for OneModel {
         vec![Arc::clone(self.0.info())]
     }
 
-    fn find(&self, _: &str, _: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, _: &str, _: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         Some(Arc::clone(self.0.info()))
     }
 

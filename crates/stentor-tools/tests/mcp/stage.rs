@@ -9,7 +9,7 @@ use stentor_agent::clock::SystemClock;
 use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::{ContentBlock, KnownMessage, Message};
-use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry};
+use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions};
@@ -243,7 +243,7 @@ impl ModelRegistry for Shelf {
         vec![Arc::clone(self.0.info())]
     }
 
-    fn find(&self, _: &str, _: &str) -> Option<Arc<ModelInfo>> {
+    fn find(&self, _: &str, _: &str, _: NamedBy) -> Option<Arc<ModelInfo>> {
         Some(Arc::clone(self.0.info()))
     }
 

@@ -96,7 +96,7 @@ pub fn added(
     if wanted.scope == McpScope::Project && !is_trusted {
         writeln!(
             out,
-            "This project is not trusted, so the server is left out: list its folder under `trusted_projects` in your own file."
+            "This project is not trusted, so the server is left out: `stentor trust` allows it."
         )?;
     }
     writeln!(out, "Try it out: stentor mcp test {name}")
@@ -119,8 +119,8 @@ pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, String> {
         }
         if let Some(left_out) = untrusted.iter().find(|server| server.name == *name) {
             return Err(format!(
-                "the MCP server `{name}` in {} is left out, since the project is not trusted: list \
-                 its folder under `trusted_projects` in your own file",
+                "the MCP server `{name}` in {} is left out, since the project is not trusted: \
+                 `stentor trust` allows it",
                 left_out.file.display()
             ));
         }

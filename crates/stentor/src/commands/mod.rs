@@ -11,3 +11,4 @@ pub mod mcp;
 pub mod models;
 pub mod permissions;
 pub mod sessions;
+pub mod trust;

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
+use crate::private_file;
+
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
@@ -26,6 +28,9 @@ pub enum EditError {
     #[error("{what} is written in {} in a way only you can change; edit the file", path.display())]
     Unusual { path: PathBuf, what: String },
 }
+
+/// The mode of a file that may carry secrets.
+const PRIVATE: u32 = 0o600;
 
 /// A file that is being changed. Nothing is written before it is saved.
 #[derive(Debug)]
@@ -129,7 +134,7 @@ impl Document {
     /// Writes the file. A reader sees the old one or the new one; a link to a file elsewhere stays
     /// a link. A new file may carry secrets, and only its owner may read it.
     pub fn save(&self) -> Result<(), EditError> {
-        self.save_with(0o600)
+        self.save_with(PRIVATE)
     }
 
     /// The same for a file that others are to read too: a new one is as open as other new files.
@@ -140,7 +145,12 @@ impl Document {
     fn save_with(&self, mode_of_new: u32) -> Result<(), EditError> {
         let target = behind_links(&self.path);
         if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder).map_err(cannot("create", folder))?;
+            // The folder of a file with secrets is its owner's alone, too.
+            let made = match mode_of_new {
+                PRIVATE => private_file::create_folder(folder),
+                _ => fs::create_dir_all(folder),
+            };
+            made.map_err(cannot("create", folder))?;
         }
         // An old file stays as open as its owner made it.
         let mode =

@@ -1,10 +1,11 @@
 //! What can be wrong with the configuration, told so that a person can put it right.
 
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::source::{Location, Source};
+use stentor_agent::project_files::NotRead;
+
+use super::source::{Location, Scope, Source};
 
 /// Everything that is wrong, in the order it was found. Never empty.
 #[derive(Debug, thiserror::Error)]
@@ -14,10 +15,8 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 /// One thing that is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("{}: cannot be read: {error}", path.display())]
-    Unreadable { path: PathBuf, error: io::Error },
-    #[error("{}: is larger than {limit_bytes} bytes, that is no configuration", path.display())]
-    TooLarge { path: PathBuf, limit_bytes: u64 },
+    #[error("{}: cannot be read: {why}", path.display())]
+    Unreadable { path: PathBuf, why: NotRead },
     #[error("{}: is not UTF-8 (byte {offset})", path.display())]
     NotUtf8 { path: PathBuf, offset: usize },
     #[error("{at}: {message}")]
@@ -63,6 +62,21 @@ pub struct Problem {
 pub struct Warning {
     pub at: Location,
     pub message: String,
+}
+
+impl Warning {
+    /// About a whole file.
+    pub fn of_file(file: &Path, scope: Scope, message: impl fmt::Display) -> Self {
+        Self {
+            at: Location {
+                file: file.into(),
+                scope,
+                line: 1,
+                column: 1,
+            },
+            message: message.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Problem {

@@ -1,11 +1,10 @@
 //! One configuration file: its text in, what it says out, every wrong key and value with its place.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::policy::Rule;
+use stentor_agent::project_files::{NotRead, Reader};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -53,8 +52,11 @@ const RULES: &str = "permissions";
 const LARGEST_BYTES: u64 = 1024 * 1024;
 
 /// Reads a file. A file that does not exist says nothing.
-pub fn read_file(place: &FilePlace<'_>) -> Result<FileContent, Vec<ConfigError>> {
-    match text_of(&place.path) {
+pub fn read_file(
+    place: &FilePlace<'_>,
+    reader: Reader<'_>,
+) -> Result<FileContent, Vec<ConfigError>> {
+    match text_of(&place.path, reader) {
         Ok(Some(text)) => parse(&text, place),
         Ok(None) => Ok(FileContent::default()),
         Err(errors) => Err(errors),
@@ -72,7 +74,7 @@ pub fn parse(text: &str, place: &FilePlace<'_>) -> Result<FileContent, Vec<Confi
             }]);
         }
     };
-    let mut reader = Reader {
+    let mut reader = Parser {
         text,
         place,
         content: FileContent::default(),
@@ -93,14 +95,14 @@ impl FilePlace<'_> {
     }
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     text: &'a str,
     place: &'a FilePlace<'a>,
     content: FileContent,
     errors: Vec<ConfigError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn document(&mut self, document: &DeTable<'_>) {
         for (key, value) in in_order(document) {
             let name = key.get_ref().as_ref();
@@ -251,28 +253,15 @@ fn raw_tables(text: &str, section: &str) -> Option<toml::Table> {
     }
 }
 
-fn text_of(path: &Path) -> Result<Option<String>, Vec<ConfigError>> {
-    let unreadable = |error: io::Error| {
-        vec![ConfigError::Unreadable {
-            path: PathBuf::from(path),
-            error,
-        }]
+fn text_of(path: &Path, reader: Reader<'_>) -> Result<Option<String>, Vec<ConfigError>> {
+    let bytes = match reader.read(path, LARGEST_BYTES) {
+        Ok(bytes) => bytes,
+        Err(NotRead::Missing) => return Ok(None),
+        Err(why) => {
+            let path = PathBuf::from(path);
+            return Err(vec![ConfigError::Unreadable { path, why }]);
+        }
     };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut bytes = Vec::new();
-    file.take(LARGEST_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST_BYTES {
-        return Err(vec![ConfigError::TooLarge {
-            path: path.to_owned(),
-            limit_bytes: LARGEST_BYTES,
-        }]);
-    }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
         Err(error) => Err(vec![ConfigError::NotUtf8 {
@@ -280,14 +269,6 @@ fn text_of(path: &Path) -> Result<Option<String>, Vec<ConfigError>> {
             offset: error.utf8_error().valid_up_to(),
         }]),
     }
-}
-
-/// No such file, or a part of its path is a file itself.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 #[cfg(test)]

@@ -10,8 +10,11 @@ use stentor_agent::sandbox::SandboxMode;
 use stentor_agent::session::MAX_ANSWER_BYTES;
 
 use super::error::Problem;
-use super::source::Sourced;
+use super::source::{Source, Sourced};
 use super::value::{Folders, Input, Name, Seconds, Setting};
+
+/// How often a model is asked again where nobody says.
+pub const DEFAULT_RETRIES: u64 = 3;
 
 /// What is known about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,23 @@ macro_rules! settings {
                     _ => return None,
                 };
                 Some(set)
+            }
+
+            /// Every key that is set, and where.
+            pub fn said(&self) -> Vec<(&'static str, Source)> {
+                let mut said = Vec::new();
+                $( said.extend(self.$ofield.as_ref().map(|set| ($oname, set.source.clone()))); )*
+                $( said.extend(self.$dfield.as_ref().map(|set| ($dname, set.source.clone()))); )*
+                said
+            }
+
+            /// Forgets the key of that name.
+            pub fn unset(&mut self, name: &str) {
+                match name {
+                    $( $oname => self.$ofield = None, )*
+                    $( $dname => self.$dfield = None, )*
+                    _ => {}
+                }
             }
 
             /// This layer with `stronger` on top of it.
@@ -131,7 +151,7 @@ settings! {
         "compaction.reserve_tokens" compaction_reserve_tokens: u64 = 16_384, "Tokens of the window kept free; compaction starts there.";
         "compaction.keep_recent_tokens" compaction_keep_recent_tokens: u64 = 20_000, "Tokens of recent conversation that compaction leaves as they are.";
         "auto_retry" auto_retry: bool = true, "Whether a model that is overloaded or breaks off is asked again.";
-        "retry.max_attempts" retry_max_attempts: u64 = 3, "How often it is asked again.";
+        "retry.max_attempts" retry_max_attempts: u64 = DEFAULT_RETRIES, "How often it is asked again.";
         "retry.base_delay_ms" retry_base_delay_ms: u64 = 2_000, "The first wait before asking again; it doubles each time.";
         "retry.fallback_cooldown_ms" retry_fallback_cooldown_ms: u64 = 300_000, "How long a model that failed is left alone, if it does not say so itself.";
         "retry.fallback_returns" retry_fallback_returns: bool = true, "Whether the first model comes back then.";

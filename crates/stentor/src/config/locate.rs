@@ -1,7 +1,9 @@
 //! Where configuration and data lie on this platform.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use stentor_agent::project_files::Project;
 
 /// The environment, given so that a test can fix it.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -67,39 +69,18 @@ pub fn places(env: Lookup<'_>, platform: Platform) -> Places {
     }
 }
 
-/// The nearest `.stentor/config.toml` from `cwd` up to the root of its repository.
+/// The nearest `.stentor/config.toml` from the working folder up to the root of its project.
 ///
-/// Outside a repository only `cwd` itself is looked at: a file that happens to lie in some parent
-/// folder, such as `/tmp`, was not put there for this project.
-pub fn project_file(cwd: &Path) -> Option<ProjectFile> {
-    let in_repository = cwd.ancestors().any(is_repository_root);
-    let mut folders: Vec<&Path> = Vec::new();
-    for folder in cwd.ancestors() {
-        folders.push(folder);
-        if is_repository_root(folder) || !in_repository {
-            break;
-        }
-    }
-    folders.into_iter().find_map(|root| {
+/// Outside a repository only the working folder itself is looked at: a file that happens to lie in
+/// some parent folder, such as `/tmp`, was not put there for this project.
+pub fn project_file(project: &Project) -> Option<ProjectFile> {
+    project.folders().find_map(|root| {
         let file = root.join(".stentor").join("config.toml");
-        file.exists().then(|| ProjectFile {
+        file.symlink_metadata().is_ok().then(|| ProjectFile {
             file,
             root: root.to_owned(),
         })
     })
-}
-
-/// The folder a working folder belongs to: the root of its repository, else the folder itself.
-pub fn project_root(cwd: &Path) -> &Path {
-    let mut folders = cwd.ancestors();
-    folders
-        .find(|folder| is_repository_root(folder))
-        .unwrap_or(cwd)
-}
-
-/// A work tree has a folder, a linked one a file.
-fn is_repository_root(folder: &Path) -> bool {
-    folder.join(".git").exists()
 }
 
 /// A path of our own variables may be relative to where we are.
@@ -170,6 +151,7 @@ mod tests {
 
     #[test]
     fn the_project_file_is_the_nearest_one_up_to_the_repository_root() {
+        let found = |cwd: &PathBuf| project_file(&cwd.into());
         let dir = tempfile::tempdir().unwrap();
         let outer = dir.path();
         let repo = outer.join("repo");
@@ -178,27 +160,11 @@ mod tests {
         std::fs::create_dir_all(outer.join(".stentor")).unwrap();
         std::fs::write(outer.join(".stentor/config.toml"), "").unwrap();
 
-        assert_eq!(
-            project_file(&deep),
-            None,
-            "no repository: parents do not count"
-        );
+        assert_eq!(found(&deep), None, "no repository: parents do not count");
         std::fs::create_dir(repo.join(".git")).unwrap();
-        assert_eq!(project_file(&deep), None, "nothing above the root counts");
+        assert_eq!(found(&deep), None, "nothing above the root counts");
         std::fs::create_dir_all(repo.join(".stentor")).unwrap();
         std::fs::write(repo.join(".stentor/config.toml"), "").unwrap();
-        assert_eq!(project_file(&deep).map(|found| found.root), Some(repo));
-    }
-
-    #[test]
-    fn a_folder_belongs_to_the_repository_it_is_in() {
-        let dir = tempfile::tempdir().unwrap();
-        let (repo, alone) = (dir.path().join("repo"), dir.path().join("alone/a"));
-        std::fs::create_dir_all(repo.join("a/b")).unwrap();
-        std::fs::create_dir_all(&alone).unwrap();
-        std::fs::write(repo.join(".git"), "gitdir: elsewhere").unwrap();
-        assert_eq!(project_root(&repo.join("a/b")), repo);
-        assert_eq!(project_root(&repo), repo);
-        assert_eq!(project_root(&alone), alone);
+        assert_eq!(found(&deep).map(|found| found.root), Some(repo));
     }
 }

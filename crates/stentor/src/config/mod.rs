@@ -1,7 +1,7 @@
 //! The configuration: the user's file, the project's, the environment, the flags; later ones win.
 //!
 //! Nothing is lost on the way: every value knows where it came from, every mistake its line and
-//! column, and what a project's file may not say is left out with a warning (see [`trust`]).
+//! column, and what a project's file may not say is left out (see [`crate::trust`]).
 
 pub mod edit;
 pub mod environment;
@@ -14,14 +14,15 @@ pub mod rules;
 pub mod show;
 pub mod source;
 pub mod suggest;
-pub mod trust;
 pub mod value;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_agent::model::NamedBy;
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Rule;
+use stentor_agent::project_files::{NotRead, Project, Reader};
 
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use file::RawTable;
@@ -30,8 +31,8 @@ pub use locate::{Lookup, Places, Platform};
 pub use model_choice::{ModelChoice, ModelName};
 pub use source::{Location, Scope, Source, Sourced};
 
+use crate::trust::{Trust, Wanted, allowed, always};
 use file::{FileContent, FilePlace, read_file};
-use locate::ProjectFile;
 
 /// Everything the configuration says.
 #[derive(Debug, Clone)]
@@ -49,7 +50,11 @@ pub struct Config {
     pub mcp_servers: Vec<RawTable>,
     /// Those of a project that is not trusted, which are left out.
     pub untrusted_mcp_servers: Vec<RawTable>,
+    /// What the project's file says that waits until the project is trusted.
+    pub wanted: Vec<Wanted>,
     pub warnings: Vec<Warning>,
+    /// The project, and how its files are read.
+    pub project: Project,
     pub files: Files,
     pub places: Places,
     /// The stance an untrusted project asks for; it counts only where it is stricter.
@@ -97,13 +102,8 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let user = match &user_file {
         Some(path) => {
             let base = path.parent().unwrap_or(cwd);
-            content(path, Scope::User, base, home, &mut errors)
+            content((path, Reader::Own), Scope::User, base, home, &mut errors)
         }
-        None => FileContent::default(),
-    };
-    let project_file = locate::project_file(cwd);
-    let mut project = match &project_file {
-        Some(found) => content(&found.file, Scope::Project, &found.root, home, &mut errors),
         None => FileContent::default(),
     };
     let environment =
@@ -111,22 +111,53 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
             errors.extend(wrong);
             Layer::default()
         });
+    let mut warnings = Vec::new();
+    let listed = environment.trusted_projects.as_ref();
+    let listed = listed.or(user.layer.trusted_projects.as_ref());
+    let listed = listed.map_or(&[][..], |set| &set.value.0);
+    let config_dir = user_file.as_deref().and_then(Path::parent);
+    let (trust, problem) = Trust::read(config_dir, listed);
+    if let Some(problem) = problem {
+        warnings.push(Warning::of_file(
+            config_dir.unwrap_or(cwd),
+            Scope::User,
+            problem,
+        ));
+    }
+    let unreadable = environment.sandbox_unreadable.as_ref();
+    let unreadable = unreadable.or(user.layer.sandbox_unreadable.as_ref());
+    let unreadable = unreadable.map_or(&[][..], |set| &set.value.0);
+    let place = Project::of(cwd, trust.owners(cwd)).without(unreadable);
+    let project_file = locate::project_file(&place);
+    let mut project = match &project_file {
+        Some(found) => match place.look(&found.file) {
+            Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
+                let file = (found.file.as_path(), Reader::Project(&place));
+                content(file, Scope::Project, &found.root, home, &mut errors)
+            }
+            Err(why) => {
+                let why = format!("is not read: {why}");
+                warnings.push(Warning::of_file(&found.file, Scope::Project, why));
+                FileContent::default()
+            }
+        },
+        None => FileContent::default(),
+    };
     if !errors.is_empty() {
         return Err(ConfigErrors(errors));
     }
 
-    let trusted = |root: &Path| is_trusted(root, &user.layer, &environment);
+    let root_trusted = trust.covers(place.root());
     let project_trusted = project_file
         .as_ref()
-        .is_some_and(|project: &ProjectFile| trusted(&project.root));
-    let root = locate::project_root(cwd).to_owned();
-    let root_trusted = trusted(&root);
-    let mut warnings = trust::restrict_always(&mut project, &user);
+        .is_some_and(|found| root_trusted || trust.covers(&found.root));
+    warnings.extend(always::restrict(&mut project, &user, &place));
     let mut project_mode = None;
     let mut untrusted_mcp_servers = Vec::new();
+    let mut wanted = Vec::new();
     if !project_trusted {
         untrusted_mcp_servers.clone_from(&project.mcp_servers);
-        warnings.extend(trust::restrict(&mut project, &user));
+        wanted = allowed::restrict(&mut project, &user);
         project_mode = project.layer.permission_mode.take();
     }
     let spoken = environment.under(flags);
@@ -147,14 +178,16 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         extensions: [user.extensions, project.extensions].concat(),
         mcp_servers: [user.mcp_servers, project.mcp_servers].concat(),
         untrusted_mcp_servers,
+        wanted,
         warnings,
         files: Files {
             user: user_file.map(found),
             project: project_file.map(|project| found(project.file)),
             project_trusted,
-            root: Some(root),
+            root: Some(place.root().to_owned()),
             root_trusted,
         },
+        project: place,
         places,
         project_mode,
     })
@@ -185,19 +218,41 @@ impl Config {
             .clone()
             .unwrap_or_else(|| Sourced::default_value(default));
         match &self.project_mode {
-            Some(mode) if trust::is_stricter(mode.value, base.value) => mode.clone(),
+            Some(mode) if always::is_stricter(mode.value, base.value) => mode.clone(),
             Some(_) | None => base,
         }
     }
 
     /// The model that was asked for.
     pub fn model_choice(&self) -> ModelChoice {
-        ModelChoice::of(&self.settings)
+        let mut choice = ModelChoice::of(&self.settings);
+        let sources = choice.provider.iter().chain(&choice.model);
+        let mut by = sources.map(|set| self.named_by(&set.source));
+        let others = by.find(|by| *by != NamedBy::User);
+        choice.by = others.unwrap_or(NamedBy::User);
+        choice
+    }
+
+    /// Who names a model that a value of the configuration names.
+    pub fn named_by(&self, source: &Source) -> NamedBy {
+        match source {
+            Source::File(at) if at.scope == Scope::Project => self.named_by_project(),
+            Source::File(_) | Source::Default | Source::Environment(_) | Source::Flag(_) => {
+                NamedBy::User
+            }
+        }
+    }
+
+    fn named_by_project(&self) -> NamedBy {
+        match self.files.project_trusted {
+            true => NamedBy::Others,
+            false => NamedBy::Untrusted,
+        }
     }
 }
 
 fn content(
-    path: &Path,
+    (path, reader): (&Path, Reader<'_>),
     scope: Scope,
     base: &Path,
     home: Option<&Path>,
@@ -209,25 +264,9 @@ fn content(
         base,
         home,
     };
-    read_file(&place).unwrap_or_else(|wrong| {
+    read_file(&place, reader).unwrap_or_else(|wrong| {
         errors.extend(wrong);
         FileContent::default()
-    })
-}
-
-/// The user's file or environment lists the project's folder, or one above it.
-fn is_trusted(root: &Path, user: &Layer, environment: &Layer) -> bool {
-    let resolved = |path: &Path| path.canonicalize().ok();
-    let Some(root) = resolved(root) else {
-        return false;
-    };
-    let listed = environment
-        .trusted_projects
-        .as_ref()
-        .or(user.trusted_projects.as_ref());
-    listed.is_some_and(|folders| {
-        let mut folders = folders.value.0.iter();
-        folders.any(|folder| resolved(folder).is_some_and(|folder| root.starts_with(folder)))
     })
 }
 

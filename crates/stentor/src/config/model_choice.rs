@@ -1,6 +1,6 @@
 //! Which model was asked for, when provider, model and thinking level come from different places.
 
-use stentor_agent::model::ThinkingLevel;
+use stentor_agent::model::{NamedBy, ThinkingLevel};
 
 use super::keys::Settings;
 use super::source::Sourced;
@@ -12,6 +12,8 @@ pub struct ModelChoice {
     /// The id, perhaps as `provider/id`, without a thinking level.
     pub model: Option<Sourced<String>>,
     pub thinking: Option<Sourced<ThinkingLevel>>,
+    /// Who named provider and model.
+    pub by: NamedBy,
 }
 
 /// A model by its name. Without a provider, any provider's model of that id will do.
@@ -34,6 +36,7 @@ impl ModelChoice {
             provider: text(&settings.provider),
             model: text(&settings.model),
             thinking: settings.thinking.clone(),
+            by: NamedBy::default(),
         };
         choice.take_level_off_the_model();
         if let (Some(provider), Some(model)) = (&choice.provider, &choice.model)

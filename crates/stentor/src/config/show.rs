@@ -57,6 +57,15 @@ pub fn as_text(config: &Config) -> String {
         "MCP servers",
         config.mcp_servers.iter().map(raw_line),
     );
+    let waiting = config.wanted.iter().map(|wanted| {
+        let place = format!("{}:{}", wanted.file.display(), wanted.line.unwrap_or(1));
+        (format!("{}: {}", wanted.what, wanted.why), place)
+    });
+    section(
+        &mut text,
+        "left out until the project is trusted (`stentor trust`)",
+        waiting,
+    );
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     if !warnings.is_empty() {
         text.push_str(&format!("\nwarnings\n  {}\n", warnings.join("\n  ")));
@@ -104,6 +113,12 @@ pub fn as_json(config: &Config) -> Json {
         "models": raw(&config.models),
         "extensions": raw(&config.extensions),
         "mcpServers": raw(&config.mcp_servers),
+        "waitingForTrust": config.wanted.iter().map(|wanted| json!({
+            "what": wanted.what,
+            "path": wanted.file,
+            "line": wanted.line,
+            "why": wanted.why,
+        })).collect::<Vec<_>>(),
         "warnings": config.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

@@ -1,12 +1,11 @@
 //! The servers in a project's `.mcp.json`, which several agents read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use stentor_agent::project_files::{NotRead, Project, Reader};
 
 use super::Found;
 use super::table::{Around, Kind, Table, Words, check_name, found};
@@ -57,20 +56,19 @@ struct Server {
 
 /// The servers in the file of a project. No file has none; the error, about the
 /// whole file, is text for a person.
-pub(super) fn read(root: &Path, home: Option<&Path>, env: Lookup<'_>) -> Result<Content, String> {
+pub(super) fn read(
+    project: &Project,
+    home: Option<&Path>,
+    env: Lookup<'_>,
+) -> Result<Content, String> {
+    let root = project.root();
     let path = root.join(FILE);
     let wrong = |why: String| format!("{}: left out: {why}", path.display());
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::default()),
-        Err(error) => return Err(wrong(error.to_string())),
+    let text = match Reader::Project(project).read(&path, LARGEST_BYTES) {
+        Ok(text) => text,
+        Err(NotRead::Missing) => return Ok(Content::default()),
+        Err(why) => return Err(wrong(why.to_string())),
     };
-    let mut text = Vec::new();
-    let read = file.take(LARGEST_BYTES + 1).read_to_end(&mut text);
-    read.map_err(|error| wrong(error.to_string()))?;
-    if text.len() as u64 > LARGEST_BYTES {
-        return Err(wrong(format!("it is larger than {LARGEST_BYTES} bytes")));
-    }
     let written: Written =
         serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
     let mut content = Content::default();

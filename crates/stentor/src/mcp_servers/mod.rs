@@ -86,7 +86,7 @@ pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> 
     };
     tables(&mut all, Scope::User);
     if let Some(root) = &config.files.root {
-        let read = foreign::read(root, config.places.home.as_deref(), env);
+        let read = foreign::read(&config.project, config.places.home.as_deref(), env);
         match read {
             Err(why) => all.warnings.push(why),
             Ok(content) => all.add_foreign(content, root, config.files.root_trusted),
@@ -167,11 +167,6 @@ impl AllFound {
         if is_trusted {
             servers.into_iter().for_each(|found| self.add(found));
         } else if !names.is_empty() {
-            self.warnings.push(format!(
-                "{shown}: left out: the MCP servers in it ({}) would run programs; list the folder \
-                 under `trusted_projects` in your own file to trust it",
-                names.join(", ")
-            ));
             let left_out = names.into_iter().map(|name| Untrusted {
                 name,
                 file: file.clone(),

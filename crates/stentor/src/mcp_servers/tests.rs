@@ -171,7 +171,6 @@ fn one_wrong_server_of_a_file_of_others_takes_no_other_with_it() {
         warning: ~~/repo/.mcp.json: left out: the server "a b": a server's name has 1 to 40 letters, digits, `-` and `_`, since it is part of the names of its tools
         warning: ~~/repo/.mcp.json: left out: the server "bad": invalid type: integer `7`, expected a string
         warning: ~~/repo/.mcp.json: left out: the server "empty": its `command` is empty
-        warning: ~~/repo/.mcp.json: left out: the MCP servers in it (a b, bad, empty, good, web) would run programs; list the folder under `trusted_projects` in your own file to trust it
     "#]]);
     world.trust("");
     world.check(&expect![[r#"

@@ -71,6 +71,8 @@ impl Folder {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             // What else runs on the machine is none of a test's business.
             .env("STENTOR_USE_LOCAL_SERVERS", "false")
+            // Whoever wrote the test wrote its folder.
+            .env("STENTOR_TRUSTED_PROJECTS", self.root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -150,6 +150,7 @@ fn settings_of_pi_count_where_nothing_else_is_said() {
 fn the_files_of_a_project_and_of_those_above_it_go_into_the_system_prompt() {
     let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
     folder
+        .file("../.git/HEAD", "")
         .file("../AGENTS.md", "Above.\n")
         .file("CLAUDE.md", "Here.\n")
         .file("../home/.pi/agent/AGENTS.md", "Everywhere.\n");

@@ -41,7 +41,10 @@ for line in sys.stdin:
 "#;
 
 fn world() -> World {
-    let world = World::new(PLAN, "permission_mode = \"all\"\n");
+    let world = World::new(
+        PLAN,
+        "permission_mode = \"all\"\ntrusted_projects = [\"~/../work\"]\n",
+    );
     world.file(
         "work/.claude/commands/review.md",
         "---\ndescription: Review a file\nargument-hint: FILE\n---\nReview $1.\n",
@@ -349,7 +352,10 @@ for line in sys.stdin:
 "#;
 
 fn slow_world() -> World {
-    let world = World::new(PLAN, "permission_mode = \"all\"\n");
+    let world = World::new(
+        PLAN,
+        "permission_mode = \"all\"\ntrusted_projects = [\"~/../work\"]\n",
+    );
     world.file("home/.config/stentor/extensions/slow.py", SLOW);
     world
 }

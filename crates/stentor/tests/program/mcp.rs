@@ -127,7 +127,7 @@ fn a_stranger_project_runs_no_servers_until_it_is_trusted() {
         let ran = ask(&world);
         assert!(ran.out.contains("not found"), "{ran:?}");
         assert!(
-            ran.err.contains("left out") && ran.err.contains("trusted_projects"),
+            ran.err.contains("left out") && ran.err.contains("`stentor trust "),
             "{}",
             ran.err
         );
@@ -342,7 +342,7 @@ fn a_server_added_to_the_project_says_that_the_project_is_not_trusted() {
     let ran = world.run(&["mcp", "add", "talk", "--scope", "project", "--", "sh", "x"]);
     expect![[r#"
         Added the MCP server talk to ~~/work/.stentor/config.toml.
-        This project is not trusted, so the server is left out: list its folder under `trusted_projects` in your own file.
+        This project is not trusted, so the server is left out: `stentor trust` allows it.
         Try it out: stentor mcp test talk
     "#]]
     .assert_eq(&ran.ok());

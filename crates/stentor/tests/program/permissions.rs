@@ -7,6 +7,7 @@ use expect_test::expect;
 use stentor::config::{self, Layer, Platform, Surroundings};
 use stentor::notes::Notes;
 use stentor::setup::{self, Defaults};
+use stentor::trust::question::Asking;
 use stentor_agent::agent::{NewSession, SessionFiles};
 use stentor_agent::event::EventKind;
 use stentor_agent::message::ContentBlock;
@@ -155,7 +156,8 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         subagents: false,
         rules: true,
         mcp: stentor_tools::mcp::McpServers::default(),
-        notes: Notes::of(&config, &cwd, false),
+        notes: Notes::of(&config, false),
+        trust: Asking::beside(),
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();

@@ -210,15 +210,15 @@ fn a_choice_that_does_not_count_is_kept_and_the_answer_says_why() {
         {:id "s" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"} :kept-in "HOME/.config/stentor/config.toml" :without-effect "they begin with acme/n (chosen by --model)"}}
         {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "n" :thinking-level "off" :ui-type :emacs}}}
         set_model {:provider "script" :model-id "tale.toml" :scope "project"}
-        {:id "s" :kind :response :op "set_model" :ok true :data {:model {:provider "script" :id "tale"} :kept-in "HOME/.stentor/config.toml" :without-effect "HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands; list the folder under `trusted_projects` in your own file to trust it"}}
+        {:id "s" :kind :response :op "set_model" :ok true :data {:model {:provider "script" :id "tale"} :kept-in "HOME/.stentor/config.toml" :without-effect "HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one"}}
         /model script tale.toml project
-        {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale\nKept in HOME/.stentor/config.toml. ⚠ New sessions do not begin with it: HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands; list the folder under `trusted_projects` in your own file to trust it"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale\nKept in HOME/.stentor/config.toml. ⚠ New sessions do not begin with it: HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "m" :thinking-level "off" :ui-type :emacs}}}
         /model script tale.toml project
-        {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale\nKept in HOME/.stentor/config.toml."} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale\nKept in HOME/.stentor/config.toml. ⚠ New sessions do not begin with it: HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
-        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "tale" :thinking-level "medium" :ui-type :emacs}}}"#]]);
+        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "guide" :thinking-level "off" :ui-type :emacs}}}"#]]);
 }
 
 #[test]

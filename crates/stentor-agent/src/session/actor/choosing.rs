@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Actor;
 use crate::event::StateChange;
-use crate::model::ThinkingLevel;
+use crate::model::{NamedBy, ThinkingLevel};
 use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
@@ -18,11 +18,10 @@ impl Actor {
         provider: &str,
         id: &str,
     ) -> Result<ModelChoice, SessionError> {
-        let info = self.environment.models.find(provider, id).ok_or_else(|| {
-            SessionError::UnknownModel {
-                provider: provider.to_owned(),
-                id: id.to_owned(),
-            }
+        let info = self.environment.models.find(provider, id, NamedBy::User);
+        let info = info.ok_or_else(|| SessionError::UnknownModel {
+            provider: provider.to_owned(),
+            id: id.to_owned(),
         })?;
         let thinking = info.clamp(self.settings.thinking);
         let choice = ModelChoice {

@@ -73,7 +73,7 @@ impl Actor {
         let candidates = chains.after(key, current, models).into_iter();
         candidates
             .filter_map(|(name, selector)| {
-                let info = models.find(&selector.provider, &selector.id)?;
+                let info = models.find(&selector.provider, &selector.id, chains.by)?;
                 let full_name = info.full_name();
                 let left_alone = self.fallbacks.left_alone.get(&full_name);
                 let may = !tried.contains(&full_name)

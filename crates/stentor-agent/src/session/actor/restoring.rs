@@ -15,6 +15,7 @@ use crate::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
     StopReason, ToolCall, ToolResultMessage, UserContent,
 };
+use crate::model::NamedBy;
 use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
@@ -112,7 +113,8 @@ impl Actor {
     ) {
         if options.model.is_none() {
             let known = model.as_ref();
-            let known = known.and_then(|(provider, id)| self.environment.models.find(provider, id));
+            let models = &self.environment.models;
+            let known = known.and_then(|(provider, id)| models.find(provider, id, NamedBy::Others));
             if let (Some((provider, id)), None) = (&model, &known) {
                 let instead = match &options.usual_model {
                     Some(usual) => format!("going on with {}/{}", usual.provider, usual.id),

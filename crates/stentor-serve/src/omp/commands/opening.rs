@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stentor_agent::agent::NewSession;
-use stentor_agent::model::ModelInfo;
+use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::Storage;
 use stentor_agent::store;
 use stentor_wire::omp::command::OpenSession;
@@ -102,7 +102,7 @@ fn wanted_model(
     match (&wanted.provider, &wanted.model_id) {
         (None, None) => Ok(None),
         (Some(provider), Some(id)) => {
-            let found = dialect.agent.models().find(provider, id);
+            let found = dialect.agent.models().find(provider, id, NamedBy::User);
             let why = || Failure::new(format!("Model not found: {provider}/{id}"));
             found.map(Some).ok_or_else(why)
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::model::{ModelInfo, ThinkingLevel};
+use stentor_agent::model::{ModelInfo, NamedBy, ThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::{Keyword, Value};
 use stentor_wire::psi::ErrorCode;
@@ -121,7 +121,7 @@ async fn keep(
         id: id.to_owned(),
     };
     // Only what can be used is kept.
-    let found = models.find(provider, id).ok_or_else(unknown);
+    let found = models.find(provider, id, NamedBy::User).ok_or_else(unknown);
     let usable = found.and_then(|info| models.open(&info).map_err(SessionError::Model));
     usable.map_err(NotChosen::Session)?;
     let (provider, id) = (provider.to_owned(), id.to_owned());

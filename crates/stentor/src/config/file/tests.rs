@@ -1,5 +1,7 @@
 use expect_test::{Expect, expect};
 
+use stentor_agent::project_files::Reader::Own;
+
 use super::*;
 
 fn place() -> FilePlace<'static> {
@@ -132,10 +134,13 @@ fn a_file_that_is_not_there_says_nothing_and_one_that_cannot_be_read_says_so() {
         path: dir.path().join(name).into(),
         ..place()
     };
-    assert_eq!(read_file(&at("none.toml")).unwrap(), FileContent::default());
+    assert_eq!(
+        read_file(&at("none.toml"), Own).unwrap(),
+        FileContent::default()
+    );
     std::fs::write(dir.path().join("latin1.toml"), b"model = \"caf\xe9\"").unwrap();
     let message = |name: &str| {
-        let text = read_file(&at(name)).unwrap_err()[0].to_string();
+        let text = read_file(&at(name), Own).unwrap_err()[0].to_string();
         text.replace(&format!("{}/", dir.path().display()), "")
     };
     assert_eq!(
@@ -145,15 +150,15 @@ fn a_file_that_is_not_there_says_nothing_and_one_that_cannot_be_read_says_so() {
     std::fs::write(dir.path().join("big.toml"), vec![b'#'; 1024 * 1024 + 1]).unwrap();
     assert_eq!(
         message("big.toml"),
-        "big.toml: is larger than 1048576 bytes, that is no configuration"
+        "big.toml: cannot be read: it is larger than 1048576 bytes"
     );
     std::fs::create_dir(dir.path().join("folder.toml")).unwrap();
     assert_eq!(
         message("folder.toml"),
-        "folder.toml: cannot be read: Is a directory (os error 21)"
+        "folder.toml: cannot be read: it is no regular file"
     );
     assert_eq!(
-        read_file(&at("big.toml/x")).unwrap(),
+        read_file(&at("big.toml/x"), Own).unwrap(),
         FileContent::default()
     );
 }

@@ -1,1 +1,36 @@
 //! What a folder can bring: nothing of it runs before the folder is trusted.
+
+mod agents;
+mod asking;
+mod command;
+mod configuration;
+mod dialects;
+mod files;
+mod owners;
+mod scripts;
+mod sessions;
+mod texts;
+mod trusted;
+
+use crate::world::World;
+
+/// A model that runs a command, and is believed when it says that it did.
+const EVIL: &str = r#"
+[model]
+id = "evil"
+[[turn]]
+tool = "bash"
+arguments = { command = "touch PWNED" }
+[[turn]]
+text = "Pwned."
+"#;
+
+/// A world whose model plays `scenario`, in which nothing else on the machine is looked for.
+fn world(scenario: &str, config: &str) -> World {
+    World::new(scenario, &format!("use_local_servers = false\n{config}"))
+}
+
+/// Nobody ran the command of the evil model.
+fn assert_untouched(world: &World, where_: &str) {
+    assert!(!world.path("work/PWNED").exists(), "{where_}");
+}

@@ -1,0 +1,369 @@
+//! The one way to read what lies in a folder that somebody else may have written.
+//!
+//! A project can bring anything: a link to a key, a pipe that never ends, a file that another user
+//! of the machine put into a shared folder. What is read of it are regular files of bounded size,
+//! inside the project after links are resolved, of an owner who may speak for it, and nothing that
+//! the user has declared unreadable. Everything else is left alone with one warning.
+
+use std::collections::HashSet;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::OFlags;
+
+/// What says that a folder is the root of a project.
+const ROOT_MARK: &str = ".git";
+
+/// How many folders above the working folder are looked at for the root of its project.
+const MOST_PARENTS: usize = 64;
+
+/// Whose files count: our own, those of the system, and in a folder that the user trusts those of
+/// its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owners {
+    ours: u32,
+    trusted: Option<(PathBuf, u32)>,
+}
+
+impl Owners {
+    /// Who runs this process, and the system.
+    pub fn ours() -> Self {
+        Self {
+            ours: rustix::process::geteuid().as_raw(),
+            trusted: None,
+        }
+    }
+
+    /// The same and the owner of a folder that is trusted, inside that.
+    #[must_use]
+    pub fn and_in(self, folder: PathBuf, owner: u32) -> Self {
+        Self {
+            trusted: Some((folder, owner)),
+            ..self
+        }
+    }
+
+    /// Whether what lies there and belongs to this user is read.
+    pub fn include(&self, path: &Path, uid: u32) -> bool {
+        const SYSTEM: u32 = 0;
+        let is_trusted =
+            |(folder, owner): &(PathBuf, u32)| *owner == uid && path.starts_with(folder);
+        uid == self.ours || uid == SYSTEM || self.trusted.as_ref().is_some_and(is_trusted)
+    }
+}
+
+/// The project that a working folder belongs to, and what of it may be read. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Project {
+    cwd: PathBuf,
+    root: PathBuf,
+    /// With its links resolved.
+    real_root: PathBuf,
+    owners: Owners,
+    unreadable: Arc<[PathBuf]>,
+    /// What has been warned of.
+    warned: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRead {
+    #[error("there is no such file")]
+    Missing,
+    #[error("it is no regular file")]
+    NotRegular,
+    #[error("it leads out of the project")]
+    Outside,
+    #[error("it belongs to another user")]
+    OfAnother,
+    #[error("it is among what may not be read")]
+    Unreadable,
+    #[error("it is larger than {limit_bytes} bytes")]
+    TooLarge { limit_bytes: u64 },
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+/// The root of the repository a folder is in, else the folder itself. A mark that another user
+/// planted, say in `/tmp`, makes no root.
+fn project_root<'a>(cwd: &'a Path, owners: &Owners) -> &'a Path {
+    let is_root = |folder: &&Path| {
+        let mark = fs::symlink_metadata(folder.join(ROOT_MARK));
+        mark.is_ok_and(|mark| owners.include(folder, mark.uid()))
+    };
+    let mut above = cwd.ancestors().take(MOST_PARENTS);
+    above.find(is_root).unwrap_or(cwd)
+}
+
+impl Project {
+    /// The project of a working folder.
+    pub fn of(cwd: impl Into<PathBuf>, owners: Owners) -> Self {
+        let cwd = cwd.into();
+        let root = project_root(&cwd, &owners).to_owned();
+        Self {
+            real_root: root.canonicalize().unwrap_or_else(|_| root.clone()),
+            root,
+            cwd,
+            owners,
+            unreadable: Arc::default(),
+            warned: Arc::default(),
+        }
+    }
+
+    /// The same with files and folders that are not read.
+    #[must_use]
+    pub fn without(mut self, unreadable: &[PathBuf]) -> Self {
+        let resolved = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        self.unreadable = unreadable.iter().map(resolved).collect();
+        self
+    }
+
+    /// Its root: that of the repository, else the working folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The working folder.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The working folder and those above it that belong to the project, nearest first.
+    pub fn folders(&self) -> impl DoubleEndedIterator<Item = &Path> {
+        let above = self.cwd.ancestors();
+        let inside: Vec<&Path> = above
+            .take_while(|folder| folder.starts_with(&self.root))
+            .collect();
+        inside.into_iter()
+    }
+
+    /// What is known of a file that would be read.
+    pub fn look(&self, path: &Path) -> Result<Metadata, NotRead> {
+        let about = fs::metadata(path)?;
+        self.check(path, &about)?;
+        Ok(about)
+    }
+
+    /// Warns once of a file that is not read. One that is not there is nobody's business.
+    pub fn warn(&self, path: &Path, why: &NotRead) {
+        if matches!(why, NotRead::Missing) {
+            return;
+        }
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(path.to_owned()) {
+            tracing::warn!("{} is not read: {why}", path.display());
+        }
+    }
+
+    /// Whether what was opened or looked at under `path` may be read.
+    fn check(&self, path: &Path, about: &Metadata) -> Result<(), NotRead> {
+        if !about.is_file() {
+            return Err(NotRead::NotRegular);
+        }
+        let real = path.canonicalize()?;
+        // What was opened must be what lies there: a link may have been turned meanwhile.
+        let there = fs::metadata(&real)?;
+        let is_same = there.dev() == about.dev() && there.ino() == about.ino();
+        if !is_same || !real.starts_with(&self.real_root) {
+            return Err(NotRead::Outside);
+        }
+        let folder = real.parent().map(fs::metadata).transpose()?;
+        let of_another = |about: &Metadata| !self.owners.include(&real, about.uid());
+        if of_another(about) || folder.as_ref().is_some_and(of_another) {
+            return Err(NotRead::OfAnother);
+        }
+        match self.unreadable.iter().any(|named| real.starts_with(named)) {
+            true => Err(NotRead::Unreadable),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whose files are read: the user's own may lie anywhere, those of a project are looked at closely.
+#[derive(Debug, Clone, Copy)]
+pub enum Reader<'a> {
+    Own,
+    Project(&'a Project),
+}
+
+impl Reader<'_> {
+    /// What is known of a regular file; `None`, with a warning, of one that would not be read.
+    pub fn found(self, path: &Path) -> Option<Metadata> {
+        match self {
+            Self::Own => fs::metadata(path).ok().filter(Metadata::is_file),
+            Self::Project(project) => match project.look(path) {
+                Ok(about) => Some(about),
+                Err(why) => {
+                    project.warn(path, &why);
+                    None
+                }
+            },
+        }
+    }
+
+    /// Reads a file of at most `limit_bytes`.
+    pub fn read(self, path: &Path, limit_bytes: u64) -> Result<Vec<u8>, NotRead> {
+        let (file, about) = self.open(path)?;
+        let too_large = || NotRead::TooLarge { limit_bytes };
+        if about.len() > limit_bytes {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::new();
+        // Files of /proc say that they are empty and are not.
+        let taken = file.take(limit_bytes + 1).read_to_end(&mut bytes)?;
+        match taken as u64 > limit_bytes {
+            true => Err(too_large()),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Reads the beginning of a file, and says how long the whole is.
+    pub fn read_beginning(self, path: &Path, most_bytes: u64) -> Result<(Vec<u8>, u64), NotRead> {
+        let (file, about) = self.open(path)?;
+        let mut bytes = Vec::new();
+        file.take(most_bytes).read_to_end(&mut bytes)?;
+        Ok((bytes, about.len()))
+    }
+
+    /// Warns of a file that is not read.
+    pub fn warn(self, path: &Path, why: &NotRead) {
+        match self {
+            Self::Own => tracing::warn!("{} is not read: {why}", path.display()),
+            Self::Project(project) => project.warn(path, why),
+        }
+    }
+
+    fn open(self, path: &Path) -> Result<(File, Metadata), NotRead> {
+        let (file, about) = open_regular(path)?;
+        if let Self::Project(project) = self {
+            project.check(path, &about)?;
+        }
+        Ok((file, about))
+    }
+}
+
+/// Opening a pipe must not wait for whoever writes into it, and a device is not even asked.
+fn open_regular(path: &Path) -> Result<(File, Metadata), NotRead> {
+    let waits_for_nobody = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::options()
+        .read(true)
+        .custom_flags(waits_for_nobody.bits().cast_signed())
+        .open(path)?;
+    let about = file.metadata()?;
+    match about.is_file() {
+        true => Ok((file, about)),
+        false => Err(NotRead::NotRegular),
+    }
+}
+
+impl From<io::Error> for NotRead {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl PartialEq for Project {
+    fn eq(&self, other: &Self) -> bool {
+        self.cwd == other.cwd
+            && self.root == other.root
+            && self.owners == other.owners
+            && self.unreadable == other.unreadable
+    }
+}
+
+impl Eq for Project {}
+
+impl Default for Project {
+    fn default() -> Self {
+        Self::of("", Owners::ours())
+    }
+}
+
+/// The project of a working folder of our own.
+impl<P: Into<PathBuf>> From<P> for Project {
+    fn from(cwd: P) -> Self {
+        Self::of(cwd, Owners::ours())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_inside_the_project_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("repo/.git")).unwrap();
+        fs::create_dir_all(at("repo/a")).unwrap();
+        fs::write(at("key"), "secret").unwrap();
+        fs::write(at("repo/good"), "good").unwrap();
+        fs::write(at("repo/hidden"), "hidden").unwrap();
+        for (target, link) in [
+            ("../key", "key"),
+            ("good", "inside"),
+            ("/proc/self/environ", "environ"),
+            ("/dev/zero", "zero"),
+            ("nowhere", "dangling"),
+            ("..", "folder"),
+        ] {
+            symlink(target, at("repo").join(link)).unwrap();
+        }
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("repo/pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        let project = Project::of(at("repo/a"), Owners::ours()).without(&[at("repo/hidden")]);
+        assert_eq!(project.root(), at("repo"));
+        let read = |name: &str| match Reader::Project(&project).read(&at("repo").join(name), 5) {
+            Ok(bytes) => String::from_utf8(bytes).unwrap(),
+            Err(why) => {
+                assert_eq!(
+                    project.look(&at("repo").join(name)).is_err(),
+                    name != "long"
+                );
+                format!("{why:?}")
+            }
+        };
+        fs::write(at("repo/long"), "longer").unwrap();
+        for (name, expected) in [
+            ("good", "good"),
+            ("inside", "good"),
+            ("key", "Outside"),
+            ("environ", "Outside"),
+            ("zero", "NotRegular"),
+            ("pipe", "NotRegular"),
+            ("folder", "NotRegular"),
+            ("dangling", "Missing"),
+            ("hidden", "Unreadable"),
+            ("long", "TooLarge { limit_bytes: 5 }"),
+        ] {
+            assert_eq!(read(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_folders_of_a_project_end_at_its_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("repo/a/b");
+        fs::create_dir_all(&deep).unwrap();
+        let alone = Project::of(&deep, Owners::ours());
+        assert_eq!(alone.folders().collect::<Vec<_>>(), [deep.as_path()]);
+        fs::write(dir.path().join("repo/.git"), "gitdir: elsewhere").unwrap();
+        let whole = Project::of(&deep, Owners::ours());
+        assert_eq!(whole.folders().count(), 3);
+        assert_eq!(whole.root(), dir.path().join("repo"));
+    }
+}

@@ -1,0 +1,263 @@
+//! Asking whether a folder is to be trusted, and telling what is left out where nobody is asked.
+//!
+//! It is asked once for each folder and process, with the first prompt, and only of who can answer.
+//! Whatever is not a clear yes leaves the folder untrusted. A yes counts from the next session on:
+//! the one that asks has begun without what the folder brings.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stentor_agent::clock::{SharedClock, iso_time};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
+use stentor_agent::hooks::{
+    CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
+};
+use stentor_agent::message::ToolCall;
+use stentor_agent::session::{Session, WeakSession};
+use stentor_agent::tool::{Tool, ToolOutput};
+
+use super::Wanted;
+use super::brought::notice;
+use super::store::TrustStore;
+use crate::print::style::printable;
+
+/// How the sessions of a way in are asked.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// The first prompt waits for the answer: the client takes questions only during a turn.
+    in_turn: bool,
+    /// The folders that have been asked about, or told of.
+    told: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+impl Asking {
+    /// The question stands beside the conversation, which goes on meanwhile.
+    pub fn beside() -> Self {
+        Self::default()
+    }
+
+    /// The question is part of the first turn.
+    pub fn in_turn() -> Self {
+        Self {
+            in_turn: true,
+            ..Self::default()
+        }
+    }
+
+    /// Notes that somebody has been told of a folder. False if that was so already.
+    pub fn tell(&self, root: &Path) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(root.to_owned())
+    }
+}
+
+/// The question about one folder, for its sessions.
+pub struct TrustQuestion {
+    pub asking: Asking,
+    pub root: PathBuf,
+    pub wanted: Arc<[Wanted]>,
+    /// Absent where there is no folder to keep an answer in: then nobody is asked.
+    pub store: Option<TrustStore>,
+    pub clock: SharedClock,
+}
+
+impl HookSource for TrustQuestion {
+    fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
+        Arc::new(Attached {
+            session: hooked.session,
+            question: Arc::new(Question {
+                asking: self.asking.clone(),
+                root: self.root.clone(),
+                wanted: Arc::clone(&self.wanted),
+                store: self.store.clone(),
+                clock: Arc::clone(&self.clock),
+            }),
+            prompted: AtomicBool::new(false),
+        })
+    }
+}
+
+struct Question {
+    asking: Asking,
+    root: PathBuf,
+    wanted: Arc<[Wanted]>,
+    store: Option<TrustStore>,
+    clock: SharedClock,
+}
+
+struct Attached {
+    session: WeakSession,
+    question: Arc<Question>,
+    prompted: AtomicBool,
+}
+
+impl Question {
+    async fn ask(&self, session: &Session) {
+        let Some(store) = self.store.as_ref().filter(|_| session.can_ask()) else {
+            return tell(
+                session,
+                NoticeLevel::Warning,
+                notice(&self.root, &self.wanted),
+            );
+        };
+        let dialog = Dialog {
+            title: format!(
+                "Trust {}?",
+                printable(&self.root.display().to_string(), true)
+            ),
+            kind: DialogKind::Confirm {
+                message: question(&self.root, &self.wanted),
+            },
+            timeout_ms: Some(LONGEST_WAIT_MS),
+        };
+        if session.ask_dialog(dialog).await != DialogAnswer::Confirmed(true) {
+            return;
+        }
+        let root = self.root.display();
+        let now = iso_time(self.clock.now_ms());
+        match store.trust(&self.root, &now) {
+            Ok(_) => tell(
+                session,
+                NoticeLevel::Info,
+                format!("{root} is trusted: what it brings counts from the next session on"),
+            ),
+            Err(error) => tell(
+                session,
+                NoticeLevel::Error,
+                format!("{root} is not trusted: {error}"),
+            ),
+        }
+    }
+}
+
+/// A question that nobody answers is withdrawn.
+const LONGEST_WAIT_MS: u64 = 10 * 60 * 1000;
+
+/// What a person is asked: everything that waits, and what a yes means.
+pub fn question(root: &Path, wanted: &[Wanted]) -> String {
+    let mut text = String::from("It brings what is left out until you trust it:\n");
+    for one in wanted {
+        let line = format!("- {} ({}): {}\n", one.what, one.place(root), one.why);
+        text.push_str(&printable(&line, true));
+    }
+    text.push_str("A yes counts from the next session on; `stentor trust --revoke` takes it back.");
+    text
+}
+
+/// Asks at a terminal. Only a clear yes is one.
+pub fn ask_at_terminal(
+    root: &Path,
+    wanted: &[Wanted],
+    answers: &mut impl BufRead,
+    out: &mut impl Write,
+) -> io::Result<bool> {
+    writeln!(
+        out,
+        "{} is not trusted. It brings:",
+        printable(&root.display().to_string(), true)
+    )?;
+    for one in wanted {
+        let line = format!("  {} ({}): {}", one.what, one.place(root), one.why);
+        writeln!(out, "{}", printable(&line, true))?;
+    }
+    write!(out, "Trust it from now on? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    answers.read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
+
+fn tell(session: &Session, level: NoticeLevel, message: String) {
+    session.publish(EventKind::Notice {
+        level,
+        message: printable(&message, true).into_owned(),
+        from: NoticeSource::Agent,
+    });
+}
+
+impl Hooks for Attached {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn commands(&self) -> Vec<CommandInfo> {
+        Vec::new()
+    }
+
+    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
+        let pass = PromptVerdict::Answer {
+            context: Vec::new(),
+        };
+        let session = self.session.upgrade();
+        let is_first = !self.prompted.swap(true, Ordering::AcqRel);
+        let (Some(session), true) = (session, is_first) else {
+            return Box::pin(std::future::ready(pass));
+        };
+        if !self.question.asking.tell(&self.question.root) {
+            return Box::pin(std::future::ready(pass));
+        }
+        let question = Arc::clone(&self.question);
+        let in_turn = question.asking.in_turn;
+        let asked = async move { question.ask(&session).await };
+        Box::pin(async move {
+            match in_turn {
+                true => asked.await,
+                false => drop(tokio::spawn(asked)),
+            }
+            pass
+        })
+    }
+
+    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        Box::pin(std::future::ready(CallVerdict::Allowed))
+    }
+
+    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
+        Box::pin(std::future::ready(output))
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_a_terminal_only_a_clear_yes_is_one() {
+        for (answer, trusted) in [
+            ("y\n", true),
+            ("yes\n", true),
+            ("\n", false),
+            ("", false),
+            ("n\n", false),
+            ("yesterday\n", false),
+        ] {
+            let mut out = Vec::new();
+            let wanted = [Wanted {
+                what: "`retry.fallback`".to_owned(),
+                file: "/r/.stentor/config.toml".into(),
+                line: Some(3),
+                why: "it is not listed",
+            }];
+            let said = ask_at_terminal(Path::new("/r"), &wanted, &mut answer.as_bytes(), &mut out);
+            assert_eq!(said.unwrap(), trusted, "{answer:?}");
+            let shown = String::from_utf8(out).unwrap();
+            assert_eq!(
+                shown,
+                "/r is not trusted. It brings:\n  `retry.fallback` (.stentor/config.toml:3): it is \
+                 not listed\nTrust it from now on? [y/N] "
+            );
+        }
+    }
+}

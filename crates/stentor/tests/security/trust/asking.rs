@@ -1,0 +1,143 @@
+//! Asking whether a folder is trusted: only of who can answer, and only a clear yes is one.
+
+use serde_json::{Value, json};
+
+use super::world;
+use crate::world::{Child, World};
+
+fn bringing() -> World {
+    let world = world(&"[[turn]]\ntext = \"Hello.\"\n".repeat(3), "");
+    world.file("work/.stentor/config.toml", "auto_compaction = false\n");
+    world
+}
+
+fn is_trusted(world: &World) -> bool {
+    let listed: Value = serde_json::from_str(&world.asked(&["trust", "--list", "--json"])).unwrap();
+    !listed["folders"].as_array().unwrap().is_empty()
+}
+
+/// Sends a prompt and answers the question that comes with it. Returns the question.
+fn asked_in_acp(world: &World, outcome: &Value) -> Value {
+    let (mut child, session) = world.acp(json!({}));
+    let text = json!([{ "type": "text", "text": "go" }]);
+    let params = json!({ "sessionId": session, "prompt": text });
+    child.request_acp(3, "session/prompt", params.clone());
+    let asked = child.until(|line| line.contains("session/request_permission"));
+    let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
+    let result = json!({ "outcome": outcome });
+    child.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string());
+    let rest = child.until_answer(3);
+    assert!(rest.iter().any(|line| line.contains("Hello.")), "{rest:#?}");
+    // Once is enough.
+    let again = child.ask_acp(4, "session/prompt", params);
+    assert!(!again.iter().any(|line| line.contains("request_permission")));
+    child.end();
+    asked
+}
+
+#[test]
+fn acp_asks_inside_the_first_turn_and_a_yes_counts_from_then_on() {
+    let world = bringing();
+    let yes = json!({ "outcome": "selected", "optionId": "option-1" });
+    let asked = asked_in_acp(&world, &yes);
+    let call = &asked["params"]["toolCall"];
+    let root = world.path("work").display().to_string();
+    assert_eq!(call["title"], format!("Trust {root}?"));
+    let text = call["content"][0]["content"]["text"].as_str().unwrap();
+    assert_eq!(
+        text,
+        "It brings what is left out until you trust it:\n- `auto_compaction` \
+         (.stentor/config.toml:1): it is not among what a folder may set that is not trusted\n\
+         A yes counts from the next session on; `stentor trust --revoke` takes it back."
+    );
+    assert!(is_trusted(&world), "{asked}");
+}
+
+#[test]
+fn acp_takes_everything_else_as_a_no() {
+    for outcome in [
+        json!({ "outcome": "cancelled" }),
+        json!({ "outcome": "selected", "optionId": "option-2" }),
+        json!({ "outcome": "selected", "optionId": "whatever" }),
+    ] {
+        let world = bringing();
+        asked_in_acp(&world, &outcome);
+        assert!(!is_trusted(&world), "{outcome}");
+    }
+}
+
+/// A prompt to omp, with the question that stands beside it.
+fn asked_in_omp(child: &mut Child) -> Value {
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    let frames = child.until_type("agent_settled");
+    let question = |frame: &Value| frame["type"] == "extension_ui_request";
+    match frames.into_iter().find(question) {
+        Some(asked) => asked,
+        None => child.until_type("extension_ui_request").pop().unwrap(),
+    }
+}
+
+#[test]
+fn omp_asks_beside_the_conversation_which_nobody_has_to_answer() {
+    for (answer, trusted) in [
+        (Some(json!({ "confirmed": true })), true),
+        (Some(json!({ "confirmed": false })), false),
+        (Some(json!({ "cancelled": true })), false),
+        (None, false),
+    ] {
+        let world = bringing();
+        let mut child = world.omp();
+        let asked = asked_in_omp(&mut child);
+        assert_eq!(asked["method"], "confirm", "{asked}");
+        if let Some(mut answer) = answer {
+            answer["type"] = "extension_ui_response".into();
+            answer["id"] = asked["id"].clone();
+            child.send(&answer.to_string());
+        }
+        if trusted {
+            child.until(|line| line.contains("counts from the next session on"));
+        }
+        child.end();
+        assert_eq!(is_trusted(&world), trusted);
+    }
+}
+
+#[test]
+fn psi_asks_a_client_that_takes_dialogs() {
+    let world = bringing();
+    let mut child = world.psi();
+    child.ask_psi("n", "subscribe", r#"{:topics ["ui/notification"]}"#);
+    child.send(r#"{:id "p" :kind :request :op "prompt" :params {:message "go"}}"#);
+    let asked = child.until(|line| line.contains(":event \"ui/dialog-requested\""));
+    let asked = asked.last().unwrap();
+    assert!(
+        asked.contains(":kind \"confirm\"") && asked.contains("Trust "),
+        "{asked}"
+    );
+    let id = asked.split(":dialog-id \"").nth(1).unwrap();
+    let id = id.split('"').next().unwrap();
+    let params = format!("{{:dialog-id {id:?} :result true}}");
+    child.send(&format!(
+        "{{:id \"d\" :kind :request :op \"resolve_dialog\" :params {params}}}"
+    ));
+    child.until(|line| line.contains("counts from the next session on"));
+    child.end();
+    assert!(is_trusted(&world));
+}
+
+#[test]
+fn a_folder_that_brings_nothing_is_asked_about_nowhere() {
+    let world = world("[[turn]]\ntext = \"Hello.\"\n", "");
+    world.file("work/AGENTS.md", "Use tabs.\n");
+    world.file("work/.stentor/config.toml", "steering_mode = \"all\"\n");
+    let mut child = world.omp();
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    let frames = child.until_type("agent_settled");
+    assert!(
+        !frames
+            .iter()
+            .any(|frame| frame["type"] == "extension_ui_request")
+    );
+    let err = child.end_and_stderr();
+    assert_eq!(err, "");
+}

@@ -1,0 +1,48 @@
+//! What no folder may do, trusted or not.
+
+use super::{assert_untouched, world};
+
+const TRUSTED: &str = "trusted_projects = [\"~/../work\"]\n";
+
+#[test]
+fn a_key_command_of_a_folder_never_runs() {
+    let world = world("[[turn]]\ntext = \"x\"\n", TRUSTED);
+    world.file(
+        "work/.stentor/config.toml",
+        "[providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\napi = \"openai-completions\"\n\
+         api_key_command = \"touch PWNED; echo key\"\nmodels = [{ id = \"m\" }]\n",
+    );
+    let out = world
+        .command(&["--model", "mine/m", "-p", "go"])
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_untouched(&world, "-p");
+    assert!(
+        err.contains("`api_key_command` would run a program"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_folder_cannot_make_the_program_write_outside_it() {
+    for (key, allowed) in [
+        ("session_dir = \"../elsewhere\"", false),
+        ("session_dir = \"out/sessions\"", false),
+        ("data_dir = \"elsewhere\"", false),
+        ("session_dir = \"sessions\"", true),
+    ] {
+        let world = world("[[turn]]\ntext = \"x\"\n", TRUSTED);
+        std::fs::create_dir(world.path("outside")).unwrap();
+        std::os::unix::fs::symlink("../outside", world.path("work/out")).unwrap();
+        world.file("work/.stentor/config.toml", &format!("{key}\n"));
+        world.asked(&["-p", "go"]);
+        let is_written = |folder: &str| {
+            let entries = std::fs::read_dir(world.path(folder));
+            entries.is_ok_and(|mut entries| entries.next().is_some())
+        };
+        assert!(!is_written("elsewhere") && !is_written("outside"), "{key}");
+        assert!(!is_written("work/elsewhere"), "{key}");
+        assert_eq!(is_written("work/sessions"), allowed, "{key}");
+    }
+}
