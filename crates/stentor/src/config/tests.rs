@@ -164,6 +164,8 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         sandbox.writable  []  default
         sandbox.unreadable  []  default
         sandbox.required  false  default
+        session_folders  false  default
+        share_sessions  true  default
         use_skills  true  default
         use_prompt_templates  true  default
         use_extensions  true  default

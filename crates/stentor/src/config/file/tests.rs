@@ -246,6 +246,8 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         sandbox.writable = ["/home/u/w"] (config.toml:40)
         sandbox.unreadable = ["/home/u/.ssh"] (config.toml:41)
         sandbox.required = true (config.toml:42)
+        session_folders = false (default)
+        share_sessions = true (default)
         use_skills = false (config.toml:19)
         use_prompt_templates = false (config.toml:20)
         use_extensions = false (config.toml:21)
