@@ -5,11 +5,22 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use rustix::fs::FileType;
 use tokio::sync::Notify;
 
 /// Bytes that may wait for the pipe. Who writes more waits; one frame may go over it.
 pub const WAITING_BYTES: usize = 256 * 1024;
+
+/// How long a reader is given to take what is in the pipe, where somebody waits for that.
+const TAKING: Duration = Duration::from_millis(20);
+
+/// How often that is looked at: no event tells that a pipe was read.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How long a reader is given to act on what it has just taken.
+const ACTING: Duration = Duration::from_millis(5);
 
 /// A buffer larger than this is given back once it is empty.
 const KEEP_BYTES: usize = 1024 * 1024;
@@ -24,6 +35,8 @@ struct Shared {
     state: Mutex<State>,
     /// Tells the thread that something waits.
     work: Condvar,
+    /// The pipe, to look at; absent when it is something else.
+    pipe: Option<OwnedFd>,
     /// Tells writers that there is room, that all is written, or that the pipe is closed.
     progress: Notify,
 }
@@ -50,7 +63,10 @@ pub struct Closed;
 impl Output {
     /// Starts the thread that owns `target`.
     pub fn write_to(target: OwnedFd) -> std::io::Result<Self> {
+        let is_pipe = rustix::fs::fstat(&target)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
         let shared = Arc::new(Shared {
+            pipe: is_pipe.then(|| target.try_clone()).transpose()?,
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Notify::new(),
@@ -99,10 +115,22 @@ impl Output {
             .await
     }
 
-    /// Waits until what was handed over so far is in the pipe, or the pipe is closed.
-    pub async fn in_pipe(&self) -> Result<(), Closed> {
+    /// Waits until what was handed over so far is in the pipe, and for a moment until the reader has
+    /// taken it out and could act on it.
+    pub async fn taken(&self) -> Result<(), Closed> {
         let so_far = self.shared.lock().handed_over;
-        self.until(|state| state.written >= so_far).await
+        self.until(|state| state.written >= so_far).await?;
+        let Some(pipe) = &self.shared.pipe else {
+            return Ok(());
+        };
+        let taking = async {
+            while matches!(rustix::io::ioctl_fionread(pipe), Ok(unread) if unread > 0) {
+                tokio::time::sleep(LOOK).await;
+            }
+            tokio::time::sleep(ACTING).await;
+        };
+        tokio::time::timeout(TAKING, taking).await.ok();
+        Ok(())
     }
 
     /// Waits until the reader closes the pipe.

@@ -11,8 +11,8 @@ use super::connection::Connection;
 use crate::output::Output;
 use crate::pump::WeakAnswers;
 
-/// This machine. A call begins when its `tool_execution_start` is in the pipe: clients look at the
-/// file then, to show later what the call changed.
+/// This machine. A file is changed when the `tool_execution_start` of the call is with the client:
+/// clients look at the file then, to show later what the call changed.
 pub(super) struct ToldPlace {
     pub connection: Arc<Connection>,
 }
@@ -26,29 +26,25 @@ pub(super) struct WayOut {
 }
 
 impl WayOut {
-    /// Waits until all that has happened is in the pipe. A client that is gone is not waited for.
+    /// Waits until all that has happened was told. A client that is gone is not waited for.
     async fn told(&self) {
         self.answers.written(self.session.seq()).await;
-        self.output.in_pipe().await.ok();
+        self.output.taken().await.ok();
     }
 }
 
 impl Place for ToldPlace {
-    fn call_begins<'a>(&'a self, _: &'a str) -> PlaceFuture<'a, ()> {
-        Box::pin(async {
-            if let Some(way_out) = self.connection.way_out() {
-                way_out.told().await;
-            }
-            Ok(())
-        })
-    }
-
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {
         LocalPlace.read_text(path)
     }
 
     fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool> {
-        LocalPlace.write_text(path, text)
+        Box::pin(async move {
+            if let Some(way_out) = self.connection.way_out() {
+                way_out.told().await;
+            }
+            LocalPlace.write_text(path, text).await
+        })
     }
 
     fn run_command<'a>(

@@ -168,6 +168,8 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         limits.processes  2000  default
         limits.file_mb  16384  default
         pass_env  []  default
+        session_folders  false  default
+        share_sessions  true  default
         use_skills  true  default
         use_prompt_templates  true  default
         use_extensions  true  default

@@ -139,7 +139,7 @@ fn a_command_that_fails_is_an_error_that_ends_with_its_exit_code() {
 
 /// Clients look at a file when a call begins, to show later what it changed.
 #[test]
-fn a_call_does_not_begin_before_the_client_can_see_that_it_does() {
+fn no_file_is_changed_before_the_client_can_see_that_the_call_began() {
     let folder = Folder::with(
         r#"
         [model]

@@ -259,6 +259,8 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         limits.processes = 10 (config.toml:44)
         limits.file_mb = 11 (config.toml:46)
         pass_env = [] (default)
+        session_folders = false (default)
+        share_sessions = true (default)
         use_skills = false (config.toml:19)
         use_prompt_templates = false (config.toml:20)
         use_extensions = false (config.toml:21)
