@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
-use crate::store::{self, Listed, StoreError};
+use crate::store::{self, Listed, NewestFirst, StoreError};
 
 /// What a new session in a folder is started with: configuration, context files, tools.
 pub trait SessionDefaults: Send + Sync {
@@ -139,19 +139,18 @@ impl Agent {
 
     /// The stored sessions, newest first: those of `cwd`, or all.
     pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
+        self.newest_first(cwd).collect()
+    }
+
+    /// The same one by one, each read when it is taken.
+    pub fn newest_first(&self, cwd: Option<&Path>) -> NewestFirst {
         match (&*self.files, cwd) {
-            (SessionFiles::None, _) => Vec::new(),
-            (SessionFiles::PerFolder(root), None) => store::list_all(root),
+            (SessionFiles::None, _) => NewestFirst::default(),
+            (SessionFiles::PerFolder(root), None) => NewestFirst::of_all(root),
             (SessionFiles::PerFolder(root), Some(cwd)) => {
-                store::list(&root.join(store::encoded_cwd(cwd)))
+                NewestFirst::of(&root.join(store::encoded_cwd(cwd)))
             }
-            (SessionFiles::Flat(folder), cwd) => {
-                let mut listed = store::list(folder);
-                if let Some(cwd) = cwd {
-                    listed.retain(|session| Path::new(&session.cwd) == cwd);
-                }
-                listed
-            }
+            (SessionFiles::Flat(folder), cwd) => NewestFirst::of(folder).working_in(cwd),
         }
     }
 
