@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
-use crate::store::{self, Listed, StoreError};
+use crate::store::{self, Listed, NewestFirst, StoreError};
 
 pub use crate::session_files::SessionFiles;
 
@@ -148,16 +148,13 @@ impl Agent {
 
     /// The stored sessions, newest first: those of `cwd`, or all.
     pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
-        let mut listed = self.files.list(cwd);
-        for place in &*self.also_in {
-            listed.extend(place.list(cwd));
-        }
-        if !self.also_in.is_empty() {
-            // Two places may be in one folder.
-            listed.sort_by(|a, b| (b.modified_ms, &b.path).cmp(&(a.modified_ms, &a.path)));
-            listed.dedup_by(|a, b| a.path == b.path);
-        }
-        listed
+        self.newest_first(cwd).collect()
+    }
+
+    /// The same one by one, each read when it is taken.
+    pub fn newest_first(&self, cwd: Option<&Path>) -> NewestFirst {
+        let also = self.also_in.iter().map(|place| place.newest_first(cwd));
+        also.fold(self.files.newest_first(cwd), NewestFirst::and)
     }
 
     /// The file of the session with exactly this id.

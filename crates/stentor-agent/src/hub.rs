@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::SharedClock;
 use crate::event::{Event, EventKind, Subagent};
-use crate::message::ToolCall;
+use crate::message::{Message, ToolCall};
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -207,6 +207,9 @@ impl State {
             // Who was away reads a subagent's conversation instead; the log is for the session's.
             return;
         }
+        if let EventKind::MessageEnded { number, message } = &event.kind {
+            self.forget_live(*number, message);
+        }
         self.logged_output_bytes += output_bytes(&event.kind);
         // The front stays: it says how far back the log goes.
         if let EventKind::ToolProgress { call, .. } = &event.kind
@@ -240,6 +243,34 @@ impl State {
             self.logged_output_bytes -= output_bytes(&oldest.event.kind);
             self.logged_deltas -= oldest.part_ends.len().saturating_sub(1);
         }
+    }
+}
+
+impl State {
+    /// An answer is complete: how it was written is not kept any longer, since that would keep a
+    /// second copy of it. Who was away sees it begin and end.
+    fn forget_live(&mut self, number: u64, message: &Arc<Message>) {
+        let mut deltas = 0;
+        self.log.retain_mut(|logged| match &logged.event.kind {
+            EventKind::AnswerStarted(live) if live.number() == number => {
+                logged.event.kind = EventKind::MessageStarted {
+                    number,
+                    message: Arc::clone(message),
+                };
+                true
+            }
+            EventKind::BlockStarted { live, .. }
+            | EventKind::BlockDelta { live, .. }
+            | EventKind::BlockEnded { live, .. } => {
+                let stays = live.number() != number;
+                if !stays {
+                    deltas += logged.part_ends.len().saturating_sub(1);
+                }
+                stays
+            }
+            _ => true,
+        });
+        self.logged_deltas -= deltas;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::store::{self, Listed, StoreError};
+use crate::store::{self, NewestFirst, StoreError};
 
 /// Where session files are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,21 +34,18 @@ impl SessionFiles {
         }
     }
 
-    /// The stored sessions, newest first: those of `cwd`, or all.
-    pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
+    /// The stored sessions, newest first: those of `cwd`, or all. Each is read when it is taken.
+    pub fn newest_first(&self, cwd: Option<&Path>) -> NewestFirst {
         match (self, cwd) {
-            (Self::None, _) => Vec::new(),
-            (Self::PerFolder(root) | Self::OmpFolders { root, .. }, None) => store::list_all(root),
-            (Self::PerFolder(_) | Self::OmpFolders { .. }, Some(cwd)) => self
-                .folder(cwd)
-                .map_or_else(Vec::new, |folder| store::list(&folder)),
-            (Self::Flat(folder), cwd) => {
-                let mut listed = store::list(folder);
-                if let Some(cwd) = cwd {
-                    listed.retain(|session| Path::new(&session.cwd) == cwd);
-                }
-                listed
+            (Self::None, _) => NewestFirst::default(),
+            (Self::PerFolder(root) | Self::OmpFolders { root, .. }, None) => {
+                NewestFirst::of_all(root)
             }
+            (Self::PerFolder(_) | Self::OmpFolders { .. }, Some(cwd)) => {
+                let folder = self.folder(cwd);
+                folder.map_or_else(NewestFirst::default, |folder| NewestFirst::of(&folder))
+            }
+            (Self::Flat(folder), cwd) => NewestFirst::of(folder).working_in(cwd),
         }
     }
 

@@ -1,29 +1,24 @@
 //! The one owner of stdout: a thread that writes what waits, as much as there is, in one go.
+//! A second thread looks whether anybody reads, so that a reader that goes away is noticed also
+//! when there is nothing to write.
 
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use rustix::fs::FileType;
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
 /// Bytes that may wait for the pipe. Who writes more waits; one frame may go over it.
 pub const WAITING_BYTES: usize = 256 * 1024;
 
-/// How long a reader is given to take what is in the pipe, where somebody waits for that.
-const TAKING: Duration = Duration::from_millis(20);
-
-/// How often that is looked at: no event tells that a pipe was read.
-const LOOK: Duration = Duration::from_millis(1);
-
-/// How long a reader is given to act on what it has just taken.
-const ACTING: Duration = Duration::from_millis(5);
-
 /// A buffer larger than this is given back once it is empty.
 const KEEP_BYTES: usize = 1024 * 1024;
+
+/// The watching thread does nothing but wait.
+const WATCHER_STACK_BYTES: usize = 64 * 1024;
 
 /// The way to stdout. Clones write to the same pipe; a frame is never torn apart.
 #[derive(Clone)]
@@ -35,8 +30,6 @@ struct Shared {
     state: Mutex<State>,
     /// Tells the thread that something waits.
     work: Condvar,
-    /// The pipe, to look at; absent when it is something else.
-    pipe: Option<OwnedFd>,
     /// Tells writers that there is room, that all is written, or that the pipe is closed.
     progress: Notify,
 }
@@ -63,18 +56,30 @@ pub struct Closed;
 impl Output {
     /// Starts the thread that owns `target`.
     pub fn write_to(target: OwnedFd) -> std::io::Result<Self> {
-        let is_pipe = rustix::fs::fstat(&target)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
         let shared = Arc::new(Shared {
-            pipe: is_pipe.then(|| target.try_clone()).transpose()?,
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Notify::new(),
         });
-        let owner = Arc::clone(&shared);
+        let target = Arc::new(File::from(target));
+        // Its end that is written to goes with the writing thread, which ends the watching one.
+        let (over, alive) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (owner, watched) = (Arc::clone(&shared), Arc::clone(&target));
         thread::Builder::new()
             .name("stdout".to_owned())
-            .spawn(move || owner.write_all(File::from(target)))?;
+            .spawn(move || {
+                owner.write_all(&target);
+                drop((target, alive));
+            })?;
+        let watcher = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("stdout-reader".to_owned())
+            .stack_size(WATCHER_STACK_BYTES)
+            .spawn(move || {
+                if is_hung_up(&watched, &over) {
+                    watcher.close();
+                }
+            })?;
         Ok(Self { shared })
     }
 
@@ -115,22 +120,10 @@ impl Output {
             .await
     }
 
-    /// Waits until what was handed over so far is in the pipe, and for a moment until the reader has
-    /// taken it out and could act on it.
-    pub async fn taken(&self) -> Result<(), Closed> {
+    /// Waits until what was handed over so far is in the pipe.
+    pub async fn written(&self) -> Result<(), Closed> {
         let so_far = self.shared.lock().handed_over;
-        self.until(|state| state.written >= so_far).await?;
-        let Some(pipe) = &self.shared.pipe else {
-            return Ok(());
-        };
-        let taking = async {
-            while matches!(rustix::io::ioctl_fionread(pipe), Ok(unread) if unread > 0) {
-                tokio::time::sleep(LOOK).await;
-            }
-            tokio::time::sleep(ACTING).await;
-        };
-        tokio::time::timeout(TAKING, taking).await.ok();
-        Ok(())
+        self.until(|state| state.written >= so_far).await
     }
 
     /// Waits until the reader closes the pipe.
@@ -167,7 +160,18 @@ impl Output {
 }
 
 impl Shared {
-    fn write_all(&self, mut target: File) {
+    /// Nobody reads any more.
+    fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.finished = true;
+        state.waiting = Vec::new();
+        drop(state);
+        self.work.notify_one();
+        self.progress.notify_waiters();
+    }
+
+    fn write_all(&self, mut target: &File) {
         let mut in_hand = Vec::new();
         loop {
             {
@@ -194,12 +198,8 @@ impl Shared {
                 if error.kind() != std::io::ErrorKind::BrokenPipe {
                     tracing::warn!(%error, "stdout failed; going on as if it had been closed");
                 }
-                let mut state = self.lock();
-                state.closed = true;
-                state.writing = false;
-                state.waiting = Vec::new();
-                drop(state);
-                self.progress.notify_waiters();
+                self.lock().writing = false;
+                self.close();
                 return;
             }
             self.lock().written += in_hand.len() as u64;
@@ -212,6 +212,31 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until nobody reads `target` any more, or until `over` hangs up: then it is false.
+fn is_hung_up(target: &File, over: &OwnedFd) -> bool {
+    // Errors and hang-ups are told without being asked for; nothing else is of interest.
+    let nothing = PollFlags::empty();
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    let mut watched = [PollFd::new(target, nothing), PollFd::new(over, nothing)];
+    loop {
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // Then a write tells it.
+            Err(_) => return false,
+        }
+        let [target, over] = &watched;
+        if over.revents().intersects(gone) {
+            return false;
+        }
+        if target.revents().intersects(gone) {
+            return true;
+        }
+        if !target.revents().is_empty() {
+            return false;
+        }
     }
 }
 
@@ -281,6 +306,15 @@ mod tests {
         output.send(&huge).await.unwrap();
         output.finish().await;
         assert_eq!(reading.await.unwrap(), huge.len());
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_goes_away_is_noticed_though_nothing_is_written() {
+        let (reader, writer) = pipe();
+        let output = Output::write_to(writer).unwrap();
+        drop(reader);
+        output.closed().await;
+        assert_eq!(output.send(b"y\n").await, Err(Closed));
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! The signals that end the process in an orderly way.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -46,6 +47,17 @@ impl EndSignals {
             _ = self.hangup.recv() => EndSignal::Hangup,
             _ = self.interrupt.recv() => EndSignal::Interrupt,
             _ = self.terminate.recv() => EndSignal::Terminate,
+        }
+    }
+
+    /// Waits for `work` of the end: no longer than `limit`, and only until one more signal comes.
+    /// False when it was not done by then. What is given up this way is lost by nobody: what
+    /// counts is on disk, and the processes of tools end with this one.
+    pub async fn wind_down(&mut self, limit: Duration, work: impl Future) -> bool {
+        tokio::select! {
+            _ = work => true,
+            () = tokio::time::sleep(limit) => false,
+            _ = self.next() => false,
         }
     }
 }

@@ -518,9 +518,11 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        runtime()?
-            .block_on(ask.run(out, &mut err))
-            .map_err(Failure::other)
+        let runtime = runtime()?;
+        let asked = runtime.block_on(ask.run(out, &mut err));
+        // Nothing that still blocks may hold up the end: everything that counts is on disk.
+        runtime.shutdown_background();
+        asked.map_err(Failure::other)
     }
 
     fn overview(&self, out: &mut File) -> Result<u8, Failure> {

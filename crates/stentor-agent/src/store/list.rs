@@ -2,10 +2,10 @@
 //!
 //! Looking at a session here reads the head and the tail of its file and never writes.
 
-use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::bytes::{LinesBackward, LinesForward};
@@ -43,18 +43,120 @@ pub struct Listed {
     pub problem: Option<String>,
 }
 
+impl Listed {
+    /// Where it stands among others, later ones being greater: when it was last written to, and
+    /// the id in the name of its file.
+    pub fn place(&self) -> (u64, &str) {
+        (
+            self.modified_ms,
+            id_in_file_name(&self.path).unwrap_or_default(),
+        )
+    }
+}
+
+/// Session files, the one written to last first. A file is looked into when it is its turn, so a
+/// folder of thousands costs what is taken of it, and a look at the names and times of the others.
+#[derive(Debug, Default)]
+pub struct NewestFirst {
+    /// The oldest first.
+    found: Vec<Found>,
+}
+
+/// A file that nobody has looked into.
+#[derive(Debug)]
+struct Found {
+    listed: Listed,
+    /// It counts only if its session worked in this folder.
+    cwd: Option<Arc<Path>>,
+}
+
+impl NewestFirst {
+    /// The sessions in `dir`. A folder that is not there has none.
+    pub fn of(dir: &Path) -> Self {
+        Self::among(session_files(dir))
+    }
+
+    /// The sessions in `sessions_root` and in the folders directly in it.
+    pub fn of_all(sessions_root: &Path) -> Self {
+        Self::among(all_session_files(sessions_root))
+    }
+
+    fn among(paths: impl Iterator<Item = PathBuf>) -> Self {
+        let found = paths.map(|path| Found {
+            listed: seen_from_outside(path),
+            cwd: None,
+        });
+        Self::ordered(found.collect())
+    }
+
+    fn ordered(mut found: Vec<Found>) -> Self {
+        found.sort_by(|Found { listed: a, .. }, Found { listed: b, .. }| {
+            a.place().cmp(&b.place()).then_with(|| a.path.cmp(&b.path))
+        });
+        Self { found }
+    }
+
+    /// These and those of another place. Two places may have files in common.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        if other.found.is_empty() {
+            return self;
+        }
+        self.found.extend(other.found);
+        let mut all = Self::ordered(self.found);
+        all.found.dedup_by(|a, b| a.listed.path == b.listed.path);
+        all
+    }
+
+    /// Only those of this working folder.
+    #[must_use]
+    pub fn working_in(mut self, cwd: Option<&Path>) -> Self {
+        let cwd: Option<Arc<Path>> = cwd.map(Arc::from);
+        for found in &mut self.found {
+            found.cwd.clone_from(&cwd);
+        }
+        self
+    }
+
+    /// Only those behind `place` in this list.
+    #[must_use]
+    pub fn behind(mut self, place: (u64, &str)) -> Self {
+        let older = self
+            .found
+            .partition_point(|found| found.listed.place() < place);
+        self.found.truncate(older);
+        self
+    }
+}
+
+impl Iterator for NewestFirst {
+    type Item = Listed;
+
+    fn next(&mut self) -> Option<Listed> {
+        loop {
+            let Found { mut listed, cwd } = self.found.pop()?;
+            match fill_in(&mut listed, cwd.as_deref()) {
+                Ok(true) => return Some(listed),
+                Ok(false) => {}
+                Err(error) => {
+                    listed.problem = Some(error.to_string());
+                    if cwd.is_none() {
+                        return Some(listed);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The sessions in `dir`, the one written to last first. A folder that is not there has none.
 pub fn list(dir: &Path) -> Vec<Listed> {
-    sorted(session_files(dir).map(|path| look_at(&path)).collect())
+    NewestFirst::of(dir).collect()
 }
 
 /// The sessions in `sessions_root` and in the folders directly in it, the last written first.
 pub fn list_all(sessions_root: &Path) -> Vec<Listed> {
-    sorted(
-        all_session_files(sessions_root)
-            .map(|path| look_at(&path))
-            .collect(),
-    )
+    NewestFirst::of_all(sessions_root).collect()
 }
 
 /// The session file that `wanted` means: a path, an id, or the beginning of an id that no other
@@ -99,13 +201,6 @@ pub fn find(sessions_root: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
     }
 }
 
-fn sorted(mut listed: Vec<Listed>) -> Vec<Listed> {
-    listed.sort_by(|a, b| {
-        (Reverse(a.modified_ms), Reverse(&a.path)).cmp(&(Reverse(b.modified_ms), Reverse(&b.path)))
-    });
-    listed
-}
-
 fn session_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     children(dir).filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
 }
@@ -121,30 +216,32 @@ fn children(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     children.filter_map(|child| Some(child.ok()?.path()))
 }
 
-fn look_at(path: &Path) -> Listed {
+/// A session as far as it is known without a look into its file.
+fn seen_from_outside(path: PathBuf) -> Listed {
     let mut listed = Listed {
-        path: path.to_path_buf(),
-        id: id_in_file_name(path).unwrap_or_default().to_owned(),
+        id: id_in_file_name(&path).unwrap_or_default().to_owned(),
+        path,
         ..Listed::default()
     };
-    if let Ok(found) = fs::metadata(path) {
+    if let Ok(found) = fs::metadata(&listed.path) {
         let modified = found.modified().ok();
         let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified_ms = modified.and_then(|since| u64::try_from(since.as_millis()).ok());
         listed.modified_ms = modified_ms.unwrap_or_default();
         listed.size_bytes = found.len();
     }
-    if let Err(error) = fill_in(&mut listed) {
-        listed.problem = Some(error.to_string());
-    }
     listed
 }
 
-fn fill_in(listed: &mut Listed) -> Result<(), StoreError> {
+/// Looks into the file. False when only sessions of another working folder are wanted.
+fn fill_in(listed: &mut Listed, cwd: Option<&Path>) -> Result<bool, StoreError> {
     let path = listed.path.clone();
     check_regular(&path)?;
     let file = File::open(&path).map_err(StoreError::io("open", &path))?;
     let preamble = read_preamble(&file, &path)?;
+    if cwd.is_some_and(|cwd| Path::new(&preamble.header.cwd) != cwd) {
+        return Ok(false);
+    }
     let peeked = peek(&file).map_err(StoreError::io("read", &path))?;
     let header = preamble.header;
     listed.name = peeked
@@ -158,7 +255,7 @@ fn fill_in(listed: &mut Listed) -> Result<(), StoreError> {
     listed.parent_session = header.parent_session;
     listed.first_message = peeked.first_message;
     listed.message_count = peeked.message_count;
-    Ok(())
+    Ok(true)
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! The plainest reader there is: everything in memory, front to back. What the real one finds by
 //! reading backwards must be the same. Tests and the fuzz target compare with it.
 
+use super::line::LineHead;
 use super::{Entry, EntryKind};
 
 /// What the plain reader found.
@@ -17,11 +18,13 @@ pub struct Plain {
 pub fn read_plainly(bytes: &[u8]) -> Plain {
     let solid = bytes.iter().rposition(|byte| *byte != 0);
     let solid = solid.map_or(&[][..], |last| &bytes[..=last]);
-    let entries: Vec<Entry> = solid
+    let lines: Vec<Option<Entry>> = solid
         .split(|byte| *byte == b'\n')
-        .filter_map(Entry::from_line)
+        .filter(|line| !line.is_empty() && LineHead::of(line) != LineHead::Preamble)
+        .map(Entry::from_line)
         .collect();
-    let path = path_to_last(&entries);
+    let path = path_to_last(&lines);
+    let entries: Vec<&Entry> = lines.iter().flatten().collect();
     let mut plain = Plain {
         leaf: path.last().map(|entry| entry.id.clone()),
         ..Plain::default()
@@ -43,16 +46,21 @@ pub fn read_plainly(bytes: &[u8]) -> Plain {
     plain
 }
 
-fn path_to_last(entries: &[Entry]) -> Vec<&Entry> {
+/// `None` is a line nobody can read.
+fn path_to_last(lines: &[Option<Entry>]) -> Vec<&Entry> {
     let mut path = Vec::new();
-    let mut at = entries.len().checked_sub(1);
+    let mut at = lines.iter().rposition(Option::is_some);
     while let Some(index) = at {
-        let entry = &entries[index];
+        let Some(entry) = &lines[index] else { break };
         path.push(entry);
         at = entry.parent_id.as_ref().and_then(|parent| {
-            entries[..index]
-                .iter()
-                .rposition(|earlier| earlier.id == *parent)
+            let before = &lines[..index];
+            let is_parent = |line: &Option<Entry>| line.as_ref().is_some_and(|e| e.id == *parent);
+            before.iter().rposition(is_parent).or_else(|| {
+                // It may be a line nobody can read: then what was written before it came before.
+                let gap = before.iter().rposition(Option::is_none)?;
+                lines[..gap].iter().rposition(Option::is_some)
+            })
         });
     }
     path.reverse();

@@ -30,12 +30,7 @@ pub(super) fn restore<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Rest
     let mut warnings = Vec::new();
     let context = read_context(bytes, &mut walk, &mut settings, &mut warnings)?;
     search_settings(bytes, &mut walk, &mut settings)?;
-    if walk.unreadable() > 0 {
-        warnings.push(format!(
-            "skipped {} unreadable line(s) of the session file",
-            walk.unreadable()
-        ));
-    }
+    warnings.extend(walk.left_out());
     Ok(Restored {
         leaf: context.last().map(|entry| entry.id.clone()),
         context,
@@ -97,7 +92,7 @@ fn read_context<B: Bytes + ?Sized>(
     while !walk.is_complete() {
         match walk.step()? {
             None => break,
-            Some(Seen::Other) => {}
+            Some(Seen::Gap(_) | Seen::Other) => {}
             Some(Seen::Naming(entry)) => settings.note_name(&entry),
             Some(Seen::OnPath(_, entry)) => {
                 settings.note_on_path(&entry);
@@ -137,7 +132,7 @@ fn read_kept<B: Bytes + ?Sized>(
     while !walk.is_complete() {
         match walk.step()? {
             None => break,
-            Some(Seen::Other) => {}
+            Some(Seen::Gap(_) | Seen::Other) => {}
             Some(Seen::Naming(entry)) => settings.note_name(&entry),
             Some(Seen::OnPath(span, entry)) => {
                 settings.note_on_path(&entry);
@@ -175,10 +170,12 @@ fn search_settings<B: Bytes + ?Sized>(
     settings: &mut Settings,
 ) -> io::Result<()> {
     let stop = walk.position().saturating_sub(SEARCH_BYTES);
-    while walk.position() > stop && !settings.is_found(walk.is_complete()) {
+    while (walk.position() > stop || walk.goes_on_behind_gap())
+        && !settings.is_found(walk.is_complete())
+    {
         match walk.step()? {
             None => return Ok(()),
-            Some(Seen::Other) => {}
+            Some(Seen::Gap(_) | Seen::Other) => {}
             Some(Seen::Naming(entry)) => settings.note_name(&entry),
             Some(Seen::OnPath(_, entry)) => settings.note_on_path(&entry),
         }

@@ -2,18 +2,45 @@
 //!
 //! The file is read backwards, once. A parent id means the nearest entry before with that id: a
 //! cycle is impossible then, and an id that was given twice does no harm.
+//!
+//! An entry whose line cannot be read breaks the path. When its id is found nowhere, the path goes
+//! on with the entry right before that line: sessions grow line by line, so that is its parent in
+//! all but the rarest of files, and one bad line costs that line and nothing before it.
 
 use std::io;
 
 use super::bytes::{Bytes, LinesBackward, Span};
 use super::entry::Entry;
-use super::line::LineHead;
+use super::line::{LineHead, trimmed};
+
+/// How often a walk goes on behind a line that cannot be read: each time it has looked for the
+/// missing entry in all of the rest of the file.
+const MAX_GAPS: usize = 64;
+
+/// How many lines that cannot be read are described.
+const DESCRIBED_LINES: usize = 3;
 
 /// A walk along the path, line by line.
 pub(super) struct Walk<'a, B: ?Sized> {
+    bytes: &'a B,
     lines: LinesBackward<'a, B>,
     wanted: Wanted,
-    unreadable: u64,
+    /// An entry on the path was found.
+    began: bool,
+    /// The nearest line before the last entry on the path that cannot be read.
+    gap: Option<Span>,
+    gaps: usize,
+    unreadable: Unreadable,
+}
+
+/// The lines that could not be read so far.
+#[derive(Default)]
+struct Unreadable {
+    described: Vec<String>,
+    /// Those beyond the described ones.
+    others: u64,
+    /// Lines from here on have been counted.
+    counted_from: Option<u64>,
 }
 
 /// What a step came across.
@@ -22,6 +49,8 @@ pub(super) enum Seen {
     OnPath(Span, Box<Entry>),
     /// An entry off the path that names the session: names hold for all branches.
     Naming(Box<Entry>),
+    /// A line nobody can read, in the place of an entry on the path.
+    Gap(Span),
     /// An entry of another branch, a header, or a line nobody can read.
     Other,
 }
@@ -38,9 +67,13 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
     /// Starts at the last entry before `end`.
     pub(super) fn from_leaf(bytes: &'a B, end: u64) -> Self {
         Self {
+            bytes,
             lines: LinesBackward::before(bytes, end),
             wanted: Wanted::Leaf,
-            unreadable: 0,
+            began: false,
+            gap: None,
+            gaps: 0,
+            unreadable: Unreadable::default(),
         }
     }
 
@@ -55,13 +88,16 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
     /// Looks at one more line; `None` at the beginning of the file.
     pub(super) fn step(&mut self) -> io::Result<Option<Seen>> {
         let Some((span, line)) = self.lines.next()? else {
-            return Ok(None);
+            return Ok(self.go_on_behind_gap());
         };
         let head = match LineHead::of(line) {
             LineHead::Entry(head) => head,
             LineHead::Preamble => return Ok(Some(Seen::Other)),
             LineHead::Unreadable => {
-                self.unreadable += 1;
+                self.unreadable.note(span, line);
+                if self.began {
+                    self.gap.get_or_insert(span);
+                }
                 return Ok(Some(Seen::Other));
             }
         };
@@ -75,13 +111,15 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
             return Ok(Some(Seen::Other));
         }
         let entry = Entry::whole(&head, line).unwrap_or_else(|| {
-            self.unreadable += 1;
+            self.unreadable.note(span, line);
             Entry::placeholder(&head)
         });
         let entry = Box::new(entry);
         if !on_path {
             return Ok(Some(Seen::Naming(entry)));
         }
+        self.began = true;
+        self.gap = None;
         self.wanted = match &entry.parent_id {
             Some(parent) => Wanted::Id(parent.clone()),
             None => Wanted::Nothing,
@@ -99,9 +137,53 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         self.lines.position()
     }
 
-    /// How many lines could not be read so far.
-    pub(super) fn unreadable(&self) -> u64 {
-        self.unreadable
+    /// What is left out because it cannot be read, for people.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let mut left_out = self.unreadable.described.clone();
+        if self.unreadable.others > 0 {
+            let others = self.unreadable.others;
+            left_out.push(format!("left out {others} more lines that cannot be read"));
+        }
+        left_out
+    }
+
+    /// At the beginning of the file: an entry that was not found may be the line nobody can read.
+    pub(super) fn goes_on_behind_gap(&self) -> bool {
+        let looks_for_parent = matches!(self.wanted, Wanted::Id(_));
+        let may = self.gap.is_some() && self.gaps < MAX_GAPS;
+        self.position() == 0 && looks_for_parent && may
+    }
+
+    fn go_on_behind_gap(&mut self) -> Option<Seen> {
+        if !self.goes_on_behind_gap() {
+            return None;
+        }
+        let gap = self.gap.take()?;
+        self.gaps += 1;
+        self.lines = LinesBackward::before(self.bytes, gap.offset);
+        self.wanted = Wanted::Leaf;
+        Some(Seen::Gap(gap))
+    }
+}
+
+impl Unreadable {
+    fn note(&mut self, span: Span, line: &[u8]) {
+        // Behind a gap the walk comes by lines it has seen.
+        if self.counted_from.is_some_and(|from| span.offset >= from) {
+            return;
+        }
+        self.counted_from = Some(span.offset);
+        if self.described.len() == DESCRIBED_LINES {
+            self.others += 1;
+            return;
+        }
+        let text = String::from_utf8_lossy(trimmed(line));
+        let beginning: String = text.chars().take(60).collect();
+        let Span { offset, length } = span;
+        self.described.push(format!(
+            "left out a line that cannot be read, {length} bytes at byte {offset} of the session file: \
+             {beginning:?}"
+        ));
     }
 }
 
@@ -119,7 +201,8 @@ pub(super) fn path_spans<B: Bytes + ?Sized>(
     let mut spans = Vec::new();
     while !walk.is_complete() {
         match walk.step()? {
-            Some(Seen::OnPath(span, _)) => spans.push(span),
+            // A copy of the path must have the gap, too, to be read like this one.
+            Some(Seen::OnPath(span, _) | Seen::Gap(span)) => spans.push(span),
             Some(Seen::Naming(_) | Seen::Other) => {}
             None => break,
         }

@@ -93,8 +93,7 @@ impl Connection {
                 }
             })
         });
-        let ending = futures_util::future::join_all(ending);
-        tokio::time::timeout(limits::LAST_FRAMES, ending).await.ok();
+        futures_util::future::join_all(ending).await;
     }
 
     /// The table of requests.

@@ -34,21 +34,17 @@ pub(super) fn page(
     if let Some(cwd) = &params.cwd {
         folders.must_be_absolute("cwd", cwd)?;
     }
-    let after = params.cursor.as_deref().map(Place::read).transpose()?;
-    let mut listed = agent.list(params.cwd.as_deref());
-    listed.retain(|session| is_shown(session, open));
-    listed.sort_by_cached_key(|session| std::cmp::Reverse(Place::of(session)));
-    let mut rest = listed.iter().filter(|session| {
-        after
-            .as_ref()
-            .is_none_or(|after| Place::of(session) < *after)
-    });
-    let sessions: Vec<&Listed> = rest.by_ref().take(limits::PAGE).collect();
-    let next = match (rest.next(), sessions.last()) {
-        (Some(_), Some(last)) => Some(Place::of(last).written()),
+    let mut newest = agent.newest_first(params.cwd.as_deref());
+    if let Some(cursor) = &params.cursor {
+        newest = newest.behind(place_in(cursor)?);
+    }
+    let mut shown = newest.filter(|session| is_shown(session, open));
+    let sessions: Vec<Listed> = shown.by_ref().take(limits::PAGE).collect();
+    let next = match (shown.next(), sessions.last()) {
+        (Some(_), Some(last)) => Some(cursor_behind(last)),
         _ => None,
     };
-    let infos = sessions.into_iter().map(info).collect();
+    let infos = sessions.iter().map(info).collect();
     Ok(acp::ListSessionsResponse::new(infos).next_cursor(next))
 }
 
@@ -70,35 +66,17 @@ fn info(session: &Listed) -> acp::SessionInfo {
         .updated_at(iso_time(session.modified_ms))
 }
 
-/// Where a session stands in the list, which does not move when others come and go.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    modified_ms: u64,
-    id: String,
+/// Stands for the place behind a session, which does not move when others come and go.
+fn cursor_behind(session: &Listed) -> String {
+    let (modified_ms, id) = session.place();
+    format!("{modified_ms}.{id}")
 }
 
-impl Place {
-    fn of(session: &Listed) -> Self {
-        Self {
-            modified_ms: session.modified_ms,
-            id: session.id.clone(),
-        }
-    }
-
-    fn written(&self) -> String {
-        format!("{}.{}", self.modified_ms, self.id)
-    }
-
-    fn read(cursor: &str) -> Handled<Self> {
-        let parts = cursor
-            .split_once('.')
-            .and_then(|(ms, id)| Some((ms.parse().ok()?, id)));
-        let (modified_ms, id) = parts.ok_or_else(|| {
-            Refusal::invalid_params("cursor is not one this agent gave: begin without one")
-        })?;
-        Ok(Self {
-            modified_ms,
-            id: id.to_owned(),
-        })
-    }
+fn place_in(cursor: &str) -> Handled<(u64, &str)> {
+    let parts = cursor
+        .split_once('.')
+        .and_then(|(ms, id)| Some((ms.parse().ok()?, id)));
+    parts.ok_or_else(|| {
+        Refusal::invalid_params("cursor is not one this agent gave: begin without one")
+    })
 }

@@ -84,19 +84,25 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: AcpOptions) -> u8 {
     let connection = Arc::new(Connection::new(agent, options, output.clone()));
     let mut input = InputLines::read(pipes.stdin, MAX_LINE_BYTES);
     let code = loop {
-        tokio::select! {
-            line = input.next() => match line {
-                Some(line) => connection.line(line).await,
-                None => break 0,
-            },
+        let line = tokio::select! {
+            line = input.next() => line,
             signal = signals.next() => break signal.exit_code(),
             () = output.closed() => break 0,
             () = connection.shutdown.cancelled() => break 0,
+        };
+        let Some(line) = line else {
+            break 0;
+        };
+        // An answer may have to wait for a reader that sleeps; the end must not.
+        tokio::select! {
+            () = connection.line(line) => {}
+            signal = signals.next() => break signal.exit_code(),
+            () = output.closed() => break 0,
         }
     };
-    connection.end().await;
-    tokio::time::timeout(limits::LAST_FRAMES, output.finish())
-        .await
-        .ok();
+    let ending = connection.end();
+    signals.wind_down(limits::LAST_FRAMES, ending).await;
+    let last_frames = output.finish();
+    signals.wind_down(limits::LAST_FRAMES, last_frames).await;
     code
 }

@@ -338,8 +338,8 @@ pub(super) fn begin(
     let found = match &options.resume {
         Resume::New => None,
         Resume::Last => {
-            let mut listed = agent.list(Some(&options.cwd)).into_iter();
-            listed
+            let mut newest = agent.newest_first(Some(&options.cwd));
+            newest
                 .find(|listed| listed.problem.is_none())
                 .map(|listed| listed.path)
         }

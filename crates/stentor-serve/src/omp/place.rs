@@ -29,7 +29,7 @@ impl WayOut {
     /// Waits until all that has happened was told. A client that is gone is not waited for.
     async fn told(&self) {
         self.answers.written(self.session.seq()).await;
-        self.output.taken().await.ok();
+        self.output.written().await.ok();
     }
 }
 

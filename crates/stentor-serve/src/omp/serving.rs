@@ -71,7 +71,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
     match end {
         End::Input | End::Asked => {
             // What was read before the end is still answered.
-            tokio::time::timeout(limits::DRAIN, worker).await.ok();
+            signals.wind_down(limits::DRAIN, worker).await;
         }
         End::Signal(_) | End::Output => worker.abort(),
     }
@@ -79,9 +79,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
         dialect.end().await;
         output.finish().await;
     };
-    tokio::time::timeout(limits::WIND_DOWN, winding_down)
-        .await
-        .ok();
+    signals.wind_down(limits::WIND_DOWN, winding_down).await;
     match end {
         End::Input | End::Output | End::Asked => 0,
         End::Signal(signal) => signal.exit_code(),

@@ -118,9 +118,12 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
     let writer = Writer::new(Arc::clone(&shared), items, output.clone(), trace.clone());
     let writing = tokio::spawn(writer.run());
     let mut connection = Connection::new(Arc::clone(&shared), trace);
-    connection.begin().await;
+    let serving = async {
+        connection.begin().await;
+        connection.serve(&mut input).await;
+    };
     let ended_by = tokio::select! {
-        () = connection.serve(&mut input) => None,
+        () = serving => None,
         () = output.closed() => None,
         () = shared.shutdown.cancelled() => None,
         signal = signals.next() => Some(signal),
@@ -133,14 +136,18 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
             _ = signals.next() => {}
         }
     }
-    shared.close_all().await;
-    drop(connection);
-    shared.stop_writer().await;
-    // The writer ends when everything is handed over, or when nobody reads any more.
-    tokio::select! {
-        _ = writing => output.finish().await,
-        () = output.closed() => {}
-        () = tokio::time::sleep(grace) => {}
+    if !signals.wind_down(grace, shared.close_all()).await {
+        tracing::warn!("not all sessions ended in time");
     }
+    drop(connection);
+    let last_frames = async {
+        shared.stop_writer().await;
+        // The writer ends when everything is handed over, or when nobody reads any more.
+        tokio::select! {
+            _ = writing => output.finish().await,
+            () = output.closed() => {}
+        }
+    };
+    signals.wind_down(grace, last_frames).await;
     ended_by.map_or(0, EndSignal::exit_code)
 }

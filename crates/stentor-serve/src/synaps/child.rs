@@ -8,7 +8,6 @@ use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionError};
 use stentor_wire::synaps::{Event, PROTOCOL_VERSION};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::SynapsOptions;
@@ -153,10 +152,8 @@ impl Child {
     /// out if anybody reads them. Returns the exit code.
     pub async fn end(mut self, ending: Ending, signals: &mut EndSignals) -> u8 {
         if ending == Ending::Shutdown && self.turns.in_flight() {
-            tokio::select! {
-                _ = timeout(limits::SHUTDOWN_WAIT, until_idle(&self.session)) => {}
-                _ = signals.next() => {}
-            }
+            let idle = until_idle(&self.session);
+            signals.wind_down(limits::SHUTDOWN_WAIT, idle).await;
         }
         let last_frames = match ending {
             Ending::Shutdown | Ending::EndOfInput => limits::LAST_FRAMES,
@@ -170,7 +167,8 @@ impl Child {
             }
             session.close().await;
         };
-        if timeout(limits::WINDING_DOWN, winding_down).await.is_err() {
+        let wound_down = signals.wind_down(limits::WINDING_DOWN, winding_down);
+        if !wound_down.await {
             tracing::warn!("the session did not end in time");
         }
         let Self {
@@ -193,7 +191,7 @@ impl Child {
             output.finish().await;
         };
         // Who does not read the last frames does not get them.
-        timeout(last_frames, letting_out).await.ok();
+        signals.wind_down(last_frames, letting_out).await;
         match ending {
             Ending::Failure => limits::INTERNAL_FAILURE,
             Ending::Shutdown | Ending::EndOfInput | Ending::Signal => 0,

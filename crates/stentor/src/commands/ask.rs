@@ -3,19 +3,25 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::Session;
-use stentor_serve::signals::EndSignals;
+use stentor_serve::signals::{EndSignal, EndSignals};
+use tokio::time::timeout;
 
 use crate::args::SessionArgs;
 use crate::print::{PrintOptions, Printer};
 
 /// A prompt is typed or generated, never this long.
 const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How long the session may take to stop its tools and save.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// What one prompt needs.
 pub struct Ask<'a> {
@@ -77,7 +83,9 @@ impl Ask<'_> {
             Ok(()) => follow(&session, events, signals, printer, out, err).await,
             Err(error) => Err(error),
         };
-        session.close().await;
+        if timeout(CLOSING, session.close()).await.is_err() {
+            tracing::warn!("the session did not end in time");
+        }
         match ending {
             Ok(status) => Ok(status),
             // Whoever reads has seen enough.
@@ -91,9 +99,9 @@ impl Ask<'_> {
         let file = match (&self.session.resume, self.session.continue_last) {
             (Some(wanted), _) => Some(self.agent.find(wanted).map_err(|e| e.to_string())?),
             (None, true) => {
-                let last = self.agent.list(Some(self.cwd)).into_iter();
-                let mut usable = last.filter(|session| session.problem.is_none());
-                let found = usable.next().map(|session| session.path);
+                let mut newest = self.agent.newest_first(Some(self.cwd));
+                let usable = newest.find(|session| session.problem.is_none());
+                let found = usable.map(|session| session.path);
                 Some(found.ok_or("there is no session of this folder to go on with")?)
             }
             (None, false) => None,
@@ -115,31 +123,40 @@ impl Ask<'_> {
 async fn follow(
     session: &Session,
     mut events: Subscription,
-    mut signals: EndSignals,
+    signals: EndSignals,
     mut printer: Printer,
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> io::Result<u8> {
-    let mut stopped = None;
-    loop {
-        tokio::select! {
-            event = events.next() => {
-                let Some(event) = event else { break };
-                printer.on_event(&event, out, err)?;
-                if let EventKind::Settled { .. } = event.kind {
-                    break;
-                }
-            }
-            signal = signals.next() => {
-                if stopped.is_some() {
-                    break;
-                }
-                stopped = Some(signal);
-                let session = session.clone();
-                tokio::spawn(async move { session.abort().await });
-            }
+    let stopped = Arc::new(OnceLock::new());
+    tokio::spawn(stop_by_signals(
+        signals,
+        session.clone(),
+        Arc::clone(&stopped),
+    ));
+    while let Some(event) = events.next().await {
+        printer.on_event(&event, out, err)?;
+        if let EventKind::Settled { .. } = event.kind {
+            break;
         }
     }
     let status = printer.exit_code();
-    Ok(stopped.map_or(status, |signal| signal.exit_code()))
+    Ok(stopped
+        .get()
+        .map_or(status, |signal: &EndSignal| signal.exit_code()))
+}
+
+/// Stops the run at the first signal and the program at the second. Printing may have to wait for
+/// a reader that sleeps, so this is a task of its own.
+async fn stop_by_signals(
+    mut signals: EndSignals,
+    session: Session,
+    stopped: Arc<OnceLock<EndSignal>>,
+) {
+    let first = signals.next().await;
+    stopped.set(first).ok();
+    tokio::spawn(async move { session.abort().await });
+    signals.next().await;
+    // What was said is on disk, and the processes of tools end with this one.
+    std::process::exit(first.exit_code().into());
 }

@@ -48,8 +48,8 @@ fn a_session_of_pi_with_a_compaction_a_branch_a_picture_a_command_and_notes() {
         include_str!("stored/pi.jsonl"),
         true,
         expect![[r#"
-            {"type":"notice","level":"warning","message":"skipped 1 unreadable line(s) of the session file"}
-            {"type":"extension_ui_request","id":"3000000200000001","method":"notify","message":"skipped 1 unreadable line(s) of the session file","notifyType":"warning"}
+            {"type":"notice","level":"warning","message":"left out a line that cannot be read, 20 bytes at byte 3225 of the session file: \"this line is damaged\""}
+            {"type":"extension_ui_request","id":"3000000200000001","method":"notify","message":"left out a line that cannot be read, 20 bytes at byte 3225 of the session file: \"this line is damaged\"","notifyType":"warning"}
             {"type":"notice","level":"warning","message":"the session's model mock/mock-1 is not known here; going on with script/mock"}
             {"type":"extension_ui_request","id":"3000000200000002","method":"notify","message":"the session's model mock/mock-1 is not known here; going on with script/mock","notifyType":"warning"}
             {"id":0,"type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}

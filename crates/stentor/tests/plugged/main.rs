@@ -4,7 +4,11 @@
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod failing;
+#[cfg(test)]
+mod failing_disk;
 #[cfg(test)]
 mod fallback;
 #[cfg(test)]

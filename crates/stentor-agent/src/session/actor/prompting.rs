@@ -17,6 +17,7 @@ use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::state::Interrupted;
+use crate::store::EntryKind;
 use crate::turn::{self, Work};
 
 impl Actor {
@@ -60,9 +61,7 @@ impl Actor {
         let id = self.new_entry_id();
         self.append_message(id.clone(), Arc::clone(&message))?;
         if let Err(error) = self.record.sync().await {
-            // Refused, so it was never said: what comes next goes on from before it.
-            self.conversation.forget(&id);
-            self.leaf = before;
+            self.take_back(id, before);
             return Err(error.into());
         }
         let mut messages = vec![message];
@@ -71,6 +70,20 @@ impl Actor {
         let after = self.hub.seq();
         let run = self.start(Work::Answer(messages), Some(gone));
         Ok(Started { go, run, after })
+    }
+
+    /// A message was refused, so it was never said: what comes next goes on from before it. The
+    /// note of that is what a resumed session goes on from, too.
+    fn take_back(&mut self, id: String, before: Option<String>) {
+        self.conversation.forget(&id);
+        self.leaf = before;
+        let kind = EntryKind::ContextEdit {
+            target_id: id,
+            replacement: None,
+        };
+        if let Err(error) = self.append(kind, true) {
+            tracing::warn!(%error, "a refused message will be there when the session is resumed");
+        }
     }
 
     /// Why nothing can be answered, if that is so.

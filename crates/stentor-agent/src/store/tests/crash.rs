@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::store::{StoreError, open};
+use crate::store::{StoreError, fork, open};
 
 fn sample() -> Vec<u8> {
     let lines = [
@@ -84,9 +84,37 @@ fn unreadable_lines_in_the_middle_are_skipped_with_a_warning_and_kept() {
     assert_eq!(ids(&opened.context), ["a", "b"]);
     assert_eq!(
         opened.warnings,
-        ["skipped 2 unreadable line(s) of the session file"]
+        [
+            r#"left out a line that cannot be read, 31 bytes at byte 287 of the session file: "{\"type\":\"message\",\"message\":{}}""#,
+            r#"left out a line that cannot be read, 10 bytes at byte 276 of the session file: "half a rec""#,
+        ]
     );
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_costs_that_entry_and_nothing_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let half = line(&user("c", Some("b"), "three"));
+    let path = session_file(
+        dir.path(),
+        &[
+            line(&user("a", None, "one")),
+            line(&user("b", Some("a"), "two")),
+            half[..half.len() / 2].to_owned(),
+            line(&user("d", Some("c"), "four")),
+            line(&user("e", Some("d"), "five")),
+            "nothing of the kind".into(),
+            line(&user("f", Some("e"), "six")),
+        ],
+    );
+    let opened = open(&path).unwrap();
+    assert_eq!(ids(&opened.context), ["a", "b", "d", "e", "f"]);
+    assert_eq!(opened.warnings.len(), 2, "{:?}", opened.warnings);
+    drop(opened);
+    // A copy of the path is read in the same way.
+    let copy = fork(&path, None, dir.path(), header("s2"), &clock()).unwrap();
+    assert_eq!(ids(&copy.context), ["a", "b", "d", "e", "f"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
-use crate::store::{StoreError, create, find, list, list_all, remove};
+use crate::store::{NewestFirst, StoreError, create, find, list, list_all, remove};
 
 fn touch(path: &Path, seconds: u64) {
     let file = fs::File::options().append(true).open(path).unwrap();
@@ -45,6 +45,58 @@ fn sessions_are_listed_newest_first_with_what_people_know_them_by() {
     let problem = listed[2].problem.as_ref().unwrap();
     assert!(problem.contains("not a session file"), "{problem}");
     assert_eq!(list(&dir.path().join("nowhere")), []);
+}
+
+#[test]
+fn a_file_is_looked_into_when_it_is_its_turn_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    for (n, id) in ["oldest", "older", "newest"].into_iter().enumerate() {
+        let journal = create(dir.path(), header(id), &clock()).unwrap();
+        touch(journal.path().unwrap(), 100 + n as u64);
+    }
+    let mut newest = NewestFirst::of(dir.path());
+    let first = newest.next().unwrap();
+    assert_eq!((first.id.as_str(), &first.problem), ("newest", &None));
+    for path in session_files_in(dir.path()) {
+        fs::remove_file(path).unwrap();
+    }
+    let rest: Vec<_> = newest
+        .map(|listed| (listed.id, listed.problem.is_some()))
+        .collect();
+    assert_eq!(
+        rest,
+        [("older".to_owned(), true), ("oldest".to_owned(), true)]
+    );
+}
+
+#[test]
+fn a_page_goes_on_behind_the_place_where_the_last_one_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    for id in ["a", "b", "c", "d"] {
+        let journal = create(dir.path(), header(id), &clock()).unwrap();
+        // Two were written to at the same time.
+        let seconds = if id == "c" {
+            101
+        } else {
+            100 + u64::from(id.as_bytes()[0] - b'a')
+        };
+        touch(journal.path().unwrap(), seconds);
+    }
+    let mut ids = Vec::new();
+    let mut page: Vec<_> = NewestFirst::of(dir.path()).take(1).collect();
+    while let Some(listed) = page.pop() {
+        page = NewestFirst::of(dir.path())
+            .behind(listed.place())
+            .take(1)
+            .collect();
+        ids.push(listed.id);
+    }
+    assert_eq!(ids, ["d", "c", "b", "a"]);
+}
+
+fn session_files_in(dir: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(dir).unwrap();
+    files.map(|file| file.unwrap().path()).collect()
 }
 
 #[test]
