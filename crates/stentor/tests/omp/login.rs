@@ -151,7 +151,7 @@ fn the_browser_comes_back_and_the_question_is_withdrawn() {
     let mut browser = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
     write!(
         browser,
-        "GET /{path}?code=code-1&state={} HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "GET /{path}?code=code-1&state={} HTTP/1.1\r\nhost: localhost:{port}\r\n\r\n",
         query["state"]
     )
     .unwrap();

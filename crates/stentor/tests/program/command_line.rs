@@ -141,12 +141,12 @@ fn models_marks_the_one_that_would_be_used() {
         * offline/guide   200k context  free
 
         Not usable yet:
-          anthropic, 7 models: set ANTHROPIC_API_KEY, or run `stentor login anthropic`
-          openai, 6 models: set OPENAI_API_KEY, or run `stentor login openai`
+          anthropic, 9 models: set ANTHROPIC_API_KEY, or run `stentor login anthropic`
+          openai, 10 models: set OPENAI_API_KEY, or run `stentor login openai`
           openai-codex, 2 models: run `stentor login openai-codex`
-          google, 3 models: set GEMINI_API_KEY
+          google, 4 models: set GEMINI_API_KEY
           github-copilot, 4 models: run `stentor login github-copilot`
-          xai, 2 models: set XAI_API_KEY
+          xai, 3 models: set XAI_API_KEY
           deepseek, 2 models: set DEEPSEEK_API_KEY
           mistral, 3 models: set MISTRAL_API_KEY
           openrouter, 4 models: set OPENROUTER_API_KEY

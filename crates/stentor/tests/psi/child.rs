@@ -176,7 +176,7 @@ impl Backend {
         }
     }
 
-    fn normal(&self, line: &str) -> String {
+    pub fn normal(&self, line: &str) -> String {
         let mut line = line.replace(&*self.home.to_string_lossy(), "HOME");
         for (pattern, name) in &self.rules {
             line = pattern.replace_all(&line, name.as_str()).into_owned();

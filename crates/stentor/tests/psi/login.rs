@@ -38,15 +38,17 @@ fn welcomed(backend: &mut Backend) -> Vec<String> {
 fn a_provider_that_shows_a_code_is_logged_in_at_by_pasting_it() {
     let oauth = "authorize_url = \"URL/authorize\"\nredirect = \"https://acme.example/code\"";
     let (_home, mut backend) = backend(oauth);
-    let mut seen = vec![
-        backend.ask("m", "set_model", r#"{:provider "acme" :model-id "m"}"#),
-        backend.ask("b", "login_begin", r#"{:provider "acme"}"#),
-        backend.ask("c", "login_complete", r#"{:input "good"}"#),
-    ];
-    for code in ["wrong", "good"] {
-        backend.send("b", "login_begin", r#"{:provider "acme"}"#);
-        let state = parameter("state", &backend.raw_answer("b"));
-        let input = format!("{{:input \"{code}#{state}\"}}");
+    let mut seen = vec![backend.ask("m", "set_model", r#"{:provider "acme" :model-id "m"}"#)];
+    backend.send("b", "login_begin", r#"{:provider "acme"}"#);
+    let begun = backend.raw_answer("b");
+    let state = parameter("state", &begun);
+    seen.push(backend.normal(&begun));
+    for input in [
+        "good".to_owned(),
+        format!("wrong#{state}"),
+        format!("good#{state}"),
+    ] {
+        let input = format!("{{:input {input:?}}}");
         seen.push(backend.ask("c", "login_complete", &input));
     }
     seen.extend(welcomed(&mut backend));

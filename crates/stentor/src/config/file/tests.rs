@@ -188,6 +188,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         use_extensions = false
         memory = false
         todo_clear_after_s = 30
+        max_answer_bytes = 9
         [budget]
         tokens = 1
         cost = 0.5
@@ -233,7 +234,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         data_dir = "/home/u/d" (config.toml:9)
         session_dir = "/etc/stentor/s" (config.toml:10)
         extension_files = ["/home/u/guard.py"] (config.toml:18)
-        retry.fallback = ["p/b"] (config.toml:34)
+        retry.fallback = ["p/b"] (config.toml:35)
         todo_clear_after_s = 30 (config.toml:23)
         limits.memory_mb = 9 (config.toml:45)
         budget.tokens = 1 (config.toml:25)
@@ -244,8 +245,8 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         follow_up_mode = "all" (config.toml:13)
         interrupt_mode = "wait" (config.toml:14)
         auto_compaction = false (config.toml:15)
-        compaction.reserve_tokens = 4 (config.toml:29)
-        compaction.keep_recent_tokens = 5 (config.toml:30)
+        compaction.reserve_tokens = 4 (config.toml:30)
+        compaction.keep_recent_tokens = 5 (config.toml:31)
         auto_retry = false (config.toml:16)
         retry.max_attempts = 6 (config.toml:32)
         retry.base_delay_ms = 7 (config.toml:33)
