@@ -93,7 +93,7 @@ impl Folder {
                 }
                 entered => entered,
             }
-            .or_else(|errno| Err(why_not(errno, &here, name)))?;
+            .map_err(|errno| why_not(errno, &here, name))?;
         }
         Ok(Self(here))
     }

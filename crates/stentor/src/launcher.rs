@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use stentor_tools::process::{Helper, Launcher, Limits, supervise};
 
@@ -17,15 +18,24 @@ pub const HELPER_WORD: &str = "__command";
 /// The exit status of a shell that cannot run a program; the helper stands in for one.
 const CANNOT_RUN: u8 = 126;
 
+/// Whether this process runs from a file that understands [`HELPER_WORD`]. Others that use the library
+/// have no helper.
+static IS_THE_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is the program and can be its own helper.
+pub fn this_is_the_program() {
+    IS_THE_PROGRAM.store(true, Ordering::Relaxed);
+}
+
 /// Starts programs under a configuration, without the variables that hold providers' keys: what a
 /// command can read it can send away, and a command needs none. Those the user passes by name stay.
 pub fn launcher(config: &Config, mut key_variables: Vec<String>) -> Launcher {
     let passed = &config.settings.pass_env.value;
     key_variables.retain(|name| !passed.contains(name));
-    let helper = Helper {
+    let helper = IS_THE_PROGRAM.load(Ordering::Relaxed).then(|| Helper {
         program: this_program(),
         first_words: vec![OsString::from(HELPER_WORD)],
-    };
+    });
     Launcher::new(helper, limits(&config.settings), key_variables)
 }
 

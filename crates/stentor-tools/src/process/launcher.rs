@@ -61,9 +61,9 @@ struct TheirPipes {
 
 impl Launcher {
     /// Programs are supervised by `helper` and do not get the variables `withheld`.
-    pub fn new(helper: Helper, limits: Limits, withheld: Vec<String>) -> Self {
+    pub fn new(helper: Option<Helper>, limits: Limits, withheld: Vec<String>) -> Self {
         Self {
-            helper: Some(Arc::new(helper)),
+            helper: helper.map(Arc::new),
             restrictions: None,
             limits,
             withheld: withheld.into(),

@@ -127,14 +127,11 @@ impl Running {
                 // Only a process stuck in the kernel is not gone by then; it is reaped later.
                 let _ = timeout(PATIENCE_AFTER_KILL, direct.child.wait()).await;
             }
-            Some(Kind::Supervised(mut supervised)) => {
+            Some(Kind::Supervised(supervised)) => {
                 let _ = supervised.control.try_write(&[KILL]);
-                if timeout(PATIENCE_AFTER_KILL, supervised.gone())
-                    .await
-                    .is_err()
-                {
-                    tokio::spawn(supervised.end());
-                }
+                // Whoever waits here may stop waiting; the end is seen to all the same.
+                let end = tokio::spawn(supervised.end());
+                let _ = timeout(PATIENCE_AFTER_KILL, end).await;
             }
             None => {}
         }
