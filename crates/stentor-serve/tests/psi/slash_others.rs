@@ -235,3 +235,36 @@ fn reload_models_says_what_came_and_went_and_what_is_wrong() {
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
     "#]].assert_eq(&seen);
 }
+
+#[test]
+fn delegate_lists_the_agents_and_gives_a_task_to_one() {
+    let mut world = World::new(&[OK]);
+    world.with_subagents = true;
+    world.file(
+        ".stentor/agents/scout.md",
+        "---\nname: scout\ndescription: Looks around\n---\nLook.",
+    );
+    let mut client = Client::ready(world);
+    let mut seen = Vec::new();
+    for text in [
+        "/delegate",
+        "/delegate list",
+        "/delegate nobody go",
+        "/delegate scout",
+    ] {
+        let frames = client.request("c", "command", &format!("{{:text {text:?}}}"));
+        seen.push(text.to_owned());
+        seen.extend(
+            frames
+                .into_iter()
+                .filter(|frame| frame.contains("command-result")),
+        );
+    }
+    seen.extend(client.request(
+        "d",
+        "command",
+        r#"{:text "/delegate scout see what is here"}"#,
+    ));
+    seen.push(client.answer("get_messages", "{}"));
+    expect![[""]].assert_eq(&seen.join("\n"));
+}
