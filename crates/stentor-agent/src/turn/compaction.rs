@@ -111,8 +111,10 @@ impl Drop for Flag<'_> {
 async fn carry_out(link: &Link, plan: CompactionPlan, reason: CompactionReason) -> Compaction {
     let mut retries = 0;
     let summary = tokio::select! {
-        summary = persistently(link, &plan, reason, &mut retries) => Some(summary),
+        // One that was stopped before it began must not win by being quick.
+        biased;
         () = link.cancel.cancelled() => None,
+        summary = persistently(link, &plan, reason, &mut retries) => Some(summary),
     };
     if retries > 0 {
         link.hub

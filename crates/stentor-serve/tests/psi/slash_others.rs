@@ -235,3 +235,52 @@ fn reload_models_says_what_came_and_went_and_what_is_wrong() {
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
     "#]].assert_eq(&seen);
 }
+
+#[test]
+fn delegate_lists_the_agents_and_gives_a_task_to_one() {
+    let mut world = World::new(&[OK]);
+    world.with_subagents = true;
+    world.file(
+        ".stentor/agents/scout.md",
+        "---\nname: scout\ndescription: Looks around\n---\nLook.",
+    );
+    let mut client = Client::ready(world);
+    let mut seen = Vec::new();
+    for text in [
+        "/delegate",
+        "/delegate list",
+        "/delegate nobody go",
+        "/delegate scout",
+    ] {
+        let frames = client.request("c", "command", &format!("{{:text {text:?}}}"));
+        seen.push(text.to_owned());
+        seen.extend(
+            frames
+                .into_iter()
+                .filter(|frame| frame.contains("command-result")),
+        );
+    }
+    seen.extend(client.request(
+        "d",
+        "command",
+        r#"{:text "/delegate scout see what is here"}"#,
+    ));
+    seen.push(client.answer("get_messages", "{}"));
+    expect![[r#"
+        /delegate
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        /delegate list
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        /delegate nobody go
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        /delegate scout
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {… :session-display-name "Give this task to the agent `scout` with the su…" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {… :path-line "~/work • Give this task to the agent `scout` with the su…" :stats-line STATS :usage-parts STATS} :id "d" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "ok"} :id "d" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "ok"}] :text "ok" :stop-reason :stop} :id "d" :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {… :phase "idle" :is-streaming false :status-session-line "session: S1 phase:idle streaming:no compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
+        {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) m-1" :usage-parts ["?/200k"]} :id "d" :seq N :ts "TIME"}
+        {:id "d" :kind :response :op "command" :ok true :data {:accepted true :handled true :fallback :template}}
+        {:id "x" :kind :response :op "get_messages" :ok true :data {:messages [{:role "user" :content [{:type :text :text "Give this task to the agent `scout` with the subagent tool, and tell me what it reports:\n\nsee what is here"}] :timestamp "TIME"} {:role "assistant" :content [{:type :text :text "ok"}] :stop-reason :stop :timestamp "TIME"}]}}"#]].assert_eq(&seen.join("\n"));
+}

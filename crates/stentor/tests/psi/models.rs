@@ -87,7 +87,21 @@ fn section_9_6_an_id_that_nobody_has_described_is_unknown_however_it_is_chosen()
         seen.push(format!("{op} {params}"));
         seen.extend(backend.request("x", op, params));
     }
-    expect![[""]].assert_eq(&seen.join("\n"));
+    expect![[r#"
+        set_model {:provider "acme" :model-id "nope"}
+        {:kind :error :error-code "request/unknown-model" :error-message "Model not found: acme/nope" :id "x" :op "set_model"}
+        set_model {:provider "acme" :model-id "nope" :scope "user"}
+        {:kind :error :error-code "request/unknown-model" :error-message "Model not found: acme/nope" :id "x" :op "set_model"}
+        command {:text "/model acme nope"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Model not found: acme/nope"} :id "x" :seq N :ts "TIME"}
+        {:kind :event :event "session/updated" :data {:session-id "SESSION" :session-file "FILE" :session-name nil :session-display-name nil :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "acme" :model-id "m" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(acme) m" :status-session-line "session: SESSION phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "x" :seq N :ts "TIME"}
+        {:id "x" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
+        frontend_action_result {:request-id "r" :action-name "select-model" :status "submitted" :value {:provider "acme" :id "nope"}}
+        {:kind :event :event "session/updated" :data {:session-id "SESSION" :session-file "FILE" :session-name nil :session-display-name nil :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "acme" :model-id "m" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(acme) m" :status-session-line "session: SESSION phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "x" :seq N :ts "TIME"}
+        {:id "x" :kind :response :op "frontend_action_result" :ok true :data {:accepted true :request-id "r"}}
+        set_model {:provider "acme" :model-id "m"}
+        {:kind :event :event "session/updated" :data {:session-id "SESSION" :session-file "FILE" :session-name nil :session-display-name nil :phase "idle" :is-streaming false :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "acme" :model-id "m" :model-reasoning false :thinking-level "off" :effective-reasoning-effort nil :header-model-label "(acme) m" :status-session-line "session: SESSION phase:idle streaming:no compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :seq N :ts "TIME"}
+        {:id "x" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}"#]].assert_eq(&seen.join("\n"));
     let file = std::fs::read_to_string(home.path().join(".config/stentor/config.toml"));
     assert_eq!(file.unwrap(), OURS);
 }

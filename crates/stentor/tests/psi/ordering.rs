@@ -101,7 +101,10 @@ fn section_9_3_a_steer_before_the_first_model_call_is_given_back_by_an_interrupt
     std::fs::write(&gate, "").unwrap();
     seen.extend(backend.until_event("assistant/message"));
     seen.push(backend.ask("m", "get_messages", "{}"));
-    expect![[""]].assert_eq(&seen.join("\n"));
+    expect![[r#"
+        {:id "i" :kind :response :op "interrupt" :ok true :data {:accepted true :pending true :dropped-steering-text "earlier\nat once"}}
+        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "Well."}] :text "Well." :stop-reason :stop} :id "p" :seq N :ts "TIME"}
+        {:id "m" :kind :response :op "get_messages" :ok true :data {:messages [{:role "user" :content [{:type :text :text "go"}] :timestamp "TIME"} {:role "assistant" :content [{:type :text :text "Well."}] :stop-reason :stop :timestamp "TIME"}]}}"#]].assert_eq(&seen.join("\n"));
 }
 
 #[test]

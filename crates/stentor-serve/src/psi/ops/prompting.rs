@@ -66,6 +66,7 @@ async fn prepared(
         // The session heard of the abort first.
         let stopped = live.session.abort_run(accepted.run()).await;
         stopped.map_err(session_error)?;
+        return Err(aborted());
     }
     Ok(accepted)
 }
@@ -220,8 +221,10 @@ pub(in crate::psi) async fn run_through(
 ) -> Result<(), OpError> {
     let content = vec![ContentBlock::text(text)];
     let accepted = prepared(live, content, preparing).await?;
-    // The end of a run before, which this one may have waited for, is not its end.
-    let mut events = live.session.subscribe();
+    // The end of a run before, which this one may have waited for, is not its end; and an abort
+    // may have ended it already.
+    let events = live.session.subscribe_since(accepted.after());
+    let mut events = events.unwrap_or_else(|_| live.session.subscribe());
     let begin = vec![
         Part::RunBegins {
             session: Arc::clone(&live.id),
