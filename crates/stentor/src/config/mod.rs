@@ -106,9 +106,10 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         }
         None => FileContent::default(),
     };
+    let mut wrong_variables = Vec::new();
     let environment =
         environment::read_environment(surroundings.env, cwd, home).unwrap_or_else(|wrong| {
-            errors.extend(wrong);
+            wrong_variables = wrong;
             Layer::default()
         });
     let mut warnings = Vec::new();
@@ -143,6 +144,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         },
         None => FileContent::default(),
     };
+    errors.extend(wrong_variables);
     if !errors.is_empty() {
         return Err(ConfigErrors(errors));
     }

@@ -120,7 +120,10 @@ fn later_layers_win_and_every_value_knows_where_it_came_from() {
             thinking  "high"  STENTOR_THINKING
             interrupt_mode  "wait"  repo/.stentor/config.toml:3
             auto_retry  false  home/.config/stentor/config.toml:4
-            retry.max_attempts  4  --retry.max_attempts"#]]);
+            retry.max_attempts  4  --retry.max_attempts
+
+            left out until the project is trusted (`stentor trust`)
+              `thinking`: it may only be lower than in your own file: it costs less  repo/.stentor/config.toml:2"#]]);
 }
 
 #[test]
@@ -275,18 +278,21 @@ fn an_untrusted_project_may_only_choose_and_tighten() {
             permissions, the most specific that matches decides
               { tool = "bash", decision = "deny" }  home/.config/stentor/config.toml:6
 
+            left out until the project is trusted (`stentor trust`)
+              `tools`: it may only leave tools out  repo/.stentor/config.toml:5
+              `budget.cost`: it may only be lower than in your own file  repo/.stentor/config.toml:9
+              [providers.anthropic]: it could send your keys elsewhere  repo/.stentor/config.toml:18
+              [models.x]: it could send your keys elsewhere  repo/.stentor/config.toml:22
+              a permission rule: a rule that allows would loosen permissions  repo/.stentor/config.toml:11
+              a permission rule: a rule that asks could take the place of one of yours that denies  repo/.stentor/config.toml:14
+
             warnings
               repo/.stentor/config.toml:8:20: left out: `trusted_projects` counts only in your own file
-              repo/.stentor/config.toml:18:12: left out: [providers.anthropic] could send your keys elsewhere; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:22:9: left out: [models.x] could send your keys elsewhere; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:11:1: left out: a rule that allows would loosen permissions; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:14:1: left out: a rule that asks could take the place of one of yours that denies; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:2:12: left out: a scripted model could run commands; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:3:9: left out: a scripted model could run commands; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:7:12: left out: it would move where your conversations are kept; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:6:15: left out: it would move where your conversations are kept; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:5:9: left out: `tools` would add tools that your own file leaves out; list the folder under `trusted_projects` in your own file to trust it
-              repo/.stentor/config.toml:9:31: left out: it would raise your own budget; list the folder under `trusted_projects` in your own file to trust it"#]]);
+              repo/.stentor/config.toml:7:12: left out: a project's file cannot make stentor write outside the project
+              repo/.stentor/config.toml:6:15: left out: a project's file cannot make stentor write outside the project
+              repo/.stentor/config.toml:2:12: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one
+              repo/.stentor/config.toml:3:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one
+              repo/.stentor/config.toml:18:12: left out: `api_key_command` would run a program outside the sandbox; only your own file can name one"#]]);
 }
 
 #[test]
@@ -312,12 +318,8 @@ fn a_trusted_project_may_say_everything_but_whom_to_trust() {
             user file  home/.config/stentor/config.toml
             project file  repo/.stentor/config.toml (trusted)
 
-            provider  "script"  repo/.stentor/config.toml:2
-            model  "script/run-me.toml"  repo/.stentor/config.toml:3
             permission_mode  "all"  repo/.stentor/config.toml:4
             tools  ["read","bash"]  repo/.stentor/config.toml:5
-            data_dir  "/tmp/elsewhere"  repo/.stentor/config.toml:7
-            session_dir  "/tmp/elsewhere"  repo/.stentor/config.toml:6
             budget.tokens  5  repo/.stentor/config.toml:9
             budget.cost  100.0  repo/.stentor/config.toml:9
             trusted_projects  ["home/.config/stentor/../../../repo"]  home/.config/stentor/config.toml:1
@@ -328,13 +330,18 @@ fn a_trusted_project_may_say_everything_but_whom_to_trust() {
               { tool = "bash", decision = "ask" }  repo/.stentor/config.toml:14
 
             providers
-              anthropic  (api_key_command, base_url)  repo/.stentor/config.toml:18
+              anthropic  (base_url)  repo/.stentor/config.toml:18
 
             models
               x  (base_url)  repo/.stentor/config.toml:22
 
             warnings
-              repo/.stentor/config.toml:8:20: left out: `trusted_projects` counts only in your own file"#]]);
+              repo/.stentor/config.toml:8:20: left out: `trusted_projects` counts only in your own file
+              repo/.stentor/config.toml:7:12: left out: a project's file cannot make stentor write outside the project
+              repo/.stentor/config.toml:6:15: left out: a project's file cannot make stentor write outside the project
+              repo/.stentor/config.toml:2:12: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one
+              repo/.stentor/config.toml:3:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one
+              repo/.stentor/config.toml:18:12: left out: `api_key_command` would run a program outside the sandbox; only your own file can name one"#]]);
 }
 
 #[test]

@@ -122,7 +122,9 @@ fn a_session_is_kept_listed_continued_and_exported() {
     let id = listed[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(listed[0]["firstMessage"], "first");
 
-    let again = world.run(&["-c", "-p", "second"]);
+    // Only who asks can name a scenario, not the file of the session.
+    let model = ["--model", "script/plan.toml"];
+    let again = world.run(&[&model[..], &["-c", "-p", "second"]].concat());
     assert_eq!(
         (again.status, again.out.as_str()),
         (Some(0), "You said: second\n"),

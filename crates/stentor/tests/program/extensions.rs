@@ -160,7 +160,9 @@ fn a_project_starts_no_program_until_it_is_trusted() {
     world.file("work/.stentor/extensions/also.py", "open('started', 'w')");
     let Ran { out, err, .. } = world.run(&["-p", "hello"]);
     assert!(
-        err.contains("[extensions.theirs] would run a program"),
+        err.contains(
+            "is left out: [extensions.theirs] (.stentor/config.toml:1), the extension also"
+        ),
         "{err}"
     );
     assert!(!world.work("started").exists(), "{out}");
