@@ -1,7 +1,7 @@
 //! The sandbox of a session's commands: from the configuration to what holds, and the helper.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_tools::sandbox::{Asked, CommandSandbox, enter, settle};
 
 use crate::config::Config;
+use crate::print::printed::stderr;
 
 /// The first word of the helper that restricts itself and becomes the command. It is no command
 /// for people and not in the help.
@@ -80,7 +81,7 @@ pub fn sandbox(config: &Config, cwd: &Path, spill_dir: &Path) -> Result<Sandbox,
 pub fn run_helper(words: impl Iterator<Item = OsString>) -> ExitCode {
     let Err(error) = enter(words);
     // It goes where the command's own words would have gone, so the model reads it.
-    let _ = writeln!(io::stderr(), "stentor: {error}");
+    let _ = writeln!(stderr(), "stentor: {error}");
     ExitCode::from(CANNOT_RUN)
 }
 
