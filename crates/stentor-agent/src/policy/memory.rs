@@ -132,9 +132,18 @@ impl fmt::Display for Remembered {
 }
 
 impl Remembered {
-    /// True when both are about the same calls, whatever they say about them.
-    pub fn is_about_the_same_as(&self, other: &Self) -> bool {
-        self.tool == other.tool && self.about == other.about
+    /// True when nothing is left of an earlier answer once this one is given: it was about the same
+    /// calls, or about one of them. A denial of one of them stays.
+    pub fn replaces(&self, earlier: &Self) -> bool {
+        let covers = match (&self.about, &earlier.about) {
+            (About::Words(words), About::Command(command)) => {
+                starts_with_words(command, words)
+                    && (self.decision == RuleDecision::Deny
+                        || earlier.decision == RuleDecision::Allow)
+            }
+            (about, earlier) => about == earlier,
+        };
+        self.tool == earlier.tool && covers
     }
 
     /// What it is about, as the choice that gives it says.

@@ -112,6 +112,17 @@ impl Person {
         self.child.send(&answer);
     }
 
+    /// Reads on until the run ends, whatever the dialect says of its end.
+    pub fn runs_to_the_end(&mut self) {
+        let ends = match self.dialect {
+            Dialect::Omp => [r#""type":"agent_settled""#, r#""type":"agent_settled""#],
+            Dialect::Psi => [r#":phase "idle""#, r#":event "error""#],
+            Dialect::Acp => [r#""stopReason""#, r#""id":3"#],
+        };
+        let is_end = |line: &str| ends.iter().any(|end| line.contains(end));
+        self.seen.extend(self.child.until(is_end));
+    }
+
     /// Answers every further question with no, until the run ends. The lines of all questions.
     pub fn refuses_the_rest(&mut self) -> Vec<String> {
         let mut questions = Vec::new();

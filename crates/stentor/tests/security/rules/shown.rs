@@ -1,6 +1,7 @@
 //! What files, models and servers say does not drive a terminal, wherever it is shown.
 
 use super::commands;
+use super::person::{DIALECTS, Person};
 use crate::world::World;
 
 /// Clears the line above and writes another, and turns the rest of the line around.
@@ -21,6 +22,34 @@ fn calls_and_failures_on_stderr_are_made_visible() {
     let err = String::from_utf8(out.stderr).unwrap();
     assert!(is_clean(&err), "{err:?}");
     assert!(err.contains("\\u{1b}[1A"), "{err}");
+}
+
+#[test]
+fn what_a_provider_says_is_made_visible_in_every_dialect() {
+    let message = serde_json::json!(format!("no{EVIL}"));
+    let scenario =
+        format!("[[turn]]\nerror = {{ kind = \"invalid_request\", message = {message} }}\n");
+    let world = World::new(&scenario, "");
+    let out = world.command(&["-p", "go", "--no-session"]).output();
+    let err = String::from_utf8(out.unwrap().stderr).unwrap();
+    let mut seen = vec![("-p", err)];
+    for dialect in DIALECTS {
+        let world = World::new(&scenario, "");
+        let mut person = Person::prompts(&world, dialect);
+        person.runs_to_the_end();
+        seen.push(("a dialect", person.seen.join("\n")));
+    }
+    let mut child = world.synaps();
+    child.send(r#"{"type":"prompt","id":"p","message":"go"}"#);
+    let frames = child.until_type("response");
+    seen.push(("synaps", frames.iter().map(ToString::to_string).collect()));
+    for (who, seen) in seen {
+        assert!(
+            is_clean(&seen) && !seen.contains("\\u001b"),
+            "{who}: {seen:?}"
+        );
+        assert!(seen.contains("\\u{202e}"), "{who}: {seen}");
+    }
 }
 
 #[test]
