@@ -12,7 +12,6 @@ use crate::live::LiveBlockKind;
 use crate::message::{Message, StopReason};
 use crate::tool::ToolSpec;
 use crate::usage::{Prices, Usage};
-use crate::visible::visible;
 
 /// A model one can talk to.
 pub trait Model: Send + Sync {
@@ -294,12 +293,11 @@ impl FromStr for ThinkingLevel {
 pub struct UnknownThinkingLevel(pub String);
 
 impl ModelError {
-    /// An error without status or waiting time. What a provider said in it is made visible, since
-    /// every dialect shows it.
+    /// An error without status or waiting time.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
-            message: visible(&message.into()).into_owned(),
+            message: message.into(),
             status: None,
             retry_after_ms: None,
             rate_limit: None,

@@ -20,6 +20,7 @@ use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
 use crate::usage::{Prices, Usage};
+use crate::visible::visible;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {
@@ -352,7 +353,9 @@ impl<'a> Writing<'a> {
                 };
                 (finish.usage.priced(&self.prices), stop, None)
             }
-            End::Failed(failed) => {
+            End::Failed(mut failed) => {
+                // What a provider said, which every dialect shows.
+                failed.message = visible(&failed.message).into_owned();
                 let text = failed.message.clone();
                 error = Some(failed);
                 (self.live.usage(), StopReason::Error, Some(text))
