@@ -1,6 +1,10 @@
 //! Questions to a person and things shown to one, beside the conversation.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+
+use crate::visible::visible;
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +68,29 @@ pub enum WidgetPlacement {
 }
 
 impl Dialog {
+    /// The same with what would not be seen made visible: programs ask with text of others in it.
+    /// What a person only edits stays as it is.
+    #[must_use]
+    pub fn made_visible(mut self) -> Self {
+        let make_visible = |text: &mut String| {
+            if let Cow::Owned(shown) = visible(text) {
+                *text = shown;
+            }
+        };
+        make_visible(&mut self.title);
+        match &mut self.kind {
+            DialogKind::Select { options } => {
+                for option in options {
+                    make_visible(&mut option.label);
+                    option.description.iter_mut().for_each(make_visible);
+                }
+            }
+            DialogKind::Confirm { message } => make_visible(message),
+            DialogKind::Input { .. } | DialogKind::Editor { .. } => {}
+        }
+        self
+    }
+
     /// The answer made to fit the question: one of the wrong kind counts as none, and the label
     /// of an option means the option, for clients that know options only by what they show.
     pub fn fit(&self, answer: DialogAnswer) -> DialogAnswer {

@@ -6,6 +6,7 @@
 //! the turn loop wait for a subscriber whose queue is full of what cannot merge, so memory stays
 //! flat however long a reader sleeps.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 use crate::clock::SharedClock;
 use crate::event::{Event, EventKind, Subagent};
 use crate::message::{Message, ToolCall};
+use crate::visible::visible;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -97,7 +99,8 @@ impl Hub {
     }
 
     /// Tells every subscriber. Never waits: the turn loop calls [`Hub::room`] between events.
-    pub fn publish(&self, kind: EventKind) -> u64 {
+    pub fn publish(&self, mut kind: EventKind) -> u64 {
+        make_visible(&mut kind);
         let time_ms = self.shared.clock.now_ms();
         let mut state = self.lock();
         state.seq += 1;
@@ -182,6 +185,18 @@ impl Hub {
             .state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Warnings and errors repeat what files, servers and programs said, and are shown as our own words.
+fn make_visible(kind: &mut EventKind) {
+    let text = match kind {
+        EventKind::Notice { message, .. } => message,
+        EventKind::ExtensionFailed { error, .. } | EventKind::RetryStarted { error, .. } => error,
+        _ => return,
+    };
+    if let Cow::Owned(shown) = visible(text) {
+        *text = shown;
     }
 }
 

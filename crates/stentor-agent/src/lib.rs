@@ -42,3 +42,4 @@ pub mod tool;
 pub mod tool_servers;
 pub mod turn;
 pub mod usage;
+pub mod visible;

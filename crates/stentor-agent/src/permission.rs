@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::message::ToolCall;
+use crate::policy::Always;
 use crate::tool::ToolEffect;
+use crate::visible::visible;
 
 /// What is asked before a tool call.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +23,35 @@ pub struct PermissionRequest {
     pub command: Option<String>,
     /// Why it is asked, for a person: for example that a path lies outside the folder.
     pub reason: String,
+    /// What an "always" would be remembered as. The choices say how far it reaches.
+    pub always: Always,
+}
+
+impl PermissionRequest {
+    /// What is asked about, for a person: the whole command, as far as `most_bytes` hold it, else
+    /// the path. What is cut is said, and what would not be seen is made visible.
+    pub fn subject(&self, most_bytes: usize) -> Option<String> {
+        let path = || Some(self.paths.first()?.display().to_string());
+        let subject = self.command.clone().or_else(path)?;
+        let shown = visible(&subject);
+        if shown.len() <= most_bytes {
+            return Some(shown.into_owned());
+        }
+        let kept = shown.get(..shown.floor_char_boundary(most_bytes))?;
+        let cut_bytes = shown.len() - kept.len();
+        Some(format!("{kept}\n[{cut_bytes} more bytes are not shown]"))
+    }
+
+    /// A choice as it is shown: one that says "always" goes on with how far that reaches.
+    pub fn choice(&self, answer: PermissionAnswer, label: &str) -> String {
+        match answer {
+            PermissionAnswer::AllowAlways => format!("{label} {}", self.always.allow.scope()),
+            PermissionAnswer::RejectAlways => format!("{label} {}", self.always.reject.scope()),
+            PermissionAnswer::AllowOnce
+            | PermissionAnswer::RejectOnce
+            | PermissionAnswer::Cancelled => label.to_owned(),
+        }
+    }
 }
 
 /// What the policy says about a call.

@@ -14,7 +14,7 @@ use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
-use crate::policy::resolve;
+use crate::policy::{PathRules, resolve};
 use crate::session::Budget;
 use crate::subagents::Subagents;
 use crate::usage::Usage;
@@ -305,6 +305,12 @@ pub trait ToolHost: Send + Sync {
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         drop((call, spec, touches));
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The rules of the session's policy about paths: a tool that walks folders leaves out what
+    /// they deny.
+    fn path_rules(&self) -> PathRules {
+        PathRules::default()
     }
 
     /// The session's hooks, for a tool that makes calls on its own account: what guards the calls

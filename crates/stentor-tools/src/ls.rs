@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call;
 use crate::fault::Fault;
 use crate::paths;
-use crate::search::Listing;
+use crate::search::{LeftOut, Listing};
 
 /// Lists a folder.
 pub(crate) struct Ls {
@@ -73,13 +73,22 @@ impl Tool for Ls {
             let Arguments { path, limit } = call::arguments("ls", arguments)?;
             let folder = paths::absolute(path.as_deref().unwrap_or_default(), &context.cwd);
             let limit = call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
+            let left_out = LeftOut::below(&folder, &self.spec, &context);
             let token = context.cancel.clone();
-            call::blocking(&context.cancel, move || list(&folder, limit, &token)).await
+            call::blocking(&context.cancel, move || {
+                list(&folder, limit, left_out, &token)
+            })
+            .await
         })
     }
 }
 
-fn list(folder: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOutput, Fault> {
+fn list(
+    folder: &Path,
+    limit: u64,
+    mut left_out: LeftOut,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, Fault> {
     let metadata = std::fs::metadata(folder)
         .map_err(|_| Fault::refused(format!("Path not found: {}", folder.display())))?;
     if !metadata.is_dir() {
@@ -97,18 +106,19 @@ fn list(folder: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOut
         if cancel.is_cancelled() {
             return Err(Fault::Aborted);
         }
-        let name = entry.map_err(cannot_read)?.file_name();
-        let name = name.to_string_lossy().into_owned();
+        let entry = entry.map_err(cannot_read)?;
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        if left_out.takes(&entry.path(), is_link) {
+            continue;
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
         first.push((name.to_lowercase(), name));
         if first.len() as u64 > limit {
             first.pop();
             more = true;
         }
     }
-    if first.is_empty() {
-        return Ok(ToolOutput::text("(empty directory)"));
-    }
-    let lines = first
+    let mut lines: Vec<String> = first
         .into_sorted_vec()
         .into_iter()
         .map(|(_, name)| match folder.join(&name).is_dir() {
@@ -116,7 +126,11 @@ fn list(folder: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOut
             false => name,
         })
         .collect();
+    if lines.is_empty() {
+        lines.push("(empty directory)".to_owned());
+    }
     let mut listing = Listing::new(lines);
+    left_out.note_on(&mut listing);
     if more {
         listing.note(
             format!(

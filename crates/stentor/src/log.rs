@@ -4,9 +4,10 @@
 //! waits for ever, so what does not fit is left out: losing a line of the log is better than
 //! stopping the program.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stentor_agent::visible::visible;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -22,7 +23,8 @@ pub fn to_stderr(usual: &str) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(PatientStderr)
-        .with_ansi(io::stderr().is_terminal())
+        // What is logged may hold anything: no escape sequence leaves, not even one of ours.
+        .with_ansi(false)
         .without_time()
         .with_target(false)
         .try_init();
@@ -34,7 +36,8 @@ pub struct PatientStderr;
 
 impl Write for PatientStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for piece in bytes.chunks(PIECE_BYTES) {
+        let shown = visible(&String::from_utf8_lossy(bytes)).into_owned();
+        for piece in shown.as_bytes().chunks(PIECE_BYTES) {
             if !takes_more() {
                 break;
             }

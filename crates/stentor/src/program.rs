@@ -29,6 +29,7 @@ use crate::models::Models;
 use crate::notes::Notes;
 use crate::omp;
 use crate::overview::{ModelReport, overview};
+use crate::print::printed::{Printed, stderr};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::rpc;
@@ -73,7 +74,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
-            let _ = writeln!(io::stderr(), "stentor: {}", failure.message);
+            let _ = writeln!(stderr(), "stentor: {}", failure.message);
             ExitCode::from(failure.status)
         }
     }
@@ -161,6 +162,8 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         trust,
         cwd,
     };
+    let json = args.ask.json;
+    let printed = |out| Printed::new(out, json);
     match (&args.command, &args.ask.prompt) {
         (Some(Command::Acp { login: None }), _) => {
             let pipes = Pipes {
@@ -173,18 +176,20 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
-            let json = args.ask.json;
+            let mut out = printed(&out);
             Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
-        (Some(Command::Extensions { action }), _) => job.extensions(action.as_ref(), &mut out),
-        (Some(Command::Mcp { action }), _) => job.mcp(action.as_ref(), &mut out),
+        (Some(Command::Extensions { action }), _) => {
+            job.extensions(action.as_ref(), &mut printed(&out))
+        }
+        (Some(Command::Mcp { action }), _) => job.mcp(action.as_ref(), &mut printed(&out)),
         (Some(Command::Permissions { action, all }), _) => match action {
-            None => job.permissions(*all, &mut out),
+            None => job.permissions(*all, &mut printed(&out)),
             Some(PermissionsAction::Forget { numbers, project }) => {
-                job.forget(numbers, *project, &mut out)
+                job.forget(numbers, *project, &mut printed(&out))
             }
         },
-        (Some(Command::Trust { list: true, .. }), _) => job.list_trusted(&mut out),
+        (Some(Command::Trust { list: true, .. }), _) => job.list_trusted(&mut printed(&out)),
         (
             Some(Command::Trust {
                 folder,
@@ -195,24 +200,26 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         ) => {
             let folder = folder.as_deref().unwrap_or(&job.cwd);
             match revoke {
-                true => job.revoke_trust(folder, &mut out),
-                false => job.trust(folder, &mut out),
+                true => job.revoke_trust(folder, &mut printed(&out)),
+                false => job.trust(folder, &mut printed(&out)),
             }
         }
-        (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut out),
+        (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
         (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
             let logins = job.models.logins();
+            let mut out = printed(&out);
             let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
             runtime()?.block_on(login).map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
             let logins = job.models.logins();
+            let mut out = printed(&out);
             let logout = commands::login::logout(&logins, provider, &mut out);
             runtime()?.block_on(logout).map_err(Failure::other)?;
             Ok(0)
         }
-        (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut out),
+        (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut printed(&out)),
         (Some(Command::Export { session, output }), _) => {
             let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
@@ -225,7 +232,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
             job.ask(text, &mut out)
         }
-        (None, None) => job.overview(&mut out),
+        (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
     }
 }
 
@@ -301,17 +308,21 @@ impl Job<'_> {
         setup::agent(&self.config, Arc::new(defaults), files)
     }
 
-    fn models(&self, filter: Option<&str>, out: &mut File) -> Result<u8, Failure> {
+    fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let chosen = setup::chosen_model(&self.config, &self.models);
         for warning in self.models.registry().warnings() {
-            let _ = writeln!(io::stderr(), "warning: {warning}");
+            let _ = writeln!(stderr(), "warning: {warning}");
         }
         let json = self.args.ask.json;
         let listed = self.models.registry().list();
         Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
     }
 
-    fn extensions(&self, action: Option<&ExtensionsAction>, out: &mut File) -> Result<u8, Failure> {
+    fn extensions(
+        &self,
+        action: Option<&ExtensionsAction>,
+        out: &mut Printed<'_>,
+    ) -> Result<u8, Failure> {
         let json = self.args.ask.json;
         if let Some(ExtensionsAction::Schema) = action {
             return Failure::printing(commands::extensions::schema(out));
@@ -334,7 +345,7 @@ impl Job<'_> {
         }
     }
 
-    fn mcp(&self, action: Option<&McpAction>, out: &mut File) -> Result<u8, Failure> {
+    fn mcp(&self, action: Option<&McpAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let json = self.args.ask.json;
         match action {
             None | Some(McpAction::List) => {
@@ -382,14 +393,14 @@ impl Job<'_> {
         setup::trust_store(&self.config).ok_or_else(|| Failure::other(why))
     }
 
-    fn list_trusted(&self, out: &mut File) -> Result<u8, Failure> {
+    fn list_trusted(&self, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let stored = self.trust_store()?.all();
         let stored = stored.map_err(|error| Failure::other(error.to_string()))?;
         let json = self.args.ask.json;
         Failure::printing(commands::trust::list(&stored, &self.config, json, out))
     }
 
-    fn trust(&self, folder: &Path, out: &mut File) -> Result<u8, Failure> {
+    fn trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let folder = setup::working_folder(Some(folder)).map_err(Failure::usage)?;
         let config = setup::load_config(&folder, &self.flags)?;
         let root = config.project.root();
@@ -408,7 +419,7 @@ impl Job<'_> {
         Failure::printing(trusted.print(self.args.ask.json, out))
     }
 
-    fn revoke_trust(&self, folder: &Path, out: &mut File) -> Result<u8, Failure> {
+    fn revoke_trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
         // A folder that is gone can be named as `--list` names it.
         let resolved = setup::working_folder(Some(folder));
         let folder = resolved.unwrap_or_else(|_| folder.to_owned());
@@ -429,7 +440,7 @@ impl Job<'_> {
         let warnings = self.config.warnings.iter().map(ToString::to_string);
         let warnings = warnings.chain(notice);
         for warning in warnings.chain(found.warnings.iter().cloned()) {
-            let _ = writeln!(io::stderr(), "warning: {warning}");
+            let _ = writeln!(stderr(), "warning: {warning}");
         }
     }
 
@@ -441,7 +452,7 @@ impl Job<'_> {
             .map_err(Failure::other)
     }
 
-    fn permissions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+    fn permissions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let project = self.config.project.root();
         let answers = match (setup::kept_answers(&self.config), all) {
             (None, _) => Ok(Vec::new()),
@@ -462,7 +473,7 @@ impl Job<'_> {
         })
     }
 
-    fn forget(&self, numbers: &[u64], project: bool, out: &mut File) -> Result<u8, Failure> {
+    fn forget(&self, numbers: &[u64], project: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let Some(answers) = setup::kept_answers(&self.config) else {
             return Err(Failure::other(
                 "there is no folder with remembered answers, since HOME is not set",
@@ -476,7 +487,7 @@ impl Job<'_> {
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
-    fn sessions(&self, all: bool, out: &mut File) -> Result<u8, Failure> {
+    fn sessions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
         let listed = self.agent(UNASKED).list(folder);
         let json = self.args.ask.json;
@@ -525,7 +536,7 @@ impl Job<'_> {
         asked.map_err(Failure::other)
     }
 
-    fn overview(&self, out: &mut File) -> Result<u8, Failure> {
+    fn overview(&self, is_terminal: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let report = match setup::chosen_model(&self.config, &self.models) {
             Ok(chosen) => ModelReport {
                 name: chosen.info.full_name(),
@@ -537,11 +548,11 @@ impl Job<'_> {
             },
         };
         let text = overview(&self.config, &report, &self.cwd);
-        if out.is_terminal() {
+        if is_terminal {
             return Failure::printing(out.write_all(text.as_bytes()));
         }
         // Somebody who wanted frames or an answer gets neither, and should notice.
-        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = stderr().write_all(text.as_bytes());
         Ok(USAGE)
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn spelled_plainly(text: &str) -> String {
                 Some('"' | '\\' | '$' | '`') => plain.extend(chars.next()),
                 _ => plain.push(c),
             },
-            c if c.is_whitespace() => {
+            c if is_blank(c) || c == '\n' => {
                 if !plain.is_empty() && !plain.ends_with(' ') {
                     plain.push(' ');
                 }
@@ -63,12 +63,20 @@ pub(super) fn spelled_plainly(text: &str) -> String {
             c => plain.push(c),
         }
     }
-    plain.truncate(plain.trim_end().len());
+    plain.truncate(plain.trim_end_matches(' ').len());
     plain
+}
+
+/// What separates the words of a command, besides line ends. To a shell no other blank does,
+/// whatever it looks like.
+pub(super) fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t')
 }
 
 /// Deeper nesting is not worth understanding.
 const MAX_DEPTH: usize = 16;
+/// What ends a word without being part of one.
+const OPERATORS: &str = ";|&<>()";
 
 struct Reader {
     chars: Vec<char>,
@@ -86,10 +94,6 @@ struct Current {
 impl Reader {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
-    }
-
-    fn peek_after(&self, offset: usize) -> Option<char> {
-        self.chars.get(self.at + offset).copied()
     }
 
     fn next(&mut self) -> Option<char> {
@@ -113,17 +117,15 @@ impl Reader {
                 self.finish(&mut current);
                 return Some(());
             }
-            let starts_word = current
-                .text
-                .chars()
-                .next_back()
-                .is_none_or(char::is_whitespace);
+            let before = current.text.chars().next_back();
+            let starts_word = before.is_none_or(is_blank);
+            let follows_operator = before.is_some_and(|c| OPERATORS.contains(c));
             match c {
                 ';' | '\n' | '|' => self.finish(&mut current),
                 '&' if self.peek() == Some('>') => current.text.push(c),
                 '&' => self.finish(&mut current),
                 // Everything up to the line's end would be a comment, quotes included.
-                '#' if starts_word => return None,
+                '#' if starts_word || follows_operator => return None,
                 '(' if starts_word => {
                     self.finish(&mut current);
                     self.commands(Some(')'), depth + 1)?;
@@ -143,8 +145,11 @@ impl Reader {
             redirects_to_file,
         } = std::mem::take(current);
         // The braces of a group are words of their own.
-        let text = text.trim();
-        let text = text.strip_prefix("{ ").unwrap_or(text).trim();
+        let text = text.trim_matches(is_blank);
+        let text = text
+            .strip_prefix("{ ")
+            .unwrap_or(text)
+            .trim_matches(is_blank);
         let text = if text == "}" { "" } else { text };
         if !text.is_empty() || redirects_to_file {
             self.found.push(Part {
@@ -256,30 +261,32 @@ impl Reader {
                 return self.commands(Some(')'), depth + 1);
             }
             Some('>' | '|') => current.text.push(self.next()?),
-            // To another descriptor, which goes wherever that one goes.
-            Some('&')
-                if self
-                    .peek_after(1)
-                    .is_some_and(|c| c.is_ascii_digit() || c == '-') =>
-            {
+            Some('&') => {
                 current.text.push(self.next()?);
-                current.text.push(self.next()?);
-                return Some(());
+                // To another descriptor, which goes wherever that one goes. Only a whole word is
+                // a descriptor: `>&1x` writes the file `1x`.
+                let word = self.word_ahead();
+                let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+                if is_number || word == "-" {
+                    return Some(());
+                }
             }
-            Some('&') => current.text.push(self.next()?),
             _ => {}
         }
-        let target: String = self
-            .chars
-            .get(self.at..)?
-            .iter()
-            .skip_while(|c| matches!(c, ' ' | '\t'))
-            .take_while(|c| !c.is_whitespace() && !";|&<>()".contains(**c))
-            .collect();
-        if target != "/dev/null" {
+        while self.peek().is_some_and(is_blank) {
+            current.text.extend(self.next());
+        }
+        if self.word_ahead() != "/dev/null" {
             current.redirects_to_file = true;
         }
         Some(())
+    }
+
+    /// What stands before the next blank, line end or operator, quotes included.
+    fn word_ahead(&self) -> String {
+        let ahead = self.chars.get(self.at..).unwrap_or_default();
+        let is_end = |c: char| is_blank(c) || c == '\n' || OPERATORS.contains(c);
+        ahead.iter().take_while(|c| !is_end(**c)).collect()
     }
 
     fn redirection_in(&mut self, current: &mut Current, depth: usize) -> Option<()> {
@@ -297,142 +304,4 @@ impl Reader {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn texts(command: &str) -> Option<Vec<String>> {
-        match parts(command) {
-            Parts::Clear(parts) => Some(parts.into_iter().map(|part| part.text).collect()),
-            Parts::Unclear => None,
-        }
-    }
-
-    #[test]
-    fn a_command_falls_into_the_commands_it_runs() {
-        for (command, expected) in [
-            ("git status", &["git status"][..]),
-            ("a && b; c | d $(e)", &["a", "b", "c", "e", "d $(e)"]),
-            ("a || b & c\nd", &["a", "b", "c", "d"]),
-            ("a |& b", &["a", "b"]),
-            ("echo 'a && b; $(c)'", &["echo 'a && b; $(c)'"]),
-            (
-                "echo \"a; $(b && c)\"",
-                &["b", "c", "echo \"a; $(b && c)\""],
-            ),
-            ("echo `rm x`", &["rm x", "echo `rm x`"]),
-            ("(a; b)", &["a", "b"]),
-            ("{ a; b; }", &["a", "b"]),
-            ("diff <(a) <(b)", &["a", "b", "diff < <"]),
-            ("a \\\n b", &["a  b"]),
-            ("a \\; b", &["a \\; b"]),
-            ("echo ${HOME} $x $1", &["echo ${HOME} $x $1"]),
-            ("if a; then b; fi", &["if a", "then b", "fi"]),
-            ("echo a#b", &["echo a#b"]),
-            ("make 2>&1", &["make 2>&1"]),
-            ("", &[]),
-            (" ; ", &[]),
-        ] {
-            let expected = expected.iter().map(|text| (*text).to_owned()).collect();
-            assert_eq!(texts(command), Some(expected), "{command}");
-        }
-    }
-
-    #[test]
-    fn what_would_need_a_shell_to_understand_is_unclear() {
-        for command in [
-            "git status #' \n rm -rf / #'",
-            "# comment",
-            "cat <<EOF\nx\nEOF",
-            "cat <<< x",
-            "echo $'it\\'s'; rm x",
-            "echo $\"x\"",
-            "echo ${x:-$(rm y)}",
-            "echo \"${x:-\"}\"",
-            "echo $[1+1]",
-            "echo 'open",
-            "echo \"open",
-            "echo `open",
-            "echo $(open",
-            "(open",
-            "close)",
-            "f() { rm x; }",
-            "a=(1 2)",
-            "echo `a \\` b`",
-            "echo trailing \\",
-        ] {
-            assert_eq!(parts(command), Parts::Unclear, "{command}");
-        }
-    }
-
-    #[test]
-    fn a_command_spelled_plainly_has_its_words_and_no_more() {
-        for (text, expected) in [
-            ("git push", "git push"),
-            (" git \t push  x ", "git push x"),
-            ("git 'push' \"x\"", "git push x"),
-            ("g\"i\"t pu''sh \\x", "git push x"),
-            ("git \\\npush", "git push"),
-            ("echo \"it's \\\"a\\\" \\n\"", "echo it's \"a\" \\n"),
-            ("echo 'a\\b'", "echo a\\b"),
-            ("echo 'open", "echo open"),
-            ("\\", ""),
-            ("", ""),
-        ] {
-            assert_eq!(spelled_plainly(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_redirection_to_a_file_is_seen() {
-        for (command, expected) in [
-            ("git log > out", true),
-            ("git log >out", true),
-            ("git log >> out", true),
-            ("git log &> out", true),
-            ("git log >| out", true),
-            ("git log 2> /dev/null", false),
-            ("git log >/dev/null 2>&1", false),
-            ("git log >&2", false),
-            ("git log >& out", true),
-            ("git log 2>/dev/nullx", true),
-            ("wc < in", false),
-            ("git log '>' out", false),
-        ] {
-            let Parts::Clear(parts) = parts(command) else {
-                panic!("{command} is clear")
-            };
-            let redirects = parts.iter().any(|part| part.redirects_to_file);
-            assert_eq!(redirects, expected, "{command}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_command_makes_it_fail(command in "[a-c \"'`$(){}|&;<>#\\\\\n]{0,40}") {
-            parts(&command);
-        }
-
-        /// The shell itself is asked whether the second line runs.
-        #[test]
-        fn a_second_command_is_never_hidden_by_the_first(first in "[a-c \"'$(){}`#\\\\-]{0,16}") {
-            let command = format!("{first}\nrm -rf /");
-            if let Parts::Clear(parts) = parts(&command) {
-                let runs_rm = parts.iter().any(|part| part.text == "rm -rf /");
-                let output = std::process::Command::new("bash")
-                    .arg("-c")
-                    .arg(format!("rm() {{ echo RM-RAN; }}; {command}"))
-                    // Only the shell itself can do anything.
-                    .env_clear()
-                    .env("PATH", "/nonexistent")
-                    .stdin(std::process::Stdio::null())
-                    .output();
-                if let Ok(output) = output
-                    && String::from_utf8_lossy(&output.stdout).contains("RM-RAN")
-                {
-                    prop_assert!(runs_rm, "{command:?} {parts:?}");
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{self, Part, Parts};
-use super::location::resolve;
+use super::command::{Part, Parts};
 use super::rule::{RuleDecision, Subject};
-use crate::permission::PermissionRequest;
+use super::scope::{About, starts_with_words};
+use crate::visible::visible;
 
 /// Keeps "always" answers beyond the session they were given in.
 pub trait AnswerKeeper: Send + Sync {
@@ -23,18 +23,6 @@ pub struct Remembered {
     tool: String,
     about: About,
     decision: RuleDecision,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum About {
-    EveryCall,
-    /// This command and no other.
-    Command(String),
-    /// Commands that start with these words.
-    Words(String),
-    /// Everything in the folder and below.
-    Folder(PathBuf),
-    Path(PathBuf),
 }
 
 /// An answer as it is written down.
@@ -88,7 +76,7 @@ impl TryFrom<AnswerText> for Remembered {
         }
         let named = [
             command.map(About::Command),
-            words.map(About::Words),
+            words.map(|words| About::kept_for_words(decision, words)),
             folder.map(About::Folder),
             path.map(About::Path),
         ];
@@ -143,30 +131,32 @@ impl fmt::Display for Remembered {
     }
 }
 
-/// Programs that run whatever they are given, so that their first words say nothing.
-const RUN_OTHERS: [&str; 26] = [
-    "bash", "sh", "zsh", "dash", "fish", "ksh", "sudo", "su", "doas", "env", "exec", "eval",
-    "command", "builtin", "xargs", "nohup", "time", "timeout", "nice", "setsid", "ssh", "python",
-    "python3", "node", "perl", "ruby",
-];
-
 impl Remembered {
-    /// True when both are about the same calls, whatever they say about them.
-    pub fn is_about_the_same_as(&self, other: &Self) -> bool {
-        self.tool == other.tool && self.about == other.about
+    /// True when nothing is left of an earlier answer once this one is given: it was about the same
+    /// calls, or about one of them. A denial of one of them stays.
+    pub fn replaces(&self, earlier: &Self) -> bool {
+        let covers = match (&self.about, &earlier.about) {
+            (About::Words(words), About::Command(command)) => {
+                starts_with_words(command, words)
+                    && (self.decision == RuleDecision::Deny
+                        || earlier.decision == RuleDecision::Allow)
+            }
+            (about, earlier) => about == earlier,
+        };
+        self.tool == earlier.tool && covers
     }
 
-    pub(super) fn new(request: &PermissionRequest, decision: RuleDecision, cwd: &Path) -> Self {
-        let about = match (&request.command, request.paths.first()) {
-            (Some(command), _) => about_command(command),
-            (None, Some(path)) => about_path(path, cwd),
-            (None, None) => About::EveryCall,
+    /// What it is about, as the choice that gives it says.
+    pub fn scope(&self) -> String {
+        let tool = &self.tool;
+        let scope = match &self.about {
+            About::EveryCall => format!("every call of {tool}"),
+            About::Command(_) => "exactly this command".to_owned(),
+            About::Words(words) => format!("commands that start with `{words}`"),
+            About::Folder(folder) => format!("{tool} in {} and below", folder.display()),
+            About::Path(path) => format!("{tool} on {}", path.display()),
         };
-        Self {
-            tool: request.call.name.clone(),
-            about,
-            decision,
-        }
+        visible(&scope).into_owned()
     }
 
     /// True when the answer was about a call like this, or like this part of it.
@@ -188,14 +178,38 @@ impl Remembered {
         match &self.about {
             About::EveryCall => subject.paths.is_empty() && subject.command.is_none(),
             About::Command(command) => subject.command == Some(command),
-            About::Words(words) => part.is_some_and(|part| match is_denial {
-                true => [&part.text, &part.plain]
-                    .into_iter()
-                    .any(|text| starts_with_words(text, words)),
-                false => !part.redirects_to_file && starts_with_words(&part.text, words),
+            About::Words(words) if is_denial => {
+                let spelled = part.into_iter().flat_map(|part| [&part.text, &part.plain]);
+                let mut all = spelled.chain(&subject.inside.commands);
+                all.any(|text| starts_with_words(text, words))
+            }
+            About::Words(words) => part.is_some_and(|part| {
+                !part.redirects_to_file && starts_with_words(&part.text, words)
             }),
             About::Folder(folder) => covers(&|path| path.starts_with(folder)),
             About::Path(only) => covers(&|path| path == only),
+        }
+    }
+}
+
+/// What is remembered of a call when a person says "always", either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Always {
+    pub allow: Remembered,
+    pub reject: Remembered,
+}
+
+impl Always {
+    /// The same for a call of `tool` with this command, else on these paths.
+    pub fn about(tool: &str, command: Option<&str>, paths: &[PathBuf], cwd: &Path) -> Self {
+        let answer = |decision| Remembered {
+            tool: tool.to_owned(),
+            about: About::of(decision, command, paths, cwd),
+            decision,
+        };
+        Self {
+            allow: answer(RuleDecision::Allow),
+            reject: answer(RuleDecision::Deny),
         }
     }
 }
@@ -220,54 +234,4 @@ pub(super) fn recall(remembered: &[Remembered], subject: &Subject<'_>) -> Option
         Some(Some(RuleDecision::Deny)) => Some(RuleDecision::Deny),
         _ => answers.into_iter().min().flatten(),
     }
-}
-
-fn about_command(command: &str) -> About {
-    let exactly = || About::Command(command.to_owned());
-    let Parts::Clear(parts) = command::parts(command) else {
-        return exactly();
-    };
-    let [only] = parts.as_slice() else {
-        return exactly();
-    };
-    let mut words = only.text.split_whitespace();
-    let Some(program) = words.next() else {
-        return exactly();
-    };
-    let name = program.rsplit('/').next().unwrap_or(program);
-    let is_plain = |word: &str| !word.contains(['\'', '"', '\\', '$', '`', '=']);
-    if only.redirects_to_file || RUN_OTHERS.contains(&name) || !is_plain(program) {
-        return exactly();
-    }
-    match words.next() {
-        Some(second) if !is_plain(second) => exactly(),
-        Some(second) => About::Words(format!("{program} {second}")),
-        None => exactly(),
-    }
-}
-
-fn about_path(path: &Path, cwd: &Path) -> About {
-    let path = resolve(path).unwrap_or_else(|| path.to_owned());
-    let folder = match path.is_dir() {
-        true => Some(path.as_path()),
-        false => path.parent(),
-    };
-    let cwd = resolve(cwd).unwrap_or_else(|| cwd.to_owned());
-    let home = std::env::home_dir().and_then(|home| resolve(&home));
-    match folder {
-        Some(folder) if folder == cwd => About::Folder(cwd),
-        // Too much would be allowed at once.
-        Some(folder) if cwd.starts_with(folder) || home.as_deref() == Some(folder) => {
-            About::Path(path)
-        }
-        Some(folder) => About::Folder(folder.to_owned()),
-        None => About::Path(path),
-    }
-}
-
-fn starts_with_words(command: &str, words: &str) -> bool {
-    let mut given = command.split_whitespace();
-    words
-        .split_whitespace()
-        .all(|word| given.next() == Some(word))
 }

@@ -15,10 +15,11 @@
 //! asked is denied. It allows reading inside the folder only. So is a [`Wall`]: what the commands
 //! of a session are held back from by a sandbox, its other tools are held back from here.
 //!
-//! A shell command is taken apart and every part must be allowed: see `command`. A path counts
-//! as inside the folder only if it is there after every link and `..`: see `location`. A rule for
-//! a path is about the paths a call names; what a tool reads below a folder it was given, or a
-//! command reads by itself, is not seen here.
+//! A shell command is taken apart and every part must be allowed: see `command`. Denials see what
+//! it runs through other programs: see `look_through`. A path counts as inside the folder only if
+//! it is there after every link and `..`: see `location`. A rule for a path is about the paths a
+//! call names; a tool that walks a folder leaves out what its [`PathRules`] deny. What a command
+//! reads by itself is not seen here.
 
 use std::path::{Path, PathBuf};
 
@@ -27,15 +28,19 @@ use crate::tool::{ToolEffect, Touches};
 
 mod command;
 mod location;
+mod look_through;
 mod memory;
+mod path_rules;
 mod pattern;
 mod protected_paths;
 mod rule;
+mod scope;
 mod wall;
 mod words;
 
 pub use location::resolve;
-pub use memory::{AnswerKeeper, InvalidAnswer, Remembered};
+pub use memory::{Always, AnswerKeeper, InvalidAnswer, Remembered};
+pub use path_rules::{DeniedPaths, PathRules};
 pub use rule::{InvalidRule, Rule, RuleDecision};
 pub use wall::{Wall, WriteLimit};
 
@@ -53,6 +58,8 @@ pub struct Policy {
     readable: Vec<PathBuf>,
     remembered: Vec<Remembered>,
     wall: Wall,
+    /// The rules about paths, if they are another policy's.
+    path_rules: Option<PathRules>,
 }
 
 impl Policy {
@@ -63,6 +70,21 @@ impl Policy {
             rules,
             ..Self::default()
         }
+    }
+
+    /// A policy that allows everything, for a session whose calls another policy decides about. Of
+    /// that one it needs the rules about paths, for the tools that walk folders.
+    pub fn decided_elsewhere(path_rules: PathRules) -> Self {
+        Self {
+            path_rules: Some(path_rules),
+            ..Self::default()
+        }
+    }
+
+    /// The rules about paths, for tools that look at more than their call names.
+    pub fn path_rules(&self) -> PathRules {
+        let own = || PathRules::of(&self.rules);
+        self.path_rules.clone().unwrap_or_else(own)
     }
 
     /// The same with further folders that count as the working folder does.
@@ -166,32 +188,30 @@ impl Policy {
     /// Keeps an "always" for the rest of the session, and gives it back to be kept longer if it is
     /// new. Other answers leave nothing behind.
     ///
-    /// A call is like the one asked about if it is of the same tool and
-    /// - for a command: starts with the same two words. A command of several parts, or one that
-    ///   runs another (`sudo`, `bash -c`, `env` …) or writes a file by `>`, is like itself only;
+    /// What a call must be like the one asked about is in [`Always`], and what the choice said:
+    /// - for a command: be that command, or start with the same words if no words that follow can
+    ///   do harm (`scope`). Denials reach as far as two words say what is run;
     /// - for paths: all are in the folder of the first one asked about, or below. Where that
     ///   folder contains the working folder, or is the root or the home folder, only the same
     ///   path is like it;
-    /// - otherwise: always.
+    /// - otherwise: be of the same tool.
     pub fn remember(
         &mut self,
         request: &PermissionRequest,
         answer: PermissionAnswer,
-        cwd: &Path,
     ) -> Option<Remembered> {
-        let decision = match answer {
-            PermissionAnswer::AllowAlways => RuleDecision::Allow,
-            PermissionAnswer::RejectAlways => RuleDecision::Deny,
+        let remembered = match answer {
+            PermissionAnswer::AllowAlways => &request.always.allow,
+            PermissionAnswer::RejectAlways => &request.always.reject,
             PermissionAnswer::AllowOnce
             | PermissionAnswer::RejectOnce
             | PermissionAnswer::Cancelled => return None,
         };
-        let remembered = Remembered::new(request, decision, cwd);
-        if self.remembered.contains(&remembered) {
+        if self.remembered.contains(remembered) {
             return None;
         }
         self.remembered.push(remembered.clone());
-        Some(remembered)
+        Some(remembered.clone())
     }
 }
 

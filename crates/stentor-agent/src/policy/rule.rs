@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{self, Part, Parts};
 use super::location::resolve;
+use super::look_through::{self, Inside};
 use super::pattern::Wildcard;
 use crate::tool::{ToolEffect, Touches};
 
@@ -112,6 +113,8 @@ pub(super) struct Subject<'a> {
     pub paths: Vec<TouchedPath>,
     pub command: Option<&'a str>,
     pub parts: Option<Parts>,
+    /// The commands that the command runs through others.
+    pub inside: Inside,
 }
 
 /// A path a call names, and where it really is.
@@ -148,37 +151,64 @@ impl<'a> Subject<'a> {
                 .collect(),
             command,
             parts: command.map(command::parts),
+            inside: command.map(look_through::inside).unwrap_or_default(),
         }
     }
+}
+
+/// What of a call a rule is held against.
+#[derive(Clone, Copy)]
+enum Piece<'a> {
+    /// The whole: it has no command, or none that is understood.
+    Call,
+    Part(&'a Part),
+    /// A command that its command runs through another.
+    Inside(&'a str),
+    /// What its command runs and nobody could look at.
+    Unseen,
 }
 
 /// The rule that decides about the call, if one does.
 ///
 /// Each part of a command is decided by itself. Then the strictest counts, and the whole is
-/// allowed only if every part is.
+/// allowed only if every part is. What a command runs through others can only make it stricter.
 pub(super) fn strongest<'r>(rules: &'r [Rule], subject: &Subject<'_>) -> Option<&'r Rule> {
-    let parts: Vec<Option<&Part>> = match &subject.parts {
-        Some(Parts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Some).collect(),
-        Some(Parts::Clear(_) | Parts::Unclear) | None => vec![None],
+    let pieces: Vec<Piece<'_>> = match &subject.parts {
+        Some(Parts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Piece::Part).collect(),
+        Some(Parts::Clear(_) | Parts::Unclear) | None => vec![Piece::Call],
     };
-    let decided: Vec<Option<&Rule>> = parts
+    let decided: Vec<Option<&Rule>> = pieces
         .into_iter()
-        .map(|part| {
-            rules
-                .iter()
-                .filter(|rule| rule.matches(subject, part))
-                .max_by_key(|rule| (rule.specificity(), rule.text.decision))
-        })
+        .map(|piece| most_specific(rules, subject, piece))
         .collect();
+    let commands = subject.inside.commands.iter();
+    let unseen = subject.inside.has_more.then_some(Piece::Unseen);
+    let inside = commands
+        .map(|command| Piece::Inside(command))
+        .chain(unseen)
+        .filter_map(|piece| most_specific(rules, subject, piece));
     let strictest = decided
         .iter()
+        .copied()
         .flatten()
+        .chain(inside.filter(|rule| rule.text.decision > RuleDecision::Allow))
         .max_by_key(|rule| rule.text.decision);
     match strictest {
         Some(rule) if rule.text.decision > RuleDecision::Allow => Some(rule),
         _ if decided.iter().any(Option::is_none) => None,
-        strictest => strictest.copied(),
+        strictest => strictest,
     }
+}
+
+fn most_specific<'r>(
+    rules: &'r [Rule],
+    subject: &Subject<'_>,
+    piece: Piece<'_>,
+) -> Option<&'r Rule> {
+    rules
+        .iter()
+        .filter(|rule| rule.matches(subject, piece))
+        .max_by_key(|rule| (rule.specificity(), rule.text.decision))
 }
 
 impl Rule {
@@ -187,8 +217,8 @@ impl Rule {
         self.text.decision
     }
 
-    /// True when the rule is about the call, or about this part of its command.
-    fn matches(&self, subject: &Subject<'_>, part: Option<&Part>) -> bool {
+    /// True when the rule is about this piece of the call.
+    fn matches(&self, subject: &Subject<'_>, piece: Piece<'_>) -> bool {
         let RuleText {
             tool,
             effect,
@@ -203,13 +233,34 @@ impl Rule {
             && path
                 .as_ref()
                 .is_none_or(|path| PathPattern::new(path, subject.cwd).matches(subject, allows))
-            && command
-                .as_ref()
-                .is_none_or(|command| matches_command(command, subject, part, allows))
+            && match command {
+                Some(command) => matches_command(command, subject, piece, allows),
+                // It is about whole calls, and was held against this one already.
+                None => matches!(piece, Piece::Call | Piece::Part(_)),
+            }
+    }
+
+    /// True when the rule is about what this tool does to paths, whatever commands it runs.
+    pub(super) fn is_about_paths_of(&self, tool: &str, effect: ToolEffect) -> bool {
+        let named = self.text.tool.as_ref();
+        named.is_none_or(|name| Wildcard::new(name).matches(tool))
+            && self.text.effect.is_none_or(|wanted| wanted == effect)
+            && self.text.command.is_none()
+    }
+
+    /// The paths it is about, if it is about certain ones.
+    pub(super) fn path_pattern(&self, cwd: &Path) -> Option<PathPattern> {
+        let path = self.text.path.as_ref()?;
+        Some(PathPattern::new(path, cwd))
+    }
+
+    /// True when it denies certain paths.
+    pub(super) fn denies_paths(&self) -> bool {
+        self.text.decision == RuleDecision::Deny && self.text.path.is_some()
     }
 
     /// The larger, the more a rule asks for.
-    fn specificity(&self) -> (usize, u8, bool) {
+    pub(super) fn specificity(&self) -> (usize, u8, bool) {
         let letters = |pattern: &Option<String>| {
             pattern.as_ref().map_or(0, |pattern| {
                 pattern.chars().filter(|c| !"*?[]{}".contains(*c)).count()
@@ -227,39 +278,32 @@ impl Rule {
 }
 
 /// Allowing needs certainty; denying and asking take every hint.
-fn matches_command(
-    pattern: &str,
-    subject: &Subject<'_>,
-    part: Option<&Part>,
-    allows: bool,
-) -> bool {
+fn matches_command(pattern: &str, subject: &Subject<'_>, piece: Piece<'_>, allows: bool) -> bool {
     let Some(whole) = subject.command else {
         return false;
     };
     let wildcard = Wildcard::new(pattern);
-    if wildcard.is_anything() || pattern == whole {
+    if pattern == whole {
         return true;
     }
-    match part {
-        Some(part) if allows => !part.redirects_to_file && wildcard.matches_command(&part.text),
-        None if allows => false,
-        Some(part) => [part.text.as_str(), &part.plain, whole]
+    match piece {
+        Piece::Call | Piece::Part(_) if wildcard.is_anything() => true,
+        Piece::Call => !allows && wildcard.matches_command(whole),
+        Piece::Part(part) if allows => {
+            !part.redirects_to_file && wildcard.matches_command(&part.text)
+        }
+        Piece::Part(part) => [part.text.as_str(), &part.plain, whole]
             .into_iter()
             .any(|text| wildcard.matches_command(text)),
-        None => {
-            wildcard.matches_command(whole)
-                || whole
-                    .split([';', '&', '|', '\n', '(', ')', '`', '{', '}'])
-                    .any(|piece| {
-                        wildcard.matches_command(piece.trim())
-                            || wildcard.matches_command(&command::spelled_plainly(piece))
-                    })
-        }
+        Piece::Inside(_) | Piece::Unseen if wildcard.is_anything() => false,
+        Piece::Inside(command) => wildcard.matches_command(command),
+        Piece::Unseen => !allows,
     }
 }
 
 /// A path pattern with its leading folders, up to the first wildcard, resolved.
-struct PathPattern {
+#[derive(Debug)]
+pub(super) struct PathPattern {
     /// The leading folders as written and as they really are.
     starts: Vec<PathBuf>,
     /// The rest, or nothing if the pattern is a plain path: then it is about all below it too.
@@ -309,7 +353,7 @@ impl PathPattern {
         }
     }
 
-    fn matches_path(&self, path: &Path) -> bool {
+    pub(super) fn matches_path(&self, path: &Path) -> bool {
         self.starts
             .iter()
             .filter_map(|start| path.strip_prefix(start).ok())

@@ -192,8 +192,13 @@ fn blanks_and_quotes_lead_past_no_denial_and_into_no_permission() {
            {tool = "bash", command = "git log *", decision = "allow"}"#,
     );
     let mut policy = Policy::new(PermissionMode::Ask, rules);
-    let asked = request("bash", ToolEffect::Executes, &command("npm publish"));
-    policy.remember(&asked, PermissionAnswer::RejectAlways, &ground.work);
+    let asked = request(
+        "bash",
+        ToolEffect::Executes,
+        &command("npm publish"),
+        &ground.work,
+    );
+    policy.remember(&asked, PermissionAnswer::RejectAlways);
     for (text, expected) in [
         ("git  push x", 'd'),
         ("git\tpush", 'd'),
@@ -242,8 +247,8 @@ fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
            {path = "src/secret", decision = "ask"}"#,
     );
     let mut policy = Policy::new(PermissionMode::Ask, rules);
-    let request = request("write", ToolEffect::Writes, &ground.on("a"));
-    policy.remember(&request, PermissionAnswer::AllowAlways, &ground.work);
+    let request = request("write", ToolEffect::Writes, &ground.on("a"), &ground.work);
+    policy.remember(&request, PermissionAnswer::AllowAlways);
     policy.set_mode(PermissionMode::ReadOnly);
     for (tool, effect, touches) in [
         ("bash", ToolEffect::Executes, command("ls")),
@@ -256,7 +261,12 @@ fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
     }
 }
 
-fn request(tool: &str, effect: ToolEffect, touches: &Touches) -> PermissionRequest {
+fn request(tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> PermissionRequest {
+    let paths: Vec<PathBuf> = touches
+        .paths
+        .iter()
+        .filter_map(|path| resolve(path))
+        .collect();
     PermissionRequest {
         call: Arc::new(ToolCall {
             id: "1".into(),
@@ -266,11 +276,8 @@ fn request(tool: &str, effect: ToolEffect, touches: &Touches) -> PermissionReque
             intent: None,
         }),
         effect,
-        paths: touches
-            .paths
-            .iter()
-            .filter_map(|path| resolve(path))
-            .collect(),
+        always: Always::about(tool, touches.command.as_deref(), &paths, cwd),
+        paths,
         command: touches.command.clone(),
         reason: String::new(),
     }
@@ -291,14 +298,29 @@ fn always_is_about_calls_like_the_one_that_was_asked() {
         (
             "bash",
             executes,
-            command("cargo test --all"),
+            command("git status --short"),
             vec![
-                (command("cargo test"), 'r'),
-                (command("cargo test -p x && cargo test"), 'r'),
-                (command("cargo run"), 'a'),
-                (command("cargo test; rm x"), 'a'),
-                (command("cargo test > x"), 'a'),
-                (command("cargo tester"), 'a'),
+                (command("git status"), 'r'),
+                (command("git status -b && git status"), 'r'),
+                (command("git log"), 'a'),
+                (command("git status; rm x"), 'a'),
+                (command("git status $(rm x)"), 'a'),
+                (command("git status > x"), 'a'),
+                (command("git status >&1x"), 'a'),
+                (command("git statusx"), 'a'),
+                (command("git status\u{a0}"), 'a'),
+                (command("\u{a0}git status"), 'a'),
+            ],
+        ),
+        (
+            "bash",
+            executes,
+            command("find . -name x"),
+            vec![
+                (command("find . -name x"), 'r'),
+                (command("find . -name y"), 'a'),
+                (command("find . -exec rm {} ;"), 'a'),
+                (command("find . -name x -delete"), 'a'),
             ],
         ),
         (
@@ -349,24 +371,24 @@ fn always_is_about_calls_like_the_one_that_was_asked() {
     ];
     for (tool, effect, asked, then) in table {
         let mut policy = Policy::new(PermissionMode::Ask, Vec::new());
-        let request = request(tool, effect, &asked);
+        let request = request(tool, effect, &asked, &ground.work);
         for answer in [
             PermissionAnswer::AllowOnce,
             PermissionAnswer::RejectOnce,
             PermissionAnswer::Cancelled,
         ] {
-            policy.remember(&request, answer, &ground.work);
+            policy.remember(&request, answer);
             let decision = policy.decide(tool, effect, &asked, &ground.work);
             assert_eq!(letter(&decision), 'a', "{tool} {asked:?}");
         }
-        policy.remember(&request, PermissionAnswer::AllowAlways, &ground.work);
+        policy.remember(&request, PermissionAnswer::AllowAlways);
         for (touches, expected) in then {
             let decision = policy.decide(tool, effect, &touches, &ground.work);
             assert_eq!(letter(&decision), expected, "{tool} {asked:?} {touches:?}");
         }
         let other = policy.decide("other", effect, &asked, &ground.work);
         assert_eq!(letter(&other), 'a', "another tool");
-        policy.remember(&request, PermissionAnswer::RejectAlways, &ground.work);
+        policy.remember(&request, PermissionAnswer::RejectAlways);
         let decision = policy.decide(tool, effect, &asked, &ground.work);
         assert_eq!(letter(&decision), 'd', "rejection outweighs");
     }
@@ -380,10 +402,20 @@ fn a_configured_denial_stands_whatever_was_answered() {
            {tool = "bash", command = "git *", decision = "ask"}"#,
     );
     let mut policy = Policy::new(PermissionMode::Ask, rules);
-    let asked = request("bash", ToolEffect::Executes, &command("git push"));
-    policy.remember(&asked, PermissionAnswer::AllowAlways, &ground.work);
-    let asked = request("bash", ToolEffect::Executes, &command("git log -1"));
-    policy.remember(&asked, PermissionAnswer::AllowAlways, &ground.work);
+    let asked = request(
+        "bash",
+        ToolEffect::Executes,
+        &command("git push"),
+        &ground.work,
+    );
+    policy.remember(&asked, PermissionAnswer::AllowAlways);
+    let asked = request(
+        "bash",
+        ToolEffect::Executes,
+        &command("git log -1"),
+        &ground.work,
+    );
+    policy.remember(&asked, PermissionAnswer::AllowAlways);
     for (text, expected) in [
         ("git push", 'd'),
         ("git log -1", 'r'),
@@ -493,10 +525,10 @@ fn a_kept_answer_decides_in_a_later_session_as_it_did_in_the_first() {
             (PermissionAnswer::RejectAlways, "deny", 'd'),
         ] {
             let mut first = Policy::new(PermissionMode::Ask, Vec::new());
-            let asked_for = request(tool, effect, &asked);
-            let kept = first.remember(&asked_for, answer, &ground.work).unwrap();
+            let asked_for = request(tool, effect, &asked, &ground.work);
+            let kept = first.remember(&asked_for, answer).unwrap();
             assert_eq!(kept.to_string(), format!("{word} {shown}"));
-            let again = first.remember(&asked_for, answer, &ground.work);
+            let again = first.remember(&asked_for, answer);
             assert_eq!(again, None, "it is kept once");
             let text = serde_json::to_string(&kept).unwrap();
             let read: Remembered = serde_json::from_str(&text).unwrap();
@@ -567,8 +599,8 @@ fn nothing_opens_the_wall() {
         };
         let rules = rules(r#"{decision = "allow"}"#);
         let mut policy = Policy::new(PermissionMode::All, rules).with_wall(wall);
-        let asked = request("tool", effect, &touches);
-        policy.remember(&asked, PermissionAnswer::AllowAlways, &ground.work);
+        let asked = request("tool", effect, &touches, &ground.work);
+        policy.remember(&asked, PermissionAnswer::AllowAlways);
         let decision = policy.decide("tool", effect, &touches, &ground.work);
         assert_eq!(
             letter(&decision),

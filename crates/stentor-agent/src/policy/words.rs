@@ -5,6 +5,7 @@ use std::path::Path;
 use super::location::Location;
 use super::rule::{Rule, Subject};
 use crate::tool::ToolEffect;
+use crate::visible::visible;
 
 /// A rule of the configuration forbids it.
 pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
@@ -38,7 +39,7 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
     let why = match (subject.effect, location.outside()) {
         (ToolEffect::Reads, Some(path)) => format!(
             "{} is outside the working folder, and this session may only read inside it",
-            path.display()
+            shown(path)
         ),
         (ToolEffect::Writes, _) => "this session is read-only and may not change files".to_owned(),
         (ToolEffect::Executes, _) => {
@@ -76,7 +77,7 @@ pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> Strin
         return format!(
             "{} touches {}, which is outside the working folder",
             subject.tool,
-            path.display()
+            shown(path)
         );
     }
     let does = match subject.effect {
@@ -92,6 +93,7 @@ pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> Strin
 fn call(subject: &Subject<'_>) -> String {
     const MOST_CHARS: usize = 200;
     if let Some(command) = subject.command {
+        let command = visible(command);
         let line: String = command.chars().take(MOST_CHARS).collect();
         let dots = if line.len() < command.len() {
             "…"
@@ -101,7 +103,11 @@ fn call(subject: &Subject<'_>) -> String {
         return format!("{} `{line}{dots}`", subject.tool);
     }
     match subject.paths.first() {
-        Some(path) => format!("{} on {}", subject.tool, path.given.display()),
+        Some(path) => format!("{} on {}", subject.tool, shown(&path.given)),
         None => subject.tool.to_owned(),
     }
+}
+
+fn shown(path: &Path) -> String {
+    visible(&path.to_string_lossy()).into_owned()
 }

@@ -50,7 +50,7 @@ impl Dialogs {
 
     /// Asks and waits for the answer. Dropping the future withdraws the question.
     pub async fn ask(self: Arc<Self>, dialog: Dialog) -> DialogAnswer {
-        let dialog = Arc::new(dialog);
+        let dialog = Arc::new(dialog.made_visible());
         let Some((id, answer)) = self.open(&dialog) else {
             return DialogAnswer::Nothing;
         };

@@ -16,6 +16,7 @@ use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::message::ToolCall;
 use crate::model::ModelInfo;
+use crate::policy::PathRules;
 use crate::subagents::Subagents;
 use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};
@@ -31,6 +32,7 @@ pub(super) struct SessionToolHost {
     jobs: Arc<Jobs>,
     subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
+    path_rules: PathRules,
     plan: PlanKeeper,
     state: Mutex<State>,
 }
@@ -51,6 +53,7 @@ impl SessionToolHost {
         dialogs: Arc<Dialogs>,
         jobs: Arc<Jobs>,
         requests: mpsc::Sender<Request>,
+        path_rules: PathRules,
         clearing: PlanClearing,
     ) -> Self {
         Self {
@@ -60,6 +63,7 @@ impl SessionToolHost {
             jobs,
             subagents: Arc::default(),
             requests,
+            path_rules,
             state: Mutex::default(),
         }
     }
@@ -120,6 +124,10 @@ impl ToolHost for SessionToolHost {
 
     fn subagents(&self) -> Option<Arc<Subagents>> {
         Some(self.subagents_at_work())
+    }
+
+    fn path_rules(&self) -> PathRules {
+        self.path_rules.clone()
     }
 
     fn session_file(&self) -> Option<PathBuf> {

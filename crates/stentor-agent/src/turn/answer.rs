@@ -21,6 +21,7 @@ use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
 use crate::usage::Usage;
+use crate::visible::visible;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {
@@ -363,7 +364,9 @@ impl<'a> Writing<'a> {
                 };
                 (finish.usage.priced(self.model.cost.as_ref()), stop, None)
             }
-            End::Failed(failed) => {
+            End::Failed(mut failed) => {
+                // What a provider said, which every dialect shows.
+                failed.message = visible(&failed.message).into_owned();
                 let text = failed.message.clone();
                 error = Some(failed);
                 (self.live.usage(), StopReason::Error, Some(text))

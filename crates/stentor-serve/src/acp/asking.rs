@@ -19,7 +19,8 @@ use super::explicit::Explicit;
 use super::outbound::{Outbound, Waiting};
 use super::turns::Turns;
 
-/// The options of a question, by the id that comes back.
+/// The options of a question, by the id that comes back. What says "always" goes on with how far
+/// that reaches.
 const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = [
     (
         "allow_once",
@@ -29,7 +30,7 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
     ),
     (
         "allow_always",
-        "Always allow this",
+        "Always allow",
         acp::PermissionOptionKind::AllowAlways,
         PermissionAnswer::AllowAlways,
     ),
@@ -41,7 +42,7 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
     ),
     (
         "reject_always",
-        "Always reject this",
+        "Always reject",
         acp::PermissionOptionKind::RejectAlways,
         PermissionAnswer::RejectAlways,
     ),
@@ -86,8 +87,10 @@ impl Asking {
             let update = acp::SessionUpdate::ToolCallUpdate(preview);
             events::update(frames, self.session.id(), update);
         }
-        let call = viewer.asked(&request.call, &request.reason, change);
-        let options = OPTIONS.map(|(id, name, kind, _)| acp::PermissionOption::new(id, name, kind));
+        let call = viewer.asked(request, change);
+        let options = OPTIONS.map(|(id, name, kind, answer)| {
+            acp::PermissionOption::new(id, request.choice(answer, name), kind)
+        });
         let session_id = Arc::clone(self.session.id());
         let params = acp::RequestPermissionRequest::new(session_id, call, options.to_vec())
             .meta(turns.running().and_then(|turn| turn.trace.clone()));

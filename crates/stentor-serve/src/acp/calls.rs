@@ -7,7 +7,9 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
 use stentor_agent::message::{ContentBlock, KnownBlock, ToolCall, text_of};
+use stentor_agent::permission::PermissionRequest;
 use stentor_agent::tool::{Tool, ToolEffect};
+use stentor_agent::visible::visible;
 
 use super::changes::{self, Before};
 use super::limits;
@@ -88,16 +90,24 @@ impl CallViewer {
     /// A call somebody is asked about, with the change it will make.
     pub fn asked(
         &self,
-        call: &ToolCall,
-        reason: &str,
-        mut change: Vec<acp::ToolCallContent>,
+        request: &PermissionRequest,
+        mut content: Vec<acp::ToolCallContent>,
     ) -> acp::ToolCallUpdate {
-        change.push(text_content(reason));
+        let call = &*request.call;
+        // A title may be too short for a command, and only what was seen whole can be decided on.
+        let command = request.command.as_deref();
+        let command = command.and_then(|_| request.subject(limits::OUTPUT_BYTES));
+        if let Some(command) = command
+            && !self.title(call).ends_with(&command)
+        {
+            content.push(text_content(&command));
+        }
+        content.push(text_content(&request.reason));
         let fields = self.made_fields(call);
         let fields = fields
             .status(acp::ToolCallStatus::Pending)
             .name(call.name.clone())
-            .content(change);
+            .content(content);
         acp::ToolCallUpdate::new(call.id.clone(), fields)
     }
 
@@ -302,6 +312,7 @@ pub(super) fn in_terminal(call_id: &str, terminal_id: &str) -> acp::ToolCallUpda
 
 /// The first line, not longer than a title may be.
 pub(super) fn one_line(text: &str) -> String {
+    let text = visible(text);
     let mut lines = text.trim().lines();
     let line = lines.next().unwrap_or_default();
     let is_cut = lines.next().is_some() || line.chars().count() > limits::TITLE_CHARS;

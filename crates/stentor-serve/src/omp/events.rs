@@ -381,9 +381,9 @@ impl EventEncoder for Encoder {
                 self.event(frames, "bash_execution_update", &frame);
             }
             EventKind::PermissionAsked { id, request } => {
-                let title = ui::permission_title(request);
+                let question = ui::PermissionQuestion::of(request);
                 let id = ui::request_id(UiKind::Permission, self.generation, *id);
-                self.ask(frames, &id, ui::permission(&title));
+                self.ask(frames, &id, question.method());
             }
             EventKind::PermissionAnswered { id, answer } => {
                 if *answer == PermissionAnswer::Cancelled {

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use stentor_wire::omp::facts::UPDATE_INTERVAL_MS;
 
+/// How much of a command a question shows: a frame holds a megabyte, and escapes make text longer.
+pub(super) const QUESTION_BYTES: usize = 128 * 1024;
+
 /// A client's line may be this long: a prompt with pictures, not more. A longer one is refused.
 pub(super) const INPUT_LINE_BYTES: usize = 256 * 1024 * 1024;
 

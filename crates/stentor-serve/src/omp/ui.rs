@@ -6,8 +6,11 @@
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, WidgetPlacement};
 use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
+use stentor_agent::visible::visible;
 use stentor_wire::omp::command::UiResponse;
 use stentor_wire::omp::frame::{OptionDetail, UiMethod};
+
+use super::limits;
 
 /// What a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +101,8 @@ pub(super) fn dialog_answer(response: UiResponse) -> DialogAnswer {
     }
 }
 
-/// What a person may say to a request for a permission, in the order it is offered.
+/// What a person may say to a request for a permission, in the order it is offered. What says
+/// "always" goes on with how far that reaches.
 const PERMISSION_OPTIONS: [(&str, PermissionAnswer); 4] = [
     ("Allow", PermissionAnswer::AllowOnce),
     ("Always allow", PermissionAnswer::AllowAlways),
@@ -106,42 +110,58 @@ const PERMISSION_OPTIONS: [(&str, PermissionAnswer); 4] = [
     ("Always deny", PermissionAnswer::RejectAlways),
 ];
 
-/// The title of a request for a permission.
-pub(super) fn permission_title(request: &PermissionRequest) -> String {
-    let mut title = format!("Allow {}?", request.call.name);
-    if let Some(command) = &request.command {
-        title = format!("Allow {}: {command}?", request.call.name);
-    } else if let Some(path) = request.paths.first() {
-        title = format!("Allow {}: {}?", request.call.name, path.display());
-    }
-    if !request.reason.is_empty() {
-        title.push_str(" (");
-        title.push_str(&request.reason);
-        title.push(')');
-    }
-    title
+/// The title of a request for a permission, and the choices there are.
+pub(super) struct PermissionQuestion {
+    title: String,
+    options: [String; 4],
 }
 
-/// The method for a request for a permission.
-pub(super) fn permission(title: &str) -> UiMethod<'_> {
-    UiMethod::Select {
-        title,
-        options: PERMISSION_OPTIONS.iter().map(|(label, _)| *label).collect(),
-        option_details: None,
-        timeout: None,
+impl PermissionQuestion {
+    pub fn of(request: &PermissionRequest) -> Self {
+        let name = visible(&request.call.name);
+        let mut title = match request.subject(limits::QUESTION_BYTES) {
+            Some(subject) => format!("Allow {name}: {subject}?"),
+            None => format!("Allow {name}?"),
+        };
+        if !request.reason.is_empty() {
+            title.push_str(" (");
+            title.push_str(&request.reason);
+            title.push(')');
+        }
+        let options = PERMISSION_OPTIONS.map(|(label, answer)| request.choice(answer, label));
+        Self { title, options }
+    }
+
+    /// The method for it.
+    pub fn method(&self) -> UiMethod<'_> {
+        UiMethod::Select {
+            title: &self.title,
+            options: self.options.iter().map(String::as_str).collect(),
+            option_details: None,
+            timeout: None,
+        }
     }
 }
 
-/// What a client said to a request for a permission. What is no option denies, once.
+/// What a client said to a request for a permission. What is no option denies, once. How far an
+/// "always" reaches was decided when it was asked, so only its beginning is looked at.
 pub(super) fn permission_answer(response: &UiResponse) -> PermissionAnswer {
-    if response.cancelled {
-        return PermissionAnswer::RejectOnce;
-    }
-    let said = response.value.as_deref();
+    let said = match &response.value {
+        Some(value) if !response.cancelled => value.as_str(),
+        _ => return PermissionAnswer::RejectOnce,
+    };
+    let is_said = |label: &str, answer: PermissionAnswer| match answer {
+        PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways => said
+            .strip_prefix(label)
+            .is_some_and(|scope| scope.is_empty() || scope.starts_with(' ')),
+        PermissionAnswer::AllowOnce
+        | PermissionAnswer::RejectOnce
+        | PermissionAnswer::Cancelled => said == label,
+    };
     PERMISSION_OPTIONS
-        .iter()
-        .find(|(label, _)| said == Some(*label))
-        .map_or(PermissionAnswer::RejectOnce, |(_, answer)| *answer)
+        .into_iter()
+        .find(|(label, answer)| is_said(label, *answer))
+        .map_or(PermissionAnswer::RejectOnce, |(_, answer)| answer)
 }
 
 /// The word for the place of a widget; the usual one is not named.
@@ -209,6 +229,14 @@ mod tests {
             (
                 response(Some("Always allow"), None, false),
                 PermissionAnswer::AllowAlways,
+            ),
+            (
+                response(Some("Always allow exactly this command"), None, false),
+                PermissionAnswer::AllowAlways,
+            ),
+            (
+                response(Some("Always allowed"), None, false),
+                PermissionAnswer::RejectOnce,
             ),
             (
                 response(Some("Always deny"), None, false),

@@ -19,6 +19,9 @@ pub const TOOL_SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 pub const MAX_NOTIFICATIONS: usize = 3;
 pub const NOTIFICATION_MS: u64 = 5_000;
 
+/// How much of a command a question shows: a line holds more, and escapes make text longer.
+pub const QUESTION_BYTES: usize = 128 * 1024;
+
 /// A session's display name is cut to this many characters (section 11.3).
 pub const DISPLAY_NAME_CHARS: usize = 48;
 

@@ -1,6 +1,7 @@
 //! Small rules for text that people see.
 
 use stentor_agent::message::{KnownMessage, Message};
+use stentor_agent::visible::visible;
 
 /// The first `chars` characters.
 pub(super) fn prefix(text: &str, chars: usize) -> &str {
@@ -12,7 +13,7 @@ pub(super) fn prefix(text: &str, chars: usize) -> &str {
 
 /// Whitespace collapsed, cut to `chars` characters of which the last is then `…`.
 pub(super) fn one_line(text: &str, chars: usize) -> String {
-    let line = collapsed(text);
+    let line = collapsed(&visible(text));
     if line.chars().count() <= chars {
         return line;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
 
-use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS};
+use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS, QUESTION_BYTES};
 use super::live::Live;
 
 /// Dialogs, statuses, widgets and notifications.
@@ -169,7 +169,7 @@ impl Ui {
         }
         let given = match open.question {
             Question::Dialog(_) => Given::Dialog(dialog_answer(&open.shape, said)?),
-            Question::Permission(_) => Given::Permission(permission_answer(said)?),
+            Question::Permission(_) => Given::Permission(permission_answer(&open.shape, said)?),
         };
         open.answered = true;
         Ok((open.clone(), given))
@@ -291,32 +291,34 @@ pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
 
 /// The question whether a call may run, as a selection: the client knows no permissions.
 pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
-    let what = super::payload::tool::summary(&request.call);
-    let option = |(value, label): (&str, &str)| DialogOption {
+    let summary = || super::payload::tool::summary(&request.call);
+    let what = match (&request.command, request.subject(QUESTION_BYTES)) {
+        (Some(_), Some(command)) => format!("$ {command}"),
+        _ => summary(),
+    };
+    let option = |(value, label, answer): (&str, &str, PermissionAnswer)| DialogOption {
         value: value.to_owned(),
-        label: label.to_owned(),
+        label: request.choice(answer, label),
         description: None,
     };
     DialogShape::Select {
         message: Some(format!("Allow {what}? {}", request.reason)),
-        options: PERMISSION_OPTIONS
-            .iter()
-            .map(|(value, label, _)| option((value, label)))
-            .collect(),
+        options: PERMISSION_OPTIONS.map(option).to_vec(),
     }
 }
 
+/// The choices, in their order. What says "always" goes on with how far that reaches.
 const PERMISSION_OPTIONS: [(&str, &str, PermissionAnswer); 4] = [
     ("allow-once", "Allow once", PermissionAnswer::AllowOnce),
     (
         "allow-always",
-        "Allow for this session",
+        "Always allow",
         PermissionAnswer::AllowAlways,
     ),
     ("reject-once", "Reject", PermissionAnswer::RejectOnce),
     (
         "reject-always",
-        "Reject for this session",
+        "Always reject",
         PermissionAnswer::RejectAlways,
     ),
 ];
@@ -334,14 +336,24 @@ fn dialog_answer(shape: &DialogShape, said: Said) -> Result<DialogAnswer, NotTak
     }
 }
 
-fn permission_answer(said: Said) -> Result<PermissionAnswer, NotTaken> {
-    match said {
-        Said::Cancel | Said::Nil => Ok(PermissionAnswer::RejectOnce),
-        Said::Bool(_) => Err(NotTaken::WrongType),
-        Said::Text(text) => PERMISSION_OPTIONS
-            .iter()
-            .find(|(value, label, _)| text == *value || text == *label)
-            .map(|(_, _, answer)| *answer)
-            .ok_or(NotTaken::WrongType),
-    }
+/// The answer that was chosen, by its value or as it was shown.
+fn permission_answer(shape: &DialogShape, said: Said) -> Result<PermissionAnswer, NotTaken> {
+    let text = match said {
+        Said::Cancel | Said::Nil => return Ok(PermissionAnswer::RejectOnce),
+        Said::Bool(_) => return Err(NotTaken::WrongType),
+        Said::Text(text) => text,
+    };
+    let shown = match shape {
+        DialogShape::Select { options, .. } => options.as_slice(),
+        DialogShape::Confirm { .. } | DialogShape::Input { .. } => &[],
+    };
+    let chosen = shown
+        .iter()
+        .find(|option| text == option.value || text == option.label)
+        .ok_or(NotTaken::WrongType)?;
+    PERMISSION_OPTIONS
+        .iter()
+        .find(|(value, ..)| chosen.value == *value)
+        .map(|(_, _, answer)| *answer)
+        .ok_or(NotTaken::WrongType)
 }

@@ -187,7 +187,7 @@ steps = [ { text = "heard {{last_tool_result}}" } ]
     shows(
         &seen,
         &expect![[r#"
-        {:kind :event :event "ui/dialog-requested" :data {:dialog-id "dialog-1" :kind "select" :title "Permission for bash" :message "Allow $ echo yes? bash `echo yes` runs programs" :options [{:value "allow-once" :label "Allow once"} {:value "allow-always" :label "Allow for this session"} {:value "reject-once" :label "Reject"} {:value "reject-always" :label "Reject for this session"}]} :seq N :ts "TIME"}
+        {:kind :event :event "ui/dialog-requested" :data {:dialog-id "dialog-1" :kind "select" :title "Permission for bash" :message "Allow $ echo yes? bash `echo yes` runs programs" :options [{:value "allow-once" :label "Allow once"} {:value "allow-always" :label "Always allow commands that start with `echo`"} {:value "reject-once" :label "Reject"} {:value "reject-always" :label "Always reject commands that start with `echo yes`"}]} :seq N :ts "TIME"}
         {:kind :error :error-code "request/invalid-params" :error-message ":result does not fit the dialog's kind" :id "x" :op "resolve_dialog"}
         {:id "x" :kind :response :op "resolve_dialog" :ok true :data {:accepted true}}
         {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "heard yes\n"}] :text "heard yes\n" :stop-reason :stop} :id "p" :seq N :ts "TIME"}"#]],

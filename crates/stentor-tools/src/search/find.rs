@@ -11,6 +11,7 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::left_out::LeftOut;
 use super::listing::Listing;
 use super::walk;
 use crate::call;
@@ -84,8 +85,12 @@ impl Tool for Find {
             } = call::arguments("find", arguments)?;
             let root = paths::absolute(path.as_deref().unwrap_or_default(), &context.cwd);
             let limit = call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
+            let left_out = LeftOut::below(&root, &self.spec, &context);
             let token = context.cancel.clone();
-            call::blocking(&context.cancel, move || find(&pattern, root, limit, &token)).await
+            call::blocking(&context.cancel, move || {
+                find(&pattern, root, limit, left_out, &token)
+            })
+            .await
         })
     }
 }
@@ -147,6 +152,7 @@ fn find(
     pattern: &str,
     root: PathBuf,
     limit: u64,
+    mut left_out: LeftOut,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, Fault> {
     let pattern = Pattern::new(pattern)?;
@@ -155,7 +161,10 @@ fn find(
     let mut limit_reached = false;
     for entry in walk::entries(walk::below(&root), cancel) {
         let entry = entry?;
-        if entry.depth() == 0 || !pattern.matches(entry.path(), &root) {
+        if entry.depth() == 0
+            || left_out.takes(entry.path(), entry.path_is_symlink())
+            || !pattern.matches(entry.path(), &root)
+        {
             continue;
         }
         if lines.len() as u64 >= limit {
@@ -169,9 +178,10 @@ fn find(
         lines.push(line);
     }
     if lines.is_empty() {
-        return Ok(ToolOutput::text("No files found matching pattern"));
+        lines.push("No files found matching pattern".to_owned());
     }
     let mut listing = Listing::new(lines);
+    left_out.note_on(&mut listing);
     if limit_reached {
         let more = limit.saturating_mul(2);
         listing.note(

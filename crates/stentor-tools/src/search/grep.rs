@@ -15,6 +15,7 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::left_out::LeftOut;
 use super::listing::Listing;
 use super::walk;
 use crate::call;
@@ -116,8 +117,12 @@ impl Tool for Grep {
         call::outcome(async move {
             let arguments: Arguments = call::arguments("grep", arguments)?;
             let root = paths::absolute(arguments.path.as_deref().unwrap_or_default(), &context.cwd);
+            let left_out = LeftOut::below(&root, &self.spec, &context);
             let token = context.cancel.clone();
-            call::blocking(&context.cancel, move || grep(&arguments, root, &token)).await
+            call::blocking(&context.cancel, move || {
+                grep(&arguments, root, left_out, &token)
+            })
+            .await
         })
     }
 }
@@ -125,6 +130,7 @@ impl Tool for Grep {
 fn grep(
     arguments: &Arguments,
     root: PathBuf,
+    mut left_out: LeftOut,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, Fault> {
     let limit = call::whole_number("limit", arguments.limit, 0)?
@@ -152,6 +158,9 @@ fn grep(
     if root.is_dir() {
         for entry in walk::entries(walk::below(&root), cancel) {
             let entry = entry?;
+            if entry.depth() > 0 && left_out.takes(entry.path(), entry.path_is_symlink()) {
+                continue;
+            }
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
             let wanted = |path: &Path| {
                 filter
@@ -172,7 +181,7 @@ fn grep(
         let shown = walk::shown(&root, &root);
         hits.search(&mut searcher, &matcher, &root, shown, cancel)?;
     }
-    Ok(hits.output())
+    Ok(hits.output(&left_out))
 }
 
 fn matcher(arguments: &Arguments) -> Result<RegexMatcher, Fault> {
@@ -267,9 +276,9 @@ impl Hits {
         self.lines.push(line);
     }
 
-    fn output(self) -> ToolOutput {
+    fn output(mut self, left_out: &LeftOut) -> ToolOutput {
         if self.lines.is_empty() {
-            return ToolOutput::text("No matches found");
+            self.lines.push("No matches found".to_owned());
         }
         let mut listing = Listing::new(self.lines);
         if self.matches >= self.limit {
@@ -292,6 +301,7 @@ impl Hits {
                 json!(true),
             );
         }
+        left_out.note_on(&mut listing);
         listing.output()
     }
 }

@@ -2,9 +2,11 @@
 
 mod find;
 mod grep;
+mod left_out;
 mod listing;
 mod walk;
 
 pub(crate) use find::Find;
 pub(crate) use grep::Grep;
+pub(crate) use left_out::LeftOut;
 pub(crate) use listing::Listing;

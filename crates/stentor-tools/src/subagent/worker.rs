@@ -305,7 +305,7 @@ fn options(
     options.cwd = context.cwd.to_path_buf();
     options.place = Arc::clone(&context.place);
     // The parent's policy decides: each tool asks it.
-    options.policy = Policy::default();
+    options.policy = Policy::decided_elsewhere(context.host.path_rules());
     options.tools = Permitted::all(tools, &context.host);
     options.hooks = ParentsHooks::of(&context.host, &job.agent)
         .into_iter()

@@ -8,7 +8,6 @@ use stentor_agent::sandbox::SandboxState;
 
 use crate::config::{Config, show};
 use crate::kept_answers::Kept;
-use crate::print::style::printable;
 
 /// What is shown.
 pub struct Permissions<'a> {
@@ -102,13 +101,11 @@ pub fn sandbox_json(sandbox: &Result<SandboxState, String>) -> Value {
 }
 
 fn write_answer(kept: &Kept, with_project: bool, out: &mut impl Write) -> io::Result<()> {
-    // A command may hold anything, escape sequences too.
-    let answer = kept.answer.to_string();
-    let answer = printable(&answer, true);
+    let answer = &kept.answer;
     let day = kept.answered.get(..10).unwrap_or(&kept.answered);
     write!(out, "  {:>3}  {answer}  {day}", kept.number)?;
     match with_project {
-        true => writeln!(out, "  in {}", printable(&kept.project, true)),
+        true => writeln!(out, "  in {}", kept.project),
         false => writeln!(out),
     }
 }

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use stentor_agent::clock::iso_time;
 use stentor_agent::store::Listed;
 
-use crate::print::style::printable;
-
 /// Prints the list, newest first.
 pub fn run(
     sessions: &[Listed],
@@ -33,7 +31,7 @@ pub fn run(
         );
         writeln!(out, "{}  {when}  {count}", session.id)?;
         if all_folders {
-            writeln!(out, "    in {}", printable(&session.cwd, true))?;
+            writeln!(out, "    in {}", session.cwd)?;
         }
         writeln!(out, "    {}", about(session))?;
     }
@@ -50,10 +48,10 @@ fn about(session: &Listed) -> String {
         (None, None, None) => "(nothing said yet)".to_owned(),
     };
     let line = text.lines().find(|line| !line.trim().is_empty());
-    let line = printable(line.unwrap_or_default().trim(), true).into_owned();
+    let line = line.unwrap_or_default().trim();
     match line.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or_default()),
-        None => line,
+        None => line.to_owned(),
     }
 }
 
@@ -98,7 +96,7 @@ mod tests {
         let sessions = [
             listed("a"),
             Listed {
-                name: Some("Na\u{1b}me".into()),
+                name: Some("Name".into()),
                 message_count: None,
                 ..listed("b")
             },
@@ -118,7 +116,7 @@ mod tests {
                 fix it
             b  2026-11-15 07:45  many messages
                 in /work
-                Na�me
+                Name
             c  2026-11-15 07:45  1 message
                 in /work
                 cannot be opened: it is empty

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::print::style::printable;
 use crate::trust::Wanted;
 use crate::trust::store::{StoreError, TrustStore, TrustedFolder};
+use stentor_agent::visible::visible;
 
 /// What became of a folder that was to be trusted.
 pub struct Trusted<'a> {
@@ -22,7 +22,7 @@ pub struct Trusted<'a> {
 impl Trusted<'_> {
     /// Says so.
     pub fn print(&self, json: bool, out: &mut impl Write) -> io::Result<()> {
-        let root = printable(&self.root.display().to_string(), true).into_owned();
+        let root = visible(&self.root.display().to_string()).into_owned();
         if json {
             let wanted = self.wanted.iter().map(|one| {
                 json!({ "what": one.what, "path": one.file, "line": one.line, "why": one.why })
@@ -40,7 +40,7 @@ impl Trusted<'_> {
         }
         for one in self.wanted {
             let line = format!("  {} ({}): {}", one.what, one.place(self.root), one.why);
-            writeln!(out, "{}", printable(&line, true))?;
+            writeln!(out, "{}", visible(&line))?;
         }
         writeln!(
             out,
@@ -68,12 +68,12 @@ pub fn list(
         );
     }
     for one in stored {
-        let folder = printable(&one.folder, true);
+        let folder = visible(&one.folder);
         writeln!(out, "{folder}  since {}", one.since)?;
     }
     for folder in &listed.value.0 {
         let shown = folder.display().to_string();
-        let folder = printable(&shown, true);
+        let folder = visible(&shown);
         writeln!(
             out,
             "{folder}  with everything below it ({})",
@@ -104,5 +104,5 @@ pub fn revoke(
         (false, true) => format!("{shown} is trusted no longer."),
         (false, false) => format!("{shown} was not trusted."),
     };
-    Ok((printable(&said, true).into_owned(), revoked))
+    Ok((visible(&said).into_owned(), revoked))
 }

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value as Json};
 use stentor_agent::policy::{Rule, RuleDecision};
 use stentor_agent::tool::ToolEffect;
+use stentor_tools::memory::MEMORY;
+use stentor_tools::{ALL_TOOLS, SUBAGENT};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -95,7 +97,8 @@ impl ReadRules {
             let name = key.get_ref().as_ref();
             let input = input(value);
             let part = match name {
-                "tool" | "path" | "command" => Name::read(&input).map(|part| part.shown()),
+                "tool" => tool(&input),
+                "path" | "command" => Name::read(&input).map(|part| part.shown()),
                 "effect" => ToolEffect::read(&input).map(|part| part.shown()),
                 "decision" => RuleDecision::read(&input).map(|part| part.shown()),
                 _ => {
@@ -146,6 +149,27 @@ impl ReadRules {
             problem,
         });
     }
+}
+
+/// The tool of a rule. A name that no tool has would leave a rule without any effect, so it must be
+/// one of ours, or one that a server gives (`mcp__SERVER__TOOL`). Which tools an extension or a
+/// client brings is known only when it runs: a pattern covers them.
+fn tool(input: &Input<'_>) -> Result<Json, Problem> {
+    let Name(name) = Name::read(input)?;
+    let known = || ALL_TOOLS.into_iter().chain([SUBAGENT, MEMORY]);
+    let is_of_others = name.contains('*') || name.starts_with("mcp__");
+    if is_of_others || known().any(|known| known == name) {
+        return Ok(Json::from(name));
+    }
+    let expected = format!(
+        "a tool: {}, one of a server as mcp__SERVER__TOOL, or a pattern with `*`, which tools of \
+         extensions need",
+        known().collect::<Vec<_>>().join(", ")
+    );
+    Err(Problem {
+        suggestion: nearest(&name, known()).map(str::to_owned),
+        ..input.problem(&expected)
+    })
 }
 
 fn word_for<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Json {

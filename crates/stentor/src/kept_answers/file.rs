@@ -126,8 +126,7 @@ impl Book {
         answer: &Remembered,
         when: &str,
     ) -> Result<(), KeptError> {
-        let is_other =
-            |kept: &Kept| kept.project != project || !kept.answer.is_about_the_same_as(answer);
+        let is_other = |kept: &Kept| kept.project != project || !answer.replaces(&kept.answer);
         self.answers.retain(is_other);
         if self.answers.len() >= MOST_ANSWERS {
             return Err(KeptError::Full);

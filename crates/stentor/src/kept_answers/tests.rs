@@ -53,7 +53,7 @@ fn answers_are_kept_for_their_project_and_the_newest_about_a_thing_counts() {
         assert_eq!(
             shown(&ground, project),
             [
-                "3 allow bash commands that start with `cargo test`",
+                "3 allow bash exactly `cargo test`",
                 "4 deny bash commands that start with `git push`"
             ],
             "{project}"
@@ -104,10 +104,7 @@ fn answers_are_forgotten_all_or_none_and_numbers_are_not_used_again() {
     keep("g h");
     assert_eq!(
         shown(&ground, "a"),
-        [
-            "2 allow bash commands that start with `c d`",
-            "4 allow bash commands that start with `g h`"
-        ]
+        ["2 allow bash exactly `c d`", "4 allow bash exactly `g h`"]
     );
     let other = ground.base.join("b");
     assert_eq!(ground.answers.forget_project(&other).unwrap().len(), 0);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
+use stentor_agent::visible::visible;
 
 /// Longer lines do not fit a terminal.
 const LONGEST: usize = 100;
@@ -46,14 +47,11 @@ pub fn seconds(ms: u64) -> String {
     }
 }
 
-/// The first line, without control characters, cut where it gets too long.
+/// The first line, with what would not be seen made visible, cut where it gets too long.
 pub fn one_line(text: &str) -> String {
     let first = text.trim().lines().next().unwrap_or_default();
     let more = text.trim().lines().nth(1).is_some();
-    let clean: String = first
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
+    let clean = visible(first).replace('\t', " ");
     match clean.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}...", &clean[..cut]),
         None if more => format!("{clean} ..."),
@@ -88,7 +86,7 @@ mod tests {
             (
                 "bash",
                 json!({"command": "printf '\u{1b}[2J'"}),
-                "printf '\u{fffd}[2J'",
+                "printf '\\u{1b}[2J'",
             ),
             ("bash", json!({"command": 3}), r#"{"command":3}"#),
             ("read", json!({"path": "a.rs", "limit": 3}), "a.rs"),

@@ -3,8 +3,10 @@
 pub mod call_line;
 pub mod json;
 mod json_beside;
+pub mod printed;
 pub mod style;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use stentor_agent::event::{
@@ -14,9 +16,10 @@ use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::message::ToolCall;
 use stentor_agent::session::SessionState;
 use stentor_agent::tool::ToolOutput;
+use stentor_agent::visible::visible;
 
 use call_line::{call_summary, failure_summary, one_line, seconds};
-use style::{Style, printable};
+use style::Style;
 
 /// Prints the events of a run as they come.
 ///
@@ -252,7 +255,11 @@ impl Printer {
     ) -> io::Result<()> {
         match kind {
             LiveBlockKind::Text => {
-                let text = printable(text, self.options.out_is_terminal);
+                // What is piped on is the answer, byte for byte.
+                let text = match self.options.out_is_terminal {
+                    true => visible(text),
+                    false => Cow::Borrowed(text),
+                };
                 out.write_all(text.as_bytes())?;
                 if let Some(last) = text.chars().next_back() {
                     self.has_answer = true;
@@ -265,8 +272,7 @@ impl Printer {
                     self.close_line(err)?;
                     self.thinking_open = true;
                 }
-                let text = printable(text, self.options.style.is_terminal());
-                write!(err, "{}", self.options.style.dim(&text))?;
+                write!(err, "{}", self.options.style.dim(&visible(text)))?;
                 err.flush()
             }
             LiveBlockKind::Thinking | LiveBlockKind::Redacted | LiveBlockKind::ToolCall { .. } => {
@@ -339,12 +345,7 @@ impl Printer {
 
     fn call_start(&self, call: &ToolCall, err: &mut impl Write) -> io::Result<()> {
         let style = self.options.style;
-        write!(
-            err,
-            "{} {}",
-            style.call(),
-            style.bold(&printable(&call.name, true))
-        )?;
+        write!(err, "{} {}", style.call(), style.bold(&visible(&call.name)))?;
         match call_summary(call) {
             summary if summary.is_empty() => Ok(()),
             summary => write!(err, "  {summary}"),
@@ -415,7 +416,7 @@ impl Printer {
     /// A whole line on stderr.
     fn line(&mut self, label: &str, text: &str, err: &mut impl Write) -> io::Result<()> {
         self.close_line(err)?;
-        writeln!(err, "{label} {}", printable(text, true))
+        writeln!(err, "{label} {}", visible(text))
     }
 
     /// Ends a line on stderr that waits for more.

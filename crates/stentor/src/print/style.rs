@@ -1,6 +1,4 @@
-//! Colours and signs on stderr, and what keeps foreign text from driving the terminal.
-
-use std::borrow::Cow;
+//! Colours and signs on stderr.
 
 /// How lines on stderr look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,18 +85,6 @@ impl Style {
     }
 }
 
-/// `text` without the control characters that would let a model or a file drive the terminal.
-///
-/// Line breaks and tabs stay. Where nothing is a terminal the text stays as it is.
-pub fn printable(text: &str, is_terminal: bool) -> Cow<'_, str> {
-    let harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if is_terminal && text.contains(harmful) {
-        Cow::Owned(text.replace(harmful, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,15 +99,5 @@ mod tests {
         ] {
             assert_eq!(Style::choose(terminal, no_color), style);
         }
-    }
-
-    #[test]
-    fn escape_sequences_do_not_reach_a_terminal() {
-        let text = "a\u{1b}]0;title\u{7}\tb\n\u{9b}31mc\r";
-        assert_eq!(
-            printable(text, true),
-            "a\u{fffd}]0;title\u{fffd}\tb\n\u{fffd}31mc\u{fffd}"
-        );
-        assert_eq!(printable(text, false), text);
     }
 }

@@ -110,8 +110,8 @@ fn a_terminal_gets_signs_and_no_control_characters_of_others() {
     );
     expect![[r#"
         (
-            "�]0;owned�hi\n",
-            "\u{1b}[36m▸\u{1b}[0m \u{1b}[1mbash\u{1b}[0m  x�[2J  \u{1b}[32m✓\u{1b}[0m \u{1b}[2m0.2 s\u{1b}[0m\n\u{1b}[33mwarning:\u{1b}[0m a�c\n",
+            "\\u{1b}]0;owned\\u{7}hi\n",
+            "\u{1b}[36m▸\u{1b}[0m \u{1b}[1mbash\u{1b}[0m  x\\u{1b}[2J  \u{1b}[32m✓\u{1b}[0m \u{1b}[2m0.2 s\u{1b}[0m\n\u{1b}[33mwarning:\u{1b}[0m a\\u{1b}c\n",
         )
     "#]].assert_debug_eq(&(out, err));
 }

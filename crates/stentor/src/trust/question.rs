@@ -23,7 +23,7 @@ use stentor_agent::tool::{Tool, ToolOutput};
 use super::Wanted;
 use super::brought::notice;
 use super::store::TrustStore;
-use crate::print::style::printable;
+use stentor_agent::visible::visible;
 
 /// How the sessions of a way in are asked.
 #[derive(Debug, Clone, Default)]
@@ -105,10 +105,7 @@ impl Question {
             );
         };
         let dialog = Dialog {
-            title: format!(
-                "Trust {}?",
-                printable(&self.root.display().to_string(), true)
-            ),
+            title: format!("Trust {}?", visible(&self.root.display().to_string())),
             kind: DialogKind::Confirm {
                 message: question(&self.root, &self.wanted),
             },
@@ -142,7 +139,7 @@ pub fn question(root: &Path, wanted: &[Wanted]) -> String {
     let mut text = String::from("It brings what is left out until you trust it:\n");
     for one in wanted {
         let line = format!("- {} ({}): {}\n", one.what, one.place(root), one.why);
-        text.push_str(&printable(&line, true));
+        text.push_str(&visible(&line));
     }
     text.push_str("A yes counts from the next session on; `stentor trust --revoke` takes it back.");
     text
@@ -158,11 +155,11 @@ pub fn ask_at_terminal(
     writeln!(
         out,
         "{} is not trusted. It brings:",
-        printable(&root.display().to_string(), true)
+        visible(&root.display().to_string())
     )?;
     for one in wanted {
         let line = format!("  {} ({}): {}", one.what, one.place(root), one.why);
-        writeln!(out, "{}", printable(&line, true))?;
+        writeln!(out, "{}", visible(&line))?;
     }
     write!(out, "Trust it from now on? [y/N] ")?;
     out.flush()?;
@@ -174,7 +171,7 @@ pub fn ask_at_terminal(
 fn tell(session: &Session, level: NoticeLevel, message: String) {
     session.publish(EventKind::Notice {
         level,
-        message: printable(&message, true).into_owned(),
+        message: visible(&message).into_owned(),
         from: NoticeSource::Agent,
     });
 }

@@ -7,7 +7,7 @@ use super::{Actor, answer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::message::ToolCall;
 use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
-use crate::policy::{self, Remembered};
+use crate::policy::{self, Always, Remembered};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::tool::{ToolSpec, Touches};
@@ -57,12 +57,16 @@ impl Actor {
                 answer(reply, Verdict::Denied(text));
             }
             Decision::Ask(reason) => {
+                let paths = self.really_touched(touches);
+                let command = touches.command.clone();
+                let always = Always::about(&spec.name, command.as_deref(), &paths, &self.cwd);
                 let request = Arc::new(PermissionRequest {
                     call,
                     effect: spec.effect,
-                    paths: self.really_touched(touches),
-                    command: touches.command.clone(),
+                    paths,
+                    command,
                     reason,
+                    always,
                 });
                 let id = self.next_question;
                 self.next_question += 1;
@@ -96,7 +100,7 @@ impl Actor {
             .questions
             .remove(&id)
             .ok_or(SessionError::NoSuchQuestion(id))?;
-        let remembered = self.policy.remember(&question.request, given, &self.cwd);
+        let remembered = self.policy.remember(&question.request, given);
         if let Some(answer) = remembered {
             self.keep_answer(answer).await;
         }

@@ -211,6 +211,7 @@ impl Actor {
             Arc::clone(&dialogs),
             Arc::clone(&jobs),
             requests.0.clone(),
+            options.policy.path_rules(),
             options.plan_clearing.clone(),
         );
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());

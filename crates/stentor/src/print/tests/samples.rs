@@ -1,6 +1,6 @@
 //! Events to print.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -15,6 +15,7 @@ use stentor_agent::live::LiveMessage;
 use stentor_agent::message::{ContentBlock, Message};
 use stentor_agent::model::{InputKind, ModelErrorKind, ModelInfo, ThinkingLevel};
 use stentor_agent::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
+use stentor_agent::policy::Always;
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, ToolEffect};
 use stentor_agent::usage::{Prices, Usage};
 
@@ -252,6 +253,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
                 paths: vec![PathBuf::from("/etc")],
                 command: Some("ls".into()),
                 reason: "outside".into(),
+                always: Always::about("bash", Some("ls"), &[], Path::new("/")),
             }),
         },
         EventKind::PermissionAnswered {

@@ -1,0 +1,208 @@
+use super::*;
+
+#[test]
+fn a_command_is_seen_through_what_runs_it() {
+    for command in [
+        "rm x",
+        "/bin/rm x",
+        "'/usr/bin/rm' x",
+        "\\rm x",
+        "r\"m\" x",
+        "$'rm' x",
+        "env rm x",
+        "env -i A=1 rm x",
+        "env -u HOME rm x",
+        "env -S 'rm x'",
+        "command rm x",
+        "command -p rm x",
+        "builtin command rm x",
+        "exec -a me rm x",
+        "nohup rm x",
+        "nice rm x",
+        "nice -n 5 rm x",
+        "nice -5 rm x",
+        "timeout 5 rm x",
+        "timeout -k 5 10s rm x",
+        "timeout --signal=KILL 1 rm x",
+        "sudo rm x",
+        "sudo -u root -- rm x",
+        "sudo -E env A=1 nice timeout 3 /bin/rm x",
+        "stdbuf -oL rm x",
+        "flock /tmp/l rm x",
+        "flock /tmp/l -c 'rm x'",
+        "su root -c 'rm x'",
+        "script -qc 'rm x' out",
+        "xargs -n 1 rm x",
+        "find . -name y -exec rm x ;",
+        "sh -c 'rm x'",
+        "sh -c \"rm x\"",
+        "bash -lc 'cd /; rm x'",
+        "bash -o pipefail -c 'rm x'",
+        "bash -c 'bash -c \"rm x\"'",
+        "eval rm x",
+        "eval 'rm x'",
+        "A=1 rm x",
+        "A=1 B+=2 rm x",
+        ">out rm x",
+        "2>&1 rm x",
+        "</dev/null >>out 2>err rm x",
+        "&>out rm x",
+        "! rm x",
+        "time rm x",
+        "time -p rm x",
+        "if rm x; then true; fi",
+        "if true; then rm x; fi",
+        "if a; then b; elif c; then d; else rm x; fi",
+        "while true; do rm x; done",
+        "until rm x; do true; done",
+        "for f in a b; do rm x; done",
+        "{ rm x; }",
+        "{ { rm x; }; }",
+        "(rm x)",
+        "( ! rm x )",
+        "echo $(rm x)",
+        "echo \"$(rm x)\"",
+        "echo `rm x`",
+        "diff <(rm x) y",
+        "case a in a) rm x;; esac",
+        "f() { rm x; }",
+        "function f { rm x; }",
+        "bash <<< 'rm x'",
+        "bash <<EOF\nrm x\nEOF",
+        "true # it\nrm x",
+        "a && b || rm x",
+        "rm x > out",
+    ] {
+        let seen = inside(command);
+        assert!(
+            seen.commands.iter().any(|inner| inner == "rm x"),
+            "{command}: {seen:?}"
+        );
+        assert!(!seen.has_more, "{command}");
+    }
+}
+
+#[test]
+fn what_a_command_only_speaks_of_is_not_inside_it() {
+    for command in [
+        "echo rm x",
+        "grep 'rm x' file",
+        "git commit -m 'rm x'",
+        "command -v rm",
+        "rm\u{a0}x",
+        "env A=1 echo rm x",
+        "timeout 5 echo rm x",
+        "bash script.sh rm x",
+    ] {
+        let seen = inside(command);
+        let is_rm = |inner: &String| inner == "rm" || inner.starts_with("rm ");
+        assert!(!seen.commands.iter().any(is_rm), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn what_is_too_deep_or_too_long_is_not_taken_for_seen() {
+    let mut deep = "rm x".to_owned();
+    for _ in 0..MAX_DEPTH + 1 {
+        deep = format!("eval {deep}");
+    }
+    assert!(inside(&deep).has_more);
+    let long = "sudo ".repeat(20_000);
+    assert!(inside(&long).has_more);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_command_makes_it_fail(command in "[a-c \"'`$(){}|&;<>#\\\\\n=-]{0,60}") {
+        inside(&command);
+    }
+
+    /// The shell itself is asked whether the innermost command runs.
+    #[test]
+    fn what_a_shell_runs_through_others_is_seen(
+        layers in proptest::collection::vec(0..LAYERS.len(), 0..5),
+    ) {
+        let mut command = "rm x".to_owned();
+        for layer in layers {
+            command = wrap(LAYERS[layer], &command);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        if runs_rm(&command, folder.path()) {
+            let seen = inside(&command);
+            let is_seen = seen.has_more || seen.commands.iter().any(|inner| inner == "rm x");
+            proptest::prop_assert!(is_seen, "{command}: {seen:?}");
+        }
+    }
+}
+
+/// What can stand around a command. `C` is the command, `Q` is it between quotes.
+const LAYERS: [&str; 36] = [
+    "env C",
+    "env -i PATH=$PATH C",
+    "env -u HOME A=1 C",
+    "command C",
+    "command -p env C",
+    "builtin command C",
+    "exec C",
+    "nohup C",
+    "nice C",
+    "nice -n 1 C",
+    "timeout 60 C",
+    "timeout -k 1 60s C",
+    "setsid -w C",
+    "stdbuf -oL C",
+    "sh -c Q",
+    "bash -lc Q",
+    "bash -c Q x y",
+    "env bash -e -c Q",
+    "eval Q",
+    "A=1 C",
+    "A=1 B= C",
+    "2>&1 C",
+    ">/dev/null 2>&1 C",
+    "! C",
+    "time C",
+    "time -p C",
+    "if C; then true; fi",
+    "if true; then C; fi",
+    "if false; then true; else C; fi",
+    "for a in b; do C; done",
+    "{ C; }",
+    "(C)",
+    "echo $(C)",
+    "echo \"$(C)\"",
+    "true && C",
+    "bash <<< Q",
+];
+
+fn wrap(layer: &str, command: &str) -> String {
+    let quoted = format!("'{}'", command.replace('\'', "'\\''"));
+    let words = layer.split_inclusive(['C', 'Q']);
+    words
+        .map(
+            |piece| match (piece.strip_suffix('C'), piece.strip_suffix('Q')) {
+                (Some(before), _) => format!("{before}{command}"),
+                (None, Some(before)) => format!("{before}{quoted}"),
+                (None, None) => piece.to_owned(),
+            },
+        )
+        .collect()
+}
+
+/// Runs a command in bash where `rm` is a program that only leaves a mark.
+fn runs_rm(command: &str, folder: &std::path::Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let mark = folder.join("rm-ran");
+    let rm = folder.join("rm");
+    std::fs::write(&rm, format!("#!/bin/sh\n: > '{}'\n", mark.display())).unwrap();
+    std::fs::set_permissions(&rm, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let ran = std::process::Command::new("bash")
+        .args(["-c", command])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", path)
+        .stdin(std::process::Stdio::null())
+        .output();
+    ran.is_ok() && mark.exists()
+}

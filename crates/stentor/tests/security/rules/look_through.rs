@@ -1,0 +1,84 @@
+//! A rule that denies a command denies it however it is run.
+
+use super::commands;
+use super::person::{DIALECTS, Person};
+use crate::world::World;
+
+const DENIED: &str = r#"permission_mode = "all"
+[[permissions]]
+tool = "bash"
+command = "touch *"
+decision = "deny"
+"#;
+
+/// Ways to run `touch made…`, all of which a shell takes.
+const WAYS: [&str; 24] = [
+    "env touch made",
+    "env -i /usr/bin/touch made",
+    "command touch made",
+    "builtin command touch made",
+    "exec touch made",
+    "nohup touch made",
+    "nice -n 5 touch made",
+    "timeout 9 touch made",
+    "timeout -k 1 9 touch made",
+    "/usr/bin/touch made",
+    "sh -c 'touch made'",
+    "bash -lc 'true; touch made'",
+    "A=1 touch made",
+    ">log touch made",
+    "2>&1 touch made",
+    "! touch made",
+    "time touch made",
+    "if true; then touch made; fi",
+    "for i in 1; do touch made; done",
+    "{ touch made; }",
+    "(touch made)",
+    "echo $(touch made)",
+    "echo \"`touch made`\"",
+    "eval 'touch made'",
+];
+
+fn world() -> World {
+    World::new(&commands(&WAYS), DENIED)
+}
+
+fn check(world: &World, who: &str) {
+    assert!(!world.path("work/made").exists(), "{who}");
+}
+
+#[test]
+fn a_denied_command_is_denied_through_whatever_runs_it() {
+    for way in WAYS {
+        let world = World::new(&commands(&[way]), DENIED);
+        let said = world.asked(&["-p", "go", "--no-session"]);
+        assert!(
+            said.starts_with("It said: Permission denied: "),
+            "{way}: {said}"
+        );
+        check(&world, way);
+    }
+}
+
+#[test]
+fn so_it_is_in_every_dialect() {
+    for dialect in DIALECTS {
+        let world = world();
+        let mut person = Person::prompts(&world, dialect);
+        assert_eq!(person.refuses_the_rest(), [] as [String; 0]);
+        check(&world, &format!("{dialect:?}"));
+    }
+    let world = world();
+    let mut child = world.synaps();
+    child.send(r#"{"type":"prompt","id":"p","message":"go"}"#);
+    child.until_type("response");
+    check(&world, "synaps");
+    child.end();
+}
+
+#[test]
+fn what_only_speaks_of_it_runs() {
+    let world = World::new(&commands(&["echo touch made; command -v touch"]), DENIED);
+    let said = world.asked(&["-p", "go", "--no-session"]);
+    assert!(said.starts_with("It said: touch made\n"), "{said}");
+}
