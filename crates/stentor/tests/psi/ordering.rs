@@ -42,10 +42,12 @@ fn an_abort_right_behind_a_compaction_stops_it() {
          [[turn]]\ntext = \"one\"\n[[turn]]\ntext = \"two\"\n[[turn]]\ntext = \"three\"\n"
     );
     let mut backend = started(home.path(), &script);
+    backend.ask("u", "subscribe", r#"{:topics ["session/updated"]}"#);
     for message in ["one", "two", "three"] {
-        let params = format!("{{:text {message:?} :message {message:?}}}");
-        backend.ask("p", "prompt", &params);
+        backend.ask("p", "prompt", &format!("{{:message {message:?}}}"));
         backend.until_event("assistant/message");
+        // The session is idle then, and may be compacted.
+        backend.until_event("session/updated");
     }
     for _ in 0..TRIES {
         assert_eq!(
