@@ -11,7 +11,7 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
-/// Bytes that may wait for the pipe. Who writes more waits; one frame may go over it.
+/// Bytes that may wait for the pipe. Who writes more waits; one frame at a time may go over it.
 pub const WAITING_BYTES: usize = 256 * 1024;
 
 /// A buffer larger than this is given back once it is empty.
@@ -41,8 +41,8 @@ struct State {
     handed_over: u64,
     /// Bytes of those that are in the pipe.
     written: u64,
-    /// The thread has bytes in hand that are not in the pipe yet.
-    writing: bool,
+    /// Bytes the thread has in hand that are not all in the pipe yet.
+    writing_bytes: usize,
     thread_sleeps: bool,
     closed: bool,
     finished: bool,
@@ -96,27 +96,41 @@ impl Output {
         }
     }
 
+    /// The same with a buffer that is empty afterwards: what is large is moved and not copied.
+    pub async fn send_all(&self, frames: &mut Vec<u8>) -> Result<(), Closed> {
+        loop {
+            let told = self.shared.progress.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            if let Some(mut state) = self.shared.with_room_for(frames.len())? {
+                state.handed_over += frames.len() as u64;
+                if state.waiting.is_empty() {
+                    std::mem::swap(&mut state.waiting, frames);
+                } else {
+                    state.waiting.extend_from_slice(frames);
+                    frames.clear();
+                }
+                self.shared.wake(state);
+                return Ok(());
+            }
+            told.await;
+        }
+    }
+
     /// Hands over complete frames if there is room. False: there is none.
     pub fn try_send(&self, frames: &[u8]) -> Result<bool, Closed> {
-        let mut state = self.shared.lock();
-        if state.closed {
-            return Err(Closed);
-        }
-        if !state.waiting.is_empty() && state.waiting.len() + frames.len() > WAITING_BYTES {
+        let Some(mut state) = self.shared.with_room_for(frames.len())? else {
             return Ok(false);
-        }
+        };
         state.waiting.extend_from_slice(frames);
         state.handed_over += frames.len() as u64;
-        if state.thread_sleeps {
-            state.thread_sleeps = false;
-            self.shared.work.notify_one();
-        }
+        self.shared.wake(state);
         Ok(true)
     }
 
     /// Waits until everything handed over is in the pipe, or the pipe is closed.
     pub async fn flush(&self) -> Result<(), Closed> {
-        self.until(|state| state.waiting.is_empty() && !state.writing)
+        self.until(|state| state.waiting.is_empty() && state.writing_bytes == 0)
             .await
     }
 
@@ -160,6 +174,26 @@ impl Output {
 }
 
 impl Shared {
+    /// The state, if so many bytes may be added to what waits. Of frames that are larger than all
+    /// that may wait there is one at a time, the one in the thread's hand included.
+    fn with_room_for(&self, bytes: usize) -> Result<Option<MutexGuard<'_, State>>, Closed> {
+        let state = self.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        let fits = state.waiting.len() + bytes <= WAITING_BYTES;
+        let is_alone = state.waiting.is_empty() && state.writing_bytes <= WAITING_BYTES;
+        Ok((fits || is_alone).then_some(state))
+    }
+
+    /// Something waits.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        if state.thread_sleeps {
+            state.thread_sleeps = false;
+            self.work.notify_one();
+        }
+    }
+
     /// Nobody reads any more.
     fn close(&self) {
         let mut state = self.lock();
@@ -176,7 +210,7 @@ impl Shared {
         loop {
             {
                 let mut state = self.lock();
-                state.writing = false;
+                state.writing_bytes = 0;
                 while state.waiting.is_empty() {
                     if state.finished {
                         return;
@@ -190,7 +224,7 @@ impl Shared {
                 }
                 state.thread_sleeps = false;
                 std::mem::swap(&mut state.waiting, &mut in_hand);
-                state.writing = true;
+                state.writing_bytes = in_hand.len();
             }
             // There is room again, and what was in hand before is written.
             self.progress.notify_waiters();
@@ -198,7 +232,7 @@ impl Shared {
                 if error.kind() != std::io::ErrorKind::BrokenPipe {
                     tracing::warn!(%error, "stdout failed; going on as if it had been closed");
                 }
-                self.lock().writing = false;
+                self.lock().writing_bytes = 0;
                 self.close();
                 return;
             }

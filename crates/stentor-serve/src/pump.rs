@@ -209,8 +209,7 @@ impl<E: EventEncoder> Pump<E> {
 
     async fn hand_over(&mut self) -> Result<(), Closed> {
         if !self.frames.is_empty() {
-            self.output.send(&self.frames).await?;
-            self.frames.clear();
+            self.output.send_all(&mut self.frames).await?;
             if self.frames.capacity() > 4 * BATCH_BYTES {
                 self.frames = Vec::new();
             }

@@ -290,8 +290,7 @@ impl Writer {
         }
         if !wire.frames.is_empty() {
             self.trace.note(Direction::Out, &wire.frames);
-            self.output.send(&wire.frames).await?;
-            wire.frames.clear();
+            self.output.send_all(&mut wire.frames).await?;
             if wire.frames.capacity() > 16 * BATCH_BYTES {
                 wire.frames = Vec::new();
             }
