@@ -218,7 +218,7 @@ fn a_choice_that_does_not_count_is_kept_and_the_answer_says_why() {
         /model script tale.toml project
         {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale\nKept in HOME/.stentor/config.toml. ⚠ New sessions do not begin with it: HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
-        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "guide" :thinking-level "off" :ui-type :emacs}}}"#]]);
+        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "guide" :thinking-level "medium" :ui-type :emacs}}}"#]]);
 }
 
 #[test]
