@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::OFlags;
@@ -138,6 +138,18 @@ impl Project {
             .take_while(|folder| folder.starts_with(&self.root))
             .collect();
         inside.into_iter()
+    }
+
+    /// Whether a file or folder that need not be there lies in the project, links resolved.
+    pub fn holds(&self, path: &Path) -> bool {
+        let goes_up = path
+            .components()
+            .any(|part| matches!(part, Component::ParentDir));
+        // What a dangling link leads to is not there yet either.
+        let is_there = |above: &&Path| above.symlink_metadata().is_ok();
+        let there = path.ancestors().find(is_there);
+        let there = there.and_then(|there| there.canonicalize().ok());
+        !goes_up && there.is_some_and(|there| there.starts_with(&self.real_root))
     }
 
     /// What is known of a file that would be read.
@@ -351,6 +363,25 @@ mod tests {
             ("long", "TooLarge { limit_bytes: 5 }"),
         ] {
             assert_eq!(read(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_inside_where_its_folders_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("repo/.git")).unwrap();
+        symlink("..", at("repo/out")).unwrap();
+        symlink("../nowhere", at("repo/dangling")).unwrap();
+        let project = Project::of(at("repo"), Owners::ours());
+        for (path, inside) in [
+            ("repo/new/file", true),
+            ("repo/out/file", false),
+            ("repo/dangling", false),
+            ("repo/../other", false),
+            ("other", false),
+        ] {
+            assert_eq!(project.holds(&at(path)), inside, "{path}");
         }
     }
 

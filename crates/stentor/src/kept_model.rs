@@ -38,7 +38,7 @@ impl ModelKeeper for ConfiguredModel {
         };
         // A file with a mistake is the user's to put right first.
         let config = self.load(cwd)?;
-        let file = config.files.to_change(scope)?;
+        let file = config.file_to_change(scope)?;
         let id = lasting(provider, id, cwd)?;
         let line = write(&file, provider, &id).map_err(|error| error.to_string())?;
         let without_effect = self.why_another(provider, &id, (&file, line), cwd);

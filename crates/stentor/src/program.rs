@@ -447,8 +447,7 @@ impl Job<'_> {
     /// The file that a change of the configuration goes to.
     fn file_of(&self, scope: McpScope) -> Result<std::path::PathBuf, Failure> {
         self.config
-            .files
-            .to_change(scope.into())
+            .file_to_change(scope.into())
             .map_err(Failure::other)
     }
 

@@ -125,6 +125,8 @@ mod tests {
         }
         assert!(matches!(read_yaml(&text), Err(YamlError::TooMuch)));
         let deep = "[".repeat(100_000);
+        assert!(read_yaml(&deep).is_err());
+        let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
         assert!(matches!(read_yaml(&deep), Err(YamlError::TooDeep)));
     }
 }

@@ -198,7 +198,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
 impl Files {
     /// The file that a change of the configuration goes to, whether it is there or not. The error
     /// is text for a person.
-    pub fn to_change(&self, scope: Scope) -> Result<PathBuf, &'static str> {
+    fn to_change(&self, scope: Scope) -> Result<PathBuf, &'static str> {
         let found = |file: &Option<FoundFile>| file.as_ref().map(|file| file.path.clone());
         match scope {
             Scope::User => found(&self.user).ok_or(
@@ -222,6 +222,19 @@ impl Config {
         match &self.project_mode {
             Some(mode) if always::is_stricter(mode.value, base.value) => mode.clone(),
             Some(_) | None => base,
+        }
+    }
+
+    /// The file that a change of the configuration goes to. A project's must lie in the project: a
+    /// link could have it be any file of the user's. The error is text for a person.
+    pub fn file_to_change(&self, scope: Scope) -> Result<PathBuf, String> {
+        let file = self.files.to_change(scope)?;
+        match scope {
+            Scope::Project if !self.project.holds(&file) => Err(format!(
+                "{} is not changed: it leads out of the project",
+                file.display()
+            )),
+            Scope::Project | Scope::User => Ok(file),
         }
     }
 

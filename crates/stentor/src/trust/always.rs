@@ -4,8 +4,6 @@
 //! that says must never be a way out of the sandbox. And a scenario file is a program that speaks
 //! as a model: only the user names one.
 
-use std::path::{Path, PathBuf};
-
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::project_files::Project;
 use stentor_agent::sandbox::SandboxMode;
@@ -45,7 +43,7 @@ pub fn restrict(
     refused.drop_if(&mut layer.limits_file_mb, ONLY_YOURS, |_| true);
     // Remembered answers lie there, and what is inside the project a command may write.
     refused.drop_if(&mut layer.data_dir, MOVES, |_| true);
-    refused.drop_if(&mut layer.session_dir, MOVES, |dir| !is_inside(dir, place));
+    refused.drop_if(&mut layer.session_dir, MOVES, |dir| !place.holds(dir));
     refused.drop_if(&mut layer.share_sessions, MOVES, |_| true);
     let scripted = |name: &str| name == script::PROVIDER || name.starts_with("script/");
     let is_scripts = layer
@@ -73,20 +71,6 @@ fn is_looser(a: SandboxMode, b: SandboxMode) -> bool {
     // ALL lists the modes strictest first.
     let place = |mode| SandboxMode::ALL.iter().position(|known| *known == mode);
     place(a) > place(b)
-}
-
-/// Whether a folder that need not be there lies in the project, links resolved.
-fn is_inside(folder: &Path, project: &Project) -> bool {
-    let Ok(root) = project.root().canonicalize() else {
-        return false;
-    };
-    let has_dots = folder
-        .components()
-        .any(|part| matches!(part, std::path::Component::ParentDir));
-    let there = folder
-        .ancestors()
-        .find_map(|above| above.canonicalize().ok());
-    !has_dots && there.is_some_and(|there: PathBuf| there.starts_with(root))
 }
 
 /// What was left out, and why.

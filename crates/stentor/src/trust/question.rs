@@ -56,6 +56,7 @@ impl Asking {
 }
 
 /// The question about one folder, for its sessions.
+#[derive(Clone)]
 pub struct TrustQuestion {
     pub asking: Asking,
     pub root: PathBuf,
@@ -69,33 +70,19 @@ impl HookSource for TrustQuestion {
     fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
         Arc::new(Attached {
             session: hooked.session,
-            question: Arc::new(Question {
-                asking: self.asking.clone(),
-                root: self.root.clone(),
-                wanted: Arc::clone(&self.wanted),
-                store: self.store.clone(),
-                clock: Arc::clone(&self.clock),
-            }),
+            question: Arc::new(self.clone()),
             prompted: AtomicBool::new(false),
         })
     }
 }
 
-struct Question {
-    asking: Asking,
-    root: PathBuf,
-    wanted: Arc<[Wanted]>,
-    store: Option<TrustStore>,
-    clock: SharedClock,
-}
-
 struct Attached {
     session: WeakSession,
-    question: Arc<Question>,
+    question: Arc<TrustQuestion>,
     prompted: AtomicBool,
 }
 
-impl Question {
+impl TrustQuestion {
     async fn ask(&self, session: &Session) {
         let Some(store) = self.store.as_ref().filter(|_| session.can_ask()) else {
             return tell(
@@ -114,20 +101,25 @@ impl Question {
         if session.ask_dialog(dialog).await != DialogAnswer::Confirmed(true) {
             return;
         }
-        let root = self.root.display();
+        let (store, root) = (store.clone(), self.root.clone());
         let now = iso_time(self.clock.now_ms());
-        match store.trust(&self.root, &now) {
-            Ok(_) => tell(
-                session,
+        let kept = tokio::task::spawn_blocking(move || store.trust(&root, &now)).await;
+        let root = self.root.display();
+        let (level, message) = match kept {
+            Ok(Ok(_)) => (
                 NoticeLevel::Info,
                 format!("{root} is trusted: what it brings counts from the next session on"),
             ),
-            Err(error) => tell(
-                session,
+            Ok(Err(error)) => (
                 NoticeLevel::Error,
                 format!("{root} is not trusted: {error}"),
             ),
-        }
+            Err(error) => (
+                NoticeLevel::Error,
+                format!("{root} is not trusted: {error}"),
+            ),
+        };
+        tell(session, level, message);
     }
 }
 

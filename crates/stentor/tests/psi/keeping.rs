@@ -218,7 +218,7 @@ fn a_choice_that_does_not_count_is_kept_and_the_answer_says_why() {
         /model script tale.toml project
         {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale\nKept in HOME/.stentor/config.toml. ⚠ New sessions do not begin with it: HOME/.stentor/config.toml:1:9: left out: a scripted model could run commands: only a flag, the environment, your own file or your client can name one"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
-        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "guide" :thinking-level "off" :ui-type :emacs}}}"#]]);
+        {:id "h" :kind :response :op "handshake" :ok true :data {:server-info {:protocol-version "1.0" :features ["eql-graph" "eql-memory"] :session-id "SESSION" :model-id "guide" :thinking-level "medium" :ui-type :emacs}}}"#]]);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn what_cannot_be_kept_changes_neither_the_session_nor_a_file() {
         {:kind :event :event "command-result" :data {:type "text" :message "The model stays as it was: cannot read HOME/.stentor/config.toml: Not a directory (os error 20)"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model acme m project
-        {:kind :event :event "command-result" :data {:type "text" :message "The model stays as it was: cannot create HOME/.stentor: File exists (os error 17)"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "The model stays as it was: HOME/.stentor/config.toml is not changed: it leads out of the project"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         set_model {:provider "nobody" :model-id "z" :scope "user"}
         {:kind :error :error-code "request/unknown-model" :error-message "Model not found: nobody/z" :id "s" :op "set_model"}

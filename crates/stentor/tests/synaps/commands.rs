@@ -136,10 +136,13 @@ fn set_model_answers_with_the_active_model_and_refuses_an_unknown_one() {
     );
     assert!(child.prompt("p", "x")[0].contains("the other"));
     // It is kept with the session.
+    child.ask(r#"{"type":"set_model","id":"m3","model":"offline/guide"}"#);
     let session = child.session.clone();
     drop(child);
-    let again = crate::child::Child::spawn(home.command(&["rpc", "--continue", &session]));
-    assert!(again.raw().contains(r#""model":"script/other.toml""#));
+    let mut command = home.command(&["rpc", "--continue", &session]);
+    command.env("STENTOR_MODEL", "script/play.toml");
+    let again = crate::child::Child::spawn(command);
+    assert!(again.raw().contains(r#""model":"offline/guide""#));
 }
 
 #[test]

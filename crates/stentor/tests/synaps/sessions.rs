@@ -23,7 +23,10 @@ fn the_stored_history_model_and_totals_go_on() {
     let session = child.session.clone();
     child.send(r#"{"type":"shutdown"}"#);
     assert!(child.end().0.success());
-    let mut again = Child::ready(home.command(&["rpc", "--continue", &session]));
+    let mut command = home.command(&["rpc", "--continue", &session]);
+    // A scenario goes on where the user names it, too.
+    command.env("STENTOR_MODEL", "script/play.toml");
+    let mut again = Child::ready(command);
     assert_eq!(
         again.ask(r#"{"type":"get_messages","id":"m"}"#),
         r#"{"type":"response","id":"m","command":"get_messages","ok":true,"messages":[{"role":"user","content":"first"},{"role":"assistant","content":[{"type":"text","text":"one"}]}]}"#

@@ -25,6 +25,20 @@ fn a_key_command_of_a_folder_never_runs() {
 }
 
 #[test]
+fn a_link_cannot_have_another_file_changed_in_the_place_of_the_projects() {
+    let world = world("[[turn]]\ntext = \"x\"\n", "");
+    let mine = world.path("home/.config/stentor/config.toml");
+    let before = std::fs::read_to_string(&mine).unwrap();
+    std::fs::create_dir(world.path("work/.stentor")).unwrap();
+    std::os::unix::fs::symlink(&mine, world.path("work/.stentor/config.toml")).unwrap();
+    let words = ["mcp", "add", "talk", "--scope", "project", "--", "sh", "x"];
+    let out = world.command(&words).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(err.contains("it leads out of the project"), "{err}");
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), before);
+}
+
+#[test]
 fn a_folder_cannot_make_the_program_write_outside_it() {
     for (key, allowed) in [
         ("session_dir = \"../elsewhere\"", false),
