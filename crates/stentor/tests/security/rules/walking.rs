@@ -43,7 +43,7 @@ fn searches() -> [(&'static str, Value, &'static str); 4] {
 
 fn world(tool: &str, arguments: &Value) -> World {
     let config = format!("tools = [\"{tool}\", \"subagent\"]\n{DENIED}");
-    let world = World::new(&scenario(tool, &[arguments.clone()]), &config);
+    let world = World::new(&scenario(tool, std::slice::from_ref(arguments)), &config);
     world.file("work/open.txt", "a word\n");
     world.file("work/home.key", "a secret word\n");
     world.file("work/private/note.txt", "a secret word\n");
