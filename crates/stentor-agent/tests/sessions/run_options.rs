@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use stentor_agent::event::EventKind;
+use stentor_agent::model::NamedBy;
 use stentor_agent::model::ThinkingLevel::{High, Low, Off};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::session::RunOptions;
@@ -35,7 +36,10 @@ async fn a_run_has_its_own_model_and_thinking_level_and_the_session_keeps_its() 
     let session = stage.session.clone();
     let before = session.state().await.unwrap();
     let options = RunOptions {
-        model: stage.environment.models.find("script", "two"),
+        model: stage
+            .environment
+            .models
+            .find("script", "two", NamedBy::User),
         thinking: Some(High),
         permission_mode: None,
     };
@@ -59,7 +63,10 @@ async fn a_run_has_its_own_model_and_thinking_level_and_the_session_keeps_its() 
 async fn a_thinking_level_the_model_of_the_run_has_not_becomes_the_nearest() {
     let mut stage = two_models().start();
     let options = RunOptions {
-        model: stage.environment.models.find("script", "two"),
+        model: stage
+            .environment
+            .models
+            .find("script", "two", NamedBy::User),
         ..RunOptions::default()
     };
     drop(stage.session.prompt_with(say("go"), options).await.unwrap());
