@@ -9,6 +9,10 @@ use super::world;
 /// A user that is neither we nor the system.
 const ANOTHER: u32 = 12_345;
 
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that cannot be run here says so"
+)]
 #[test]
 fn files_and_marks_of_another_user_are_not_read_until_the_folder_is_trusted() {
     let world = world("[[turn]]\ntext = \"x\"\n", "");
