@@ -12,9 +12,15 @@ use stentor_model::script;
 use crate::config::file::FileContent;
 use crate::config::{Location, RawTable, Source, Sourced, Warning};
 
+/// Why a key is left out that is the user's own business.
+macro_rules! only_yours {
+    ($key:literal) => {
+        concat!("`", $key, "` counts only in your own file")
+    };
+}
+
 const OPENS: &str = "a project's file can close the sandbox, never open it";
 const MOVES: &str = "a project's file cannot make stentor write outside the project";
-const ONLY_YOURS: &str = "it counts only in your own file";
 const SCRIPTED: &str = "a scripted model could run commands: only a flag, the environment, your own \
                         file or your client can name one";
 const RUNS: &str = "`api_key_command` would run a program outside the sandbox; only your own file \
@@ -36,11 +42,27 @@ pub fn restrict(
     refused.drop_if(&mut layer.sandbox_required, OPENS, |on| !*on);
     refused.drop_if(&mut layer.sandbox_writable, OPENS, |_| true);
     refused.drop_if(&mut layer.sandbox_unreadable, OPENS, |_| true);
-    refused.drop_if(&mut layer.trusted_projects, ONLY_YOURS, |_| true);
-    refused.drop_if(&mut layer.pass_env, ONLY_YOURS, |_| true);
-    refused.drop_if(&mut layer.limits_processes, ONLY_YOURS, |_| true);
-    refused.drop_if(&mut layer.limits_memory_mb, ONLY_YOURS, |_| true);
-    refused.drop_if(&mut layer.limits_file_mb, ONLY_YOURS, |_| true);
+    refused.drop_if(
+        &mut layer.trusted_projects,
+        only_yours!("trusted_projects"),
+        |_| true,
+    );
+    refused.drop_if(&mut layer.pass_env, only_yours!("pass_env"), |_| true);
+    refused.drop_if(
+        &mut layer.limits_processes,
+        only_yours!("limits.processes"),
+        |_| true,
+    );
+    refused.drop_if(
+        &mut layer.limits_memory_mb,
+        only_yours!("limits.memory_mb"),
+        |_| true,
+    );
+    refused.drop_if(
+        &mut layer.limits_file_mb,
+        only_yours!("limits.file_mb"),
+        |_| true,
+    );
     // Remembered answers lie there, and what is inside the project a command may write.
     refused.drop_if(&mut layer.data_dir, MOVES, |_| true);
     refused.drop_if(&mut layer.session_dir, MOVES, |dir| !place.holds(dir));
