@@ -7,7 +7,7 @@ pub const MASK: &str = "[key]";
 
 /// The shortest text that is taken for a secret wherever it appears: a shorter one, such as the
 /// placeholder `x` of a local server, would tear words apart and protects nothing.
-const SHORTEST_SECRET_BYTES: usize = 6;
+const SHORTEST_SECRET_BYTES: usize = 8;
 
 /// How keys of the known providers begin. A provider that echoes a key it was sent may have
 /// shortened it, so that comparing with the key itself is not enough.

@@ -110,13 +110,14 @@ fn what_cannot_be_kept_is_refused_with_the_reason() {
 #[test]
 fn a_project_has_its_own_notes_and_those_it_had_before_each_had_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = || Arc::new(CountingClock::starting_at(1_794_728_738_000));
+    // One clock, as it gives the notes their ids.
+    let clock: SharedClock = Arc::new(CountingClock::starting_at(1_794_728_738_000));
     let in_folder = |text: &str, folder: &str| NewNote {
         folder: Some(folder.to_owned()),
         ..note(text, &[])
     };
     let older = folder.path().join("notes.jsonl");
-    let all = MemoryStore::new(&older, clock());
+    let all = MemoryStore::new(&older, Arc::clone(&clock));
     let mine = all
         .remember(in_folder("mine before", "/work/a/sub"))
         .unwrap();
@@ -128,7 +129,11 @@ fn a_project_has_its_own_notes_and_those_it_had_before_each_had_its_own() {
             older: older.clone(),
         };
         // One file, as if the names of two projects came out the same.
-        MemoryStore::of_project(folder.path().join("project.jsonl"), notes, clock())
+        MemoryStore::of_project(
+            folder.path().join("project.jsonl"),
+            notes,
+            Arc::clone(&clock),
+        )
     };
     of("a").remember(in_folder("mine", "/work/a")).unwrap();
     of("ab").remember(in_folder("theirs", "/work/ab")).unwrap();

@@ -57,8 +57,17 @@ async fn numbers_grow_by_one_and_a_latecomer_gets_exactly_what_it_missed() {
         let mut late = stage.session.subscribe_since(since).unwrap();
         let told = transcript(&mut std::iter::from_fn(|| late.try_next()));
         let rest = transcript(&mut seen.iter().filter(|event| event.seq > since).cloned());
-        assert_eq!(told, rest, "since {since}");
+        assert_eq!(told, without_writing(&rest), "since {since}");
     }
+}
+
+/// A transcript without how answers that are complete were written: who comes late gets them whole.
+fn without_writing(transcript: &str) -> String {
+    let lines = transcript
+        .lines()
+        .filter(|line| !line.starts_with("      "));
+    let lines = lines.map(|line| line.replace(" answer", " started") + "\n");
+    lines.collect()
 }
 
 #[tokio::test(start_paused = true)]
