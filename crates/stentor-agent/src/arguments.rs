@@ -255,7 +255,7 @@ mod tests {
             name: "read".into(),
             label: "read".into(),
             description: String::new(),
-            parameters,
+            parameters: parameters.into(),
             effect: ToolEffect::Reads,
         }
     }

@@ -219,7 +219,7 @@ mod tests {
             name: name.into(),
             label: name.into(),
             description: description.into(),
-            parameters: json!({ "type": "object" }),
+            parameters: json!({ "type": "object" }).into(),
             effect: ToolEffect::Reads,
         }
     }

@@ -68,8 +68,8 @@ pub struct ToolSpec {
     /// For people.
     pub label: String,
     pub description: String,
-    /// JSON Schema of the arguments, an object.
-    pub parameters: Value,
+    /// JSON Schema of the arguments, an object. It is large, and all sessions have the same.
+    pub parameters: Arc<Value>,
     pub effect: ToolEffect,
 }
 

@@ -14,8 +14,9 @@ use tokio::sync::Notify;
 /// Bytes that may wait for the pipe. Who writes more waits; one frame at a time may go over it.
 pub const WAITING_BYTES: usize = 256 * 1024;
 
-/// A buffer larger than this is given back once it is empty.
-const KEEP_BYTES: usize = 1024 * 1024;
+/// Frames larger than this are rare and take much memory: the next are made when they are in the
+/// pipe, and their buffer is given back.
+const LARGE_BYTES: usize = 1024 * 1024;
 
 /// The watching thread does nothing but wait.
 const WATCHER_STACK_BYTES: usize = 64 * 1024;
@@ -96,8 +97,18 @@ impl Output {
         }
     }
 
-    /// The same with a buffer that is empty afterwards: what is large is moved and not copied.
+    /// The same with a buffer that is empty afterwards: it is moved and not copied. What is large
+    /// is in the pipe when this returns, so that its sender does not make more of the kind.
     pub async fn send_all(&self, frames: &mut Vec<u8>) -> Result<(), Closed> {
+        let is_large = frames.len() > LARGE_BYTES;
+        self.take_all(frames).await?;
+        if is_large {
+            self.written().await?;
+        }
+        Ok(())
+    }
+
+    async fn take_all(&self, frames: &mut Vec<u8>) -> Result<(), Closed> {
         loop {
             let told = self.shared.progress.notified();
             tokio::pin!(told);
@@ -238,7 +249,7 @@ impl Shared {
             }
             self.lock().written += in_hand.len() as u64;
             in_hand.clear();
-            if in_hand.capacity() > KEEP_BYTES {
+            if in_hand.capacity() > LARGE_BYTES {
                 in_hand = Vec::new();
             }
         }

@@ -57,7 +57,8 @@ impl Bash {
                         }
                     },
                     "required": ["command"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Executes,
             },
             program,

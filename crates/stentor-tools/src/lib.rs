@@ -47,22 +47,36 @@ pub const ALL_TOOLS: [&str; 8] = [
 
 /// One of each built-in tool.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    tools_started_by(&Launcher::default())
+    BuiltinTools::default().started_by(&Launcher::default())
 }
 
-/// One of each built-in tool; those that run commands have them started by `launcher`.
-pub fn tools_started_by(launcher: &Launcher) -> Vec<Arc<dyn Tool>> {
-    let program = ShellProgram::of_this_machine().started_by(launcher.clone());
-    vec![
-        Arc::new(read::Read::default()),
-        Arc::new(bash::Bash::new(program)),
-        Arc::new(edit::Edit::default()),
-        Arc::new(write::Write::default()),
-        Arc::new(search::Grep::default()),
-        Arc::new(search::Find::default()),
-        Arc::new(ls::Ls::default()),
-        Arc::new(todo::Todo::default()),
-    ]
+/// The built-in tools, of which all sessions have the same as far as they start no programs.
+#[derive(Default)]
+pub struct BuiltinTools {
+    read: Arc<read::Read>,
+    edit: Arc<edit::Edit>,
+    write: Arc<write::Write>,
+    grep: Arc<search::Grep>,
+    find: Arc<search::Find>,
+    ls: Arc<ls::Ls>,
+    todo: Arc<todo::Todo>,
+}
+
+impl BuiltinTools {
+    /// One of each; those that run commands have them started by `launcher`.
+    pub fn started_by(&self, launcher: &Launcher) -> Vec<Arc<dyn Tool>> {
+        let program = ShellProgram::of_this_machine().started_by(launcher.clone());
+        vec![
+            Arc::clone(&self.read) as _,
+            Arc::new(bash::Bash::new(program)),
+            Arc::clone(&self.edit) as _,
+            Arc::clone(&self.write) as _,
+            Arc::clone(&self.grep) as _,
+            Arc::clone(&self.find) as _,
+            Arc::clone(&self.ls) as _,
+            Arc::clone(&self.todo) as _,
+        ]
+    }
 }
 
 /// The shell of this machine, for commands on the user's behalf.

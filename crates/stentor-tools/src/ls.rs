@@ -52,7 +52,8 @@ impl Default for Ls {
                         }
                     },
                     "required": []
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Reads,
             },
         }

@@ -72,7 +72,8 @@ impl Memory {
                         "limit": { "type": "number", "description": "At most this many notes" }
                     },
                     "required": ["action"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Writes,
             },
         }

@@ -68,7 +68,8 @@ impl Default for Todo {
                         }
                     },
                     "required": []
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Nothing,
             },
         }

@@ -47,7 +47,8 @@ impl Default for Write {
                         }
                     },
                     "required": ["path", "content"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Writes,
             },
         }

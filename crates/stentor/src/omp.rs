@@ -16,6 +16,7 @@ use stentor_serve::omp::{
     LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, print_events, serve,
 };
 use stentor_serve::stdio::{self, Pipes};
+use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
@@ -85,6 +86,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: !words.no_rules,
+        tools: BuiltinTools::default(),
         mcp: McpServers::default(),
         notes: Notes::of(&config, false),
         trust: Asking::beside(),

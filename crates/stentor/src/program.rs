@@ -13,6 +13,7 @@ use stentor_agent::agent::SessionFiles;
 use stentor_agent::clock::iso_time;
 use stentor_agent::permission::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
+use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
@@ -298,6 +299,7 @@ impl Job<'_> {
             models: Arc::clone(&self.models),
             permission_mode,
             subagents,
+            tools: BuiltinTools::default(),
             mcp: McpServers::default(),
             notes: Notes::of(&self.config, false),
             rules: true,

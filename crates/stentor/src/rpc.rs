@@ -19,6 +19,7 @@ use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
+use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;
 
 use crate::config::value::{Input, Raw};
@@ -169,6 +170,7 @@ fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: true,
+        tools: BuiltinTools::default(),
         mcp: McpServers::default(),
         notes: Notes::of(&config, false),
         trust: Asking::beside(),

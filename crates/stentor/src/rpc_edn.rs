@@ -14,6 +14,7 @@ use stentor_model::login::{LoginInput, Logins};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
+use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;
 
 use crate::config::error::{ConfigError, ConfigErrors};
@@ -160,6 +161,7 @@ fn serve(words: Words) -> Result<u8, String> {
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: true,
+        tools: BuiltinTools::default(),
         mcp: McpServers::default(),
         notes: notes.clone(),
         trust: Asking::beside(),

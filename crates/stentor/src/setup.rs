@@ -31,7 +31,7 @@ use stentor_model::secret::Secret;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
-use stentor_tools::{SUBAGENT, SubagentSetup};
+use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::error::ConfigError;
@@ -81,6 +81,7 @@ pub struct Defaults {
     pub subagents: bool,
     /// False when no rules are to watch what the model writes.
     pub rules: bool,
+    pub tools: BuiltinTools,
     /// The MCP servers that run, which the sessions share.
     pub mcp: McpServers,
     pub notes: Notes,
@@ -112,7 +113,8 @@ impl Defaults {
         let launcher = launcher(config, self.models.registry().key_variables());
         let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
         let launcher = sandbox.launcher;
-        let (mut tools, subagents) = chosen_tools(settings, &launcher, self.subagents)?;
+        let (mut tools, subagents) =
+            chosen_tools(settings, self.tools.started_by(&launcher), self.subagents)?;
         tools.extend(self.notes.tool(settings, config.project.root()));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
@@ -509,10 +511,9 @@ const SPECIAL: [&str; 2] = [SUBAGENT, MEMORY];
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(
     settings: &Settings,
-    launcher: &Launcher,
+    all: Vec<Arc<dyn Tool>>,
     subagents: bool,
 ) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
-    let all = stentor_tools::tools_started_by(launcher);
     let Some(wanted) = &settings.tools else {
         return Ok((all, subagents));
     };

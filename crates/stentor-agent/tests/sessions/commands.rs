@@ -28,7 +28,7 @@ impl There {
                 name: name.to_owned(),
                 label: name.to_owned(),
                 description: description.to_owned(),
-                parameters: json!({ "type": "object" }),
+                parameters: json!({ "type": "object" }).into(),
                 effect: ToolEffect::Nothing,
             },
             next: Mutex::default(),

@@ -47,7 +47,8 @@ pub fn tools(runs: &Runs) -> Vec<Arc<dyn Tool>> {
             label: name.to_owned(),
             description: String::new(),
             parameters: json!({"type":"object","properties":{
-                "ms":{"type":"number"},"say":{"type":"string"}}}),
+                "ms":{"type":"number"},"say":{"type":"string"}}})
+            .into(),
             effect,
         };
         let runs = runs.clone();

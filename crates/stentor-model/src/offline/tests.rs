@@ -55,7 +55,7 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
             name: name.into(),
             label: String::new(),
             description: String::new(),
-            parameters: json!({}),
+            parameters: json!({}).into(),
             effect: ToolEffect::Reads,
         })
         .collect();

@@ -99,12 +99,14 @@ pub fn impatient() -> HttpSettings {
 }
 
 pub fn tools() -> Arc<[ToolSpec]> {
-    let tool = |name: &str| ToolSpec {
+    let tool = |name: &str| {
+        ToolSpec {
         name: name.into(),
         label: name.into(),
         description: format!("does {name}"),
-        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}).into(),
         effect: ToolEffect::Reads,
+    }
     };
     Arc::new([tool("read"), tool("list")])
 }

@@ -11,7 +11,7 @@ use stentor_wire::psi::{ErrorCode, Topic};
 use tokio::time::Instant;
 
 use super::feed::{Feed, RunningTool};
-use super::live::{RetryWait, Turn, TurnState};
+use super::live::{RetryWait, Turn, TurnAnswer, TurnState};
 use super::payload::{message, tool};
 use super::ui::{Question, permission_shape, shape_of};
 use super::writer::Wire;
@@ -43,11 +43,10 @@ pub(super) async fn tell(feed: &mut Feed, wire: &mut Wire, event: &Event) {
         }
         EventKind::AnswerStarted(answer) => {
             live.set_turn(Turn {
-                answer: Some(answer.clone()),
+                answer: Some(TurnAnswer::Writing(answer.clone())),
                 state: TurnState::Text,
             });
-            feed.text.restart();
-            feed.thinking.restart();
+            feed.forget_texts();
         }
         EventKind::BlockStarted { block, .. } => block_started(feed, block),
         EventKind::BlockDelta { block, range, .. } => delta(feed, wire, block, range.clone()),
@@ -265,11 +264,14 @@ async fn message_ended(feed: &mut Feed, wire: &mut Wire, message: &Arc<Message>)
     match &**message {
         Message::Known(KnownMessage::Assistant(answer)) => {
             let failed = answer.error_message.is_some();
-            feed.live.set_turn_state(if failed {
+            let state = if failed {
                 TurnState::Error
             } else {
                 TurnState::Done
-            });
+            };
+            feed.live.end_turn(state, message);
+            // All of it has been told.
+            feed.forget_texts();
             feed.answer = Some(Arc::clone(message));
         }
         Message::Known(KnownMessage::Custom(custom)) if custom.display => {

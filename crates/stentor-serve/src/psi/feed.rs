@@ -67,6 +67,13 @@ impl Feed {
         }
     }
 
+    /// Another answer begins, or all of this one has been told.
+    pub fn forget_texts(&mut self) {
+        self.text.restart();
+        self.thinking.restart();
+        self.arguments.restart();
+    }
+
     /// The next moment at which something must be said though nothing happens.
     pub fn deadline(&self, interval: Duration) -> Option<Instant> {
         let texts = [&self.text, &self.thinking, &self.arguments]
@@ -85,9 +92,7 @@ impl Growing {
 
     /// Begins a new text, whose first event is due at once.
     pub fn restart(&mut self) {
-        self.escaped.clear();
-        self.unsent = false;
-        self.sent = None;
+        *self = Self::default();
     }
 
     pub fn is_empty(&self) -> bool {

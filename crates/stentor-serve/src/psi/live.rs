@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_agent::live::LiveMessage;
-use stentor_agent::message::Message;
+use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
+use stentor_agent::message::{ContentBlock, Message};
 use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState};
 use tokio_util::sync::CancellationToken;
@@ -111,8 +111,58 @@ pub(super) struct Restored {
 /// The model call that is going on, or the last one.
 #[derive(Clone, Default)]
 pub(super) struct Turn {
-    pub answer: Option<LiveMessage>,
+    pub answer: Option<TurnAnswer>,
     pub state: TurnState,
+}
+
+/// What the model said in it.
+#[derive(Clone)]
+pub(super) enum TurnAnswer {
+    Writing(LiveMessage),
+    /// It is complete, and its texts are in the conversation: they are not kept twice.
+    Written {
+        message: Arc<Message>,
+        calls: Vec<Arc<LiveBlock>>,
+    },
+}
+
+impl TurnAnswer {
+    /// The visible texts, one below the other; `None` when there is none.
+    pub fn text(&self) -> Option<String> {
+        let mut all: Option<String> = None;
+        let mut add = |text: &str| {
+            let all = all.get_or_insert_default();
+            if !all.is_empty() {
+                all.push('\n');
+            }
+            all.push_str(text);
+        };
+        match self {
+            Self::Writing(live) => {
+                let blocks = live.blocks().into_iter();
+                let texts = blocks.filter(|block| block.kind == LiveBlockKind::Text);
+                texts.for_each(|block| block.with_all(&mut add));
+            }
+            Self::Written { message, .. } => {
+                let blocks = message.as_assistant().map(|answer| &answer.content);
+                let texts = blocks
+                    .into_iter()
+                    .flatten()
+                    .filter_map(ContentBlock::as_text);
+                texts.for_each(add);
+            }
+        }
+        all
+    }
+
+    /// The calls, with the text of their arguments.
+    pub fn calls(&self) -> Vec<Arc<LiveBlock>> {
+        let is_call = |block: &Arc<LiveBlock>| matches!(block.kind, LiveBlockKind::ToolCall { .. });
+        match self {
+            Self::Writing(live) => live.blocks().into_iter().filter(is_call).collect(),
+            Self::Written { calls, .. } => calls.clone(),
+        }
+    }
 }
 
 /// How far a model call is (section 12.2).
@@ -244,6 +294,19 @@ impl Live {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .state = state;
+    }
+
+    /// The model call is over and brought this message.
+    pub fn end_turn(&self, state: TurnState, message: &Arc<Message>) {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = turn.answer.take();
+        *turn = Turn {
+            answer: answer.map(|answer| TurnAnswer::Written {
+                message: Arc::clone(message),
+                calls: answer.calls(),
+            }),
+            state,
+        };
     }
 
     pub fn phase(&self) -> Phase {

@@ -352,7 +352,7 @@ impl Default for Person {
                 name: "person".into(),
                 label: "person".into(),
                 description: "Talks to the person".into(),
-                parameters: json!({"type": "object", "properties": {}, "required": []}),
+                parameters: json!({"type": "object", "properties": {}, "required": []}).into(),
                 effect: ToolEffect::Nothing,
             },
         }

@@ -82,7 +82,8 @@ impl Default for Edit {
                     },
                     // Not `edits`: one edit may come as oldText and newText beside the path.
                     "required": ["path"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Writes,
             },
         }

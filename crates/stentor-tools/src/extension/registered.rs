@@ -158,7 +158,7 @@ fn spec(tool: ToolDeclaration) -> ToolSpec {
         label: fit(tool.label.unwrap_or_else(|| tool.name.clone()), LABEL_BYTES),
         name: tool.name,
         description: fit(tool.description, DESCRIPTION_BYTES),
-        parameters: tool.parameters,
+        parameters: tool.parameters.into(),
         effect: match tool.effect {
             Effect::Nothing => ToolEffect::Nothing,
             Effect::Reads => ToolEffect::Reads,

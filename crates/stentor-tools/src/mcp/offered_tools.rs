@@ -192,7 +192,7 @@ fn offered_tool(
             name: full_name,
             label: tool.title.unwrap_or_else(|| name.clone()),
             description: short(tool.description.unwrap_or_default().into_owned()),
-            parameters: Value::Object(parameters),
+            parameters: Value::Object(parameters).into(),
             effect: ToolEffect::Executes,
         },
         name,
@@ -218,7 +218,7 @@ mod tests {
         };
         let (tools, problems) = offered(&ToolServer::new("s", transport), listed);
         let tools = tools.into_iter();
-        let shown = tools.map(|tool| (tool.spec.name, tool.spec.parameters));
+        let shown = tools.map(|tool| (tool.spec.name, Value::clone(&tool.spec.parameters)));
         (shown.collect(), problems)
     }
 

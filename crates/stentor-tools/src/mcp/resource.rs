@@ -47,7 +47,8 @@ pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
                     "type": "object",
                     "properties": { "server": server.clone() },
                     "required": [],
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Executes,
             },
             servers: Arc::clone(&with),
@@ -66,7 +67,8 @@ pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
                         "uri": { "type": "string", "description": "The resource's address" },
                     },
                     "required": ["server", "uri"],
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Executes,
             },
             servers: with,

@@ -64,7 +64,8 @@ impl Default for Read {
                         }
                     },
                     "required": ["path"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Reads,
             },
         }

@@ -60,7 +60,8 @@ impl Default for Find {
                         }
                     },
                     "required": ["pattern"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Reads,
             },
         }

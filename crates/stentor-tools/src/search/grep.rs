@@ -97,7 +97,8 @@ impl Default for Grep {
                         }
                     },
                     "required": ["pattern"]
-                }),
+                })
+                .into(),
                 effect: ToolEffect::Reads,
             },
         }

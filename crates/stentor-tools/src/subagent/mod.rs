@@ -323,7 +323,7 @@ fn spec(agents: &[AgentDefinition]) -> ToolSpec {
                 }
             },
             "required": []
-        }),
+        }).into(),
         // It touches nothing itself, and what its agent touches is asked call by call.
         effect: ToolEffect::Nothing,
     }

@@ -14,7 +14,7 @@ fn tools(names: &[&str]) -> Vec<ToolSpec> {
         name: (*name).to_owned(),
         label: String::new(),
         description: String::new(),
-        parameters: json!({}),
+        parameters: json!({}).into(),
         effect: ToolEffect::Reads,
     };
     names.iter().map(spec).collect()

@@ -28,7 +28,7 @@ impl HostToolRunner {
             name: tool.name.clone(),
             label: tool.label.clone().unwrap_or_else(|| tool.name.clone()),
             description: tool.description.clone(),
-            parameters: Value::Object(tool.parameters.clone()),
+            parameters: Value::Object(tool.parameters.clone()).into(),
             // What it does it does in the client, which can ask its user itself.
             effect: ToolEffect::Nothing,
         };

@@ -10,7 +10,7 @@ use stentor_wire::edn::Value;
 
 use super::{attributes, entity, written};
 use crate::psi::eql::{EqlError, Known};
-use crate::psi::live::{Live, TurnState};
+use crate::psi::live::{Live, TurnAnswer, TurnState};
 use crate::psi::payload::message::write_messages;
 use crate::psi::payload::tool::write_object;
 
@@ -94,27 +94,17 @@ pub(in crate::psi::eql) async fn turn(live: &Arc<Live>) -> Result<Known, EqlErro
         TurnState::Done => Value::keyword("done"),
         TurnState::Error => Value::keyword("error"),
     };
-    let blocks = turn.answer.as_ref().map(|answer| answer.blocks());
-    let mut text: Option<String> = None;
-    let mut calls = Vec::new();
-    for block in blocks.unwrap_or_default() {
-        let content = block.with_all(str::to_owned);
-        match &block.kind {
-            LiveBlockKind::Text => {
-                let text = text.get_or_insert_default();
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(&content);
-            }
-            LiveBlockKind::ToolCall { id, name } => calls.push(Value::map([
-                ("id", id.clone().into()),
-                ("name", name.clone().into()),
-                ("arguments", content.into()),
-            ])),
-            LiveBlockKind::Thinking | LiveBlockKind::Redacted => {}
-        }
-    }
+    let answer = turn.answer.as_ref();
+    let blocks = answer.map(TurnAnswer::calls).unwrap_or_default();
+    let calls = blocks.iter().filter_map(|block| match &block.kind {
+        LiveBlockKind::ToolCall { id, name } => Some(Value::map([
+            ("id", id.clone().into()),
+            ("name", name.clone().into()),
+            ("arguments", block.with_all(str::to_owned).into()),
+        ])),
+        LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::Redacted => None,
+    });
+    let calls: Vec<Value> = calls.collect();
     Ok(attributes(
         "psi.turn",
         [
@@ -123,7 +113,7 @@ pub(in crate::psi::eql) async fn turn(live: &Arc<Live>) -> Result<Known, EqlErro
                 "is-streaming",
                 (state.is_running && !state.is_compacting).into(),
             ),
-            ("text", text.into()),
+            ("text", answer.and_then(TurnAnswer::text).into()),
             ("tool-call-count", calls.len().into()),
             ("tool-calls", Value::Vector(calls)),
         ],
