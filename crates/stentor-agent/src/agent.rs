@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
-use crate::store::{self, Listed, NewestFirst, StoreError};
+use crate::store::{self, NewestFirst, StoreError};
 
 pub use crate::session_files::SessionFiles;
 
@@ -146,12 +146,7 @@ impl Agent {
         *self.files != SessionFiles::None
     }
 
-    /// The stored sessions, newest first: those of `cwd`, or all.
-    pub fn list(&self, cwd: Option<&Path>) -> Vec<Listed> {
-        self.newest_first(cwd).collect()
-    }
-
-    /// The same one by one, each read when it is taken.
+    /// The stored sessions, newest first: those of `cwd`, or all. Each is read when it is taken.
     pub fn newest_first(&self, cwd: Option<&Path>) -> NewestFirst {
         let also = self.also_in.iter().map(|place| place.newest_first(cwd));
         also.fold(self.files.newest_first(cwd), NewestFirst::and)

@@ -490,7 +490,7 @@ impl Job<'_> {
 
     fn sessions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed = self.agent(UNASKED).list(folder);
+        let listed: Vec<_> = self.agent(UNASKED).newest_first(folder).collect();
         let json = self.args.ask.json;
         Failure::printing(commands::sessions::run(&listed, all, json, out))
     }

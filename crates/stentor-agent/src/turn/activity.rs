@@ -12,7 +12,7 @@ use super::link::{FallbackPlan, Link, Request};
 use super::rounds::{self, Ran, Start};
 use super::tools::Stopped;
 use crate::event::{
-    CompactionReason, CompactionResult, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome,
+    CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome,
 };
 use crate::message::Message;
 use crate::model::{ModelError, ModelErrorKind};
@@ -77,9 +77,7 @@ async fn answer(link: &Link, start: Start) {
             Ok(()) => {}
             Err(Stopped::Gone) => return,
             Err(Stopped::Store(error)) => {
-                let outcome = rounds::store_failure(&error);
-                notice(link, &outcome);
-                ran.outcome = Some(outcome);
+                ran.outcome = Some(rounds::store_failure(&error));
                 ran.failure = None;
             }
         }
@@ -340,15 +338,4 @@ async fn finish(link: &Link, go_on: bool) -> Option<Start> {
         messages,
         queue_was_asked: true,
     })
-}
-
-fn notice(link: &Link, outcome: &RunOutcome) {
-    if let RunOutcome::Failed { message, .. } = outcome {
-        let (level, message) = (NoticeLevel::Error, message.clone());
-        link.hub.publish(EventKind::Notice {
-            level,
-            message,
-            from: NoticeSource::Agent,
-        });
-    }
 }

@@ -112,7 +112,7 @@ pub(super) async fn run(
     }
 }
 
-/// Announces a complete message that is on disk.
+/// Announces a complete message.
 pub(super) fn tell(link: &Link, message: &Arc<Message>) {
     let number = link.signals.next_number();
     let message = Arc::clone(message);
@@ -158,7 +158,8 @@ async fn round(
     let stop_reason = message.stop_reason;
     let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
     // A round without tools ends with its answer, so this is the point to make it last.
-    let entry_id = append(link, &message, calls.is_empty(), !aborted_before).await?;
+    let recorded = append(link, &message, calls.is_empty(), !aborted_before).await;
+    // Who saw it in the making sees the end of it, also when the disk failed: that is told next.
     if aborted_before {
         link.hub.publish(EventKind::MessageStarted {
             number,
@@ -173,23 +174,30 @@ async fn round(
     if error.is_none() && stop_reason != StopReason::Aborted {
         on_success();
     }
-    let results = match stop_reason {
-        StopReason::Error => tools::settle_all(link, &calls, super::NOT_RUN_FAILED).await?,
-        StopReason::Aborted => tools::settle_all(link, &calls, super::NOT_RUN_ABORTED).await?,
-        StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
-            tools::run_calls(link, call, &calls, &unreadable).await?
+    let settled = match (&recorded, stop_reason) {
+        (Err(_), _) => Ok(Vec::new()),
+        (Ok(_), StopReason::Error) => {
+            tools::settle_all(link, &calls, super::NOT_RUN_FAILED).await
         }
+        (Ok(_), StopReason::Aborted) => {
+            tools::settle_all(link, &calls, super::NOT_RUN_ABORTED).await
+        }
+        (
+            Ok(_),
+            StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown,
+        ) => tools::run_calls(link, call, &calls, &unreadable).await,
     };
-    ran.messages.extend(results.iter().cloned());
+    ran.messages.extend(settled.iter().flatten().cloned());
     if !calls.is_empty() {
         let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
         ran.usage.add(&by_tools);
     }
-    let tool_results = results.into();
     link.hub.publish(EventKind::TurnEnded {
         message,
-        tool_results,
+        tool_results: settled.iter().flatten().cloned().collect(),
     });
+    let entry_id = recorded?;
+    settled?;
     if !stopped_by.is_empty() && !link.cancel.is_cancelled() {
         let reminder = rules::reminder(&stopped_by, link.clock.now_ms());
         append(link, &reminder, true, false).await?;
@@ -285,7 +293,7 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
     };
     let (number, message) = answer::without_model(link, model.as_deref(), text);
     let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
-    append(link, &message, true, false).await?;
+    let recorded = append(link, &message, true, false).await;
     link.hub.publish(EventKind::MessageEnded {
         number,
         message: Arc::clone(&message),
@@ -295,6 +303,7 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
         message,
         tool_results: Arc::new([]),
     });
+    recorded?;
     ran.outcome = Some(RunOutcome::Completed);
     Ok(Next::Again)
 }
@@ -324,13 +333,14 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
         })
         .into(),
     );
-    append(link, &message, true, false).await?;
+    let recorded = append(link, &message, true, false).await;
     tell(link, &message);
     ran.messages.push(Arc::clone(&message));
     link.hub.publish(EventKind::TurnEnded {
         message,
         tool_results: Arc::new([]),
     });
+    recorded?;
     ran.outcome = Some(match why {
         Why::Hook(message) => RunOutcome::Failed {
             kind: ModelErrorKind::Other,

@@ -18,7 +18,7 @@ use super::connection::{Connection, available_commands};
 use super::framing::AgentFrame;
 use super::limits;
 use super::nested::Nested;
-use super::settling::{Outcome, write_results, write_settled};
+use super::settling::{Outcome, unspoken_failure, write_results, write_settled};
 use super::shapes::compaction_result;
 use super::subagents;
 use super::ui::{self, UiKind};
@@ -84,6 +84,9 @@ impl Encoder {
     fn run_ended(&mut self, frames: &mut Vec<u8>, end: &RunEnd) {
         const NAME: &str = "agent_end";
         self.outcome = Some(Outcome::of(end));
+        if let Some(why) = unspoken_failure(end) {
+            self.notice(frames, NoticeLevel::Error, why, NoticeSource::Agent);
+        }
         if !self.connection.wants.now().event(NAME) {
             return;
         }
@@ -105,6 +108,30 @@ impl Encoder {
                 _ => return,
             }
         }
+    }
+
+    fn notice(
+        &self,
+        frames: &mut Vec<u8>,
+        level: NoticeLevel,
+        message: &str,
+        from: NoticeSource,
+    ) {
+        let notify_type = match level {
+            NoticeLevel::Info => "info",
+            NoticeLevel::Warning => "warning",
+            NoticeLevel::Error => "error",
+        };
+        // omp has a word of its own for what the agent says, pi only that of extensions.
+        if from == NoticeSource::Agent {
+            let level = notify_type;
+            self.event(frames, "notice", &Frame::Notice { level, message });
+        }
+        let method = UiMethod::Notify {
+            message,
+            notify_type,
+        };
+        self.show(frames, method);
     }
 
     fn changed(&self, frames: &mut Vec<u8>, session: &str, change: &StateChange) {
@@ -394,23 +421,7 @@ impl EventEncoder for Encoder {
                 level,
                 message,
                 from,
-            } => {
-                let notify_type = match level {
-                    NoticeLevel::Info => "info",
-                    NoticeLevel::Warning => "warning",
-                    NoticeLevel::Error => "error",
-                };
-                // omp has a word of its own for what the agent says, pi only that of extensions.
-                if *from == NoticeSource::Agent {
-                    let level = notify_type;
-                    self.event(frames, "notice", &Frame::Notice { level, message });
-                }
-                let method = UiMethod::Notify {
-                    message,
-                    notify_type,
-                };
-                self.show(frames, method);
-            }
+            } => self.notice(frames, *level, message, *from),
             EventKind::DialogAsked { id, dialog } => {
                 let id = ui::request_id(UiKind::Dialog, self.generation, *id);
                 self.ask(frames, &id, ui::dialog(dialog));

@@ -30,6 +30,17 @@ enum Status {
     },
 }
 
+/// Why a run failed, when none of its messages says so: the disk failed, not the model.
+pub(super) fn unspoken_failure(end: &RunEnd) -> Option<&str> {
+    let answer = end.messages.iter().rev().find_map(|one| one.as_assistant());
+    match &end.outcome {
+        RunOutcome::Failed { message, .. } => answer
+            .is_none_or(|answer| answer.error_message.is_none())
+            .then_some(message),
+        _ => None,
+    }
+}
+
 impl Outcome {
     /// How `end` ended.
     pub fn of(end: &RunEnd) -> Self {

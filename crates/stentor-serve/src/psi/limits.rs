@@ -38,6 +38,10 @@ pub const MAX_LOADED: usize = 32;
 /// so many. More are refused.
 pub const MAX_SESSIONS: usize = 256;
 
+/// Stored sessions that are offered to be resumed: the newest. Older ones are not looked into;
+/// their files can be named.
+pub const OFFERED_SESSIONS: usize = 200;
+
 /// Answers that may wait for the writer: each request that may be pending has one, and there is
 /// room for as many refusals. Who writes yet more waits.
 pub const WAITING_ITEMS: usize = 2 * MAX_PENDING;

@@ -8,13 +8,15 @@ use jiff::tz::TimeZone;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::clock::SharedClock;
 use stentor_agent::session::SessionOptions;
+use stentor_agent::store::Listed;
 use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
 use super::connection::session_error;
 use super::item::{Item, OpError, Part};
-use super::limits::WAITING_ITEMS;
+use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
 use super::live::Live;
 use super::loading::Known;
 use super::login_slot::LoginSlot;
@@ -193,6 +195,17 @@ impl Shared {
             }
             told.await;
         }
+    }
+
+    /// The stored sessions of a folder that can be resumed, the newest first.
+    pub async fn stored(&self, cwd: &Path) -> Result<Vec<Listed>, JoinError> {
+        let (agent, cwd) = (self.agent.clone(), cwd.to_path_buf());
+        tokio::task::spawn_blocking(move || {
+            let newest = agent.newest_first(Some(&cwd));
+            let sound = newest.filter(|session| session.problem.is_none());
+            sound.take(OFFERED_SESSIONS).collect()
+        })
+        .await
     }
 
     /// Ends every session.

@@ -81,30 +81,18 @@ pub(super) fn name_of(info: &ModelInfo) -> String {
     }
 }
 
-/// A session by id, unique beginning of an id, or name.
+/// A session by id, unique beginning of an id, or name: the newest of that name, so that older ones
+/// need not be looked into.
 fn find(agent: &Agent, wanted: &str) -> Result<std::path::PathBuf, AgentError> {
     let not_found = match agent.find(wanted) {
         Err(AgentError::Store(error @ StoreError::NotFound { .. })) => error,
         other => return other,
     };
-    let mut named: Vec<_> = agent
-        .list(None)
-        .into_iter()
-        .filter(|listed| listed.name.as_deref() == Some(wanted))
-        .collect();
-    match (named.pop(), named.is_empty()) {
-        (None, _) => Err(not_found.into()),
-        (Some(only), true) => Ok(only.path),
-        (Some(last), false) => Err(StoreError::Ambiguous {
-            wanted: wanted.to_owned(),
-            candidates: named
-                .iter()
-                .chain([&last])
-                .map(|listed| listed.path.display().to_string())
-                .collect(),
-        }
-        .into()),
-    }
+    agent
+        .newest_first(None)
+        .find(|listed| listed.name.as_deref() == Some(wanted))
+        .map(|listed| listed.path)
+        .ok_or_else(|| not_found.into())
 }
 
 fn unknown(name: &str) -> Arc<ModelInfo> {

@@ -92,7 +92,14 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
             });
         }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
-        Some(slash) => builtins::perform(connection, &live, slash, &cause).await,
+        Some(slash) => {
+            // The result comes before the snapshots that show what it changed.
+            live.hold_snapshots();
+            let effect = builtins::perform(connection, &live, slash, &cause).await;
+            let mut parts = effect_parts(effect, &cause);
+            parts.push(Part::SnapshotsHeld(Arc::clone(&live)));
+            return behind(parts, &live, cause).into();
+        }
     };
     told(effect, &live, cause).into()
 }
@@ -129,7 +136,10 @@ async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<D
 
 /// The events of a command, the snapshots of the session that is focused then, the answer.
 fn told(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
-    let mut parts = effect_parts(effect, &cause);
+    behind(effect_parts(effect, &cause), live, cause)
+}
+
+fn behind(mut parts: Vec<Part>, live: &Arc<Live>, cause: Cause) -> Done {
     parts.push(Part::FocusedSnapshots { cause });
     Done::data(handled(false)).of(live).behind(parts)
 }

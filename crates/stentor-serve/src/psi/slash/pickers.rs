@@ -94,12 +94,10 @@ pub(super) fn thinking_levels(cause: &Cause) -> Effect {
 }
 
 pub(super) async fn stored_sessions(shared: &Shared, live: &Live, cause: &Cause) -> Effect {
-    let (agent, cwd) = (shared.agent.clone(), live.cwd.clone());
-    let listed = tokio::task::spawn_blocking(move || agent.list(Some(&cwd))).await;
+    let listed = shared.stored(&live.cwd).await;
     let items = listed
         .unwrap_or_default()
         .into_iter()
-        .filter(|session| session.problem.is_none())
         .map(|session| {
             let path = session.path.to_string_lossy().into_owned();
             let name = session.name.or(session.first_message);

@@ -56,13 +56,8 @@ pub(in crate::psi::eql) async fn stored(
     shared: &Shared,
     live: &Arc<Live>,
 ) -> Result<Known, EqlError> {
-    let (agent, cwd) = (shared.agent.clone(), live.cwd.clone());
-    let listed = tokio::task::spawn_blocking(move || agent.list(Some(&cwd))).await?;
-    let sessions: Vec<Value<'static>> = listed
-        .into_iter()
-        .filter(|session| session.problem.is_none())
-        .map(info)
-        .collect();
+    let listed = shared.stored(&live.cwd).await?;
+    let sessions: Vec<Value<'static>> = listed.into_iter().map(info).collect();
     let names = ["psi.session/list", "psi.persisted-session/list"];
     Ok(names
         .into_iter()
