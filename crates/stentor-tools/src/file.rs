@@ -14,27 +14,14 @@ use crate::fault::Fault;
 use crate::folder::Folder;
 use crate::paths::Target;
 
-/// Opens a regular file for reading, wherever its path leads now. Pipes, devices and sockets are
-/// refused without waiting for whoever is at their other end.
-pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), Fault> {
-    open_judged(&Target::of(path.to_owned()))
-}
+/// To read a file: without `O_NONBLOCK`, opening a FIFO blocks until somebody writes.
+pub(crate) const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
-/// The same for a file that a call was judged by: only what is still there without a link on the
-/// way is opened.
+/// Opens the regular file that a call was judged by: only what is still there without a link on the
+/// way. Pipes, devices and sockets are refused without waiting for whoever is at their other end.
 pub(crate) fn open_judged(target: &Target) -> Result<(File, Metadata), Fault> {
-    let path = target.given.as_path();
-    let (folder, name) = Folder::of_file(target, "access")?;
-    let file = match name {
-        Some(name) => {
-            // Without O_NONBLOCK, opening a FIFO blocks until somebody writes.
-            let opened = folder.open(name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
-            opened.map_err(Fault::system("access", path))?
-        }
-        None => File::from(folder.into_fd()),
-    };
-    let metadata = file.metadata().map_err(Fault::system("stat", path))?;
-    must_be_regular(path, &metadata)?;
+    let (file, metadata) = Folder::open_target(target, "access", TO_READ)?;
+    must_be_regular(&target.given, &metadata)?;
     Ok((file, metadata))
 }
 
@@ -102,10 +89,11 @@ pub(crate) fn random_name() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
+/// To look at what something is.
 #[cfg(target_os = "linux")]
-const LOOK_AT: OFlags = OFlags::PATH;
+pub(crate) const LOOK_AT: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
-const LOOK_AT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+pub(crate) const LOOK_AT: OFlags = TO_READ;
 
 fn write_beside(
     folder: &Folder,
@@ -209,7 +197,7 @@ mod tests {
         let fifo = folder.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
-            assert!(matches!(open_regular(path), Err(Fault::Refused(_))));
+            assert!(matches!(open_judged(&target(path)), Err(Fault::Refused(_))));
             assert!(matches!(
                 replace(&target(path), b"x"),
                 Err(Fault::Refused(_))

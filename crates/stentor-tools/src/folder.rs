@@ -5,12 +5,12 @@
 //! folder before it, and a link on it is an error.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::fault::Fault;
@@ -25,6 +25,11 @@ const PASS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const PASS: OFlags = OFlags::RDONLY;
 
+const ENTER: OFlags = PASS
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
 impl Folder {
     /// The folder of the target's file, and the file's name in it; no name for `/`.
     pub(crate) fn of_file<'a>(
@@ -33,7 +38,7 @@ impl Folder {
     ) -> Result<(Self, Option<&'a OsStr>), Fault> {
         let resolved = target.resolved()?;
         let folder = resolved.parent().unwrap_or(Path::new("/"));
-        let walked = Self::walk(folder, |_, _| Err(Errno::NOENT.into()));
+        let walked = Self::system_root().and_then(|root| root.below(folder));
         let folder = walked.map_err(|error| on_the_way(error, call, target))?;
         Ok((folder, resolved.file_name()))
     }
@@ -42,13 +47,14 @@ impl Folder {
     pub(crate) fn of_file_made(target: &Target) -> Result<(Self, Option<&OsStr>), Fault> {
         let resolved = target.resolved()?;
         let folder = resolved.parent().unwrap_or(Path::new("/"));
-        let made = Self::walk(folder, |parent, name| {
+        let make_missing = |parent: BorrowedFd<'_>, name: &OsStr| {
             match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
                 // Somebody else has just made it.
                 Ok(()) | Err(Errno::EXIST) => Ok(()),
                 Err(errno) => Err(errno.into()),
             }
-        });
+        };
+        let made = Self::system_root().and_then(|root| root.walk(folder, make_missing));
         let made = made.map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::LOOP) => changed(target),
             // As clients know it from those who make folders by their path.
@@ -56,6 +62,52 @@ impl Folder {
             _ => Fault::system("mkdir", folder)(error),
         })?;
         Ok((made, resolved.file_name()))
+    }
+
+    /// Opens what the target is, which must not have become a link.
+    pub(crate) fn open_target(
+        target: &Target,
+        call: &'static str,
+        flags: OFlags,
+    ) -> Result<(File, Metadata), Fault> {
+        let (folder, name) = Self::of_file(target, call)?;
+        let opened = match name {
+            Some(name) => folder.open(name, flags, Mode::empty()),
+            None => Ok(File::from(folder.0)),
+        };
+        let file = opened.map_err(|error| on_the_way(error, call, target))?;
+        let metadata = file
+            .metadata()
+            .map_err(Fault::system("stat", &target.given))?;
+        Ok((file, metadata))
+    }
+
+    /// An open file that is a folder.
+    pub(crate) fn of_open(file: File) -> Self {
+        Self(file.into())
+    }
+
+    /// The folder at `path` below this one.
+    pub(crate) fn below(&self, path: &Path) -> io::Result<Self> {
+        self.walk(path, |_, _| Err(Errno::NOENT.into()))
+    }
+
+    /// The names in it.
+    pub(crate) fn names(&self) -> io::Result<rustix::fs::Dir> {
+        // The descriptor itself may be one that only passes.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let readable = rustix::fs::openat(&self.0, ".", flags, Mode::empty())?;
+        Ok(rustix::fs::Dir::new(readable)?)
+    }
+
+    /// What a name in it is: a link itself unless it is followed.
+    pub(crate) fn kind(&self, name: &OsStr, follow: bool) -> io::Result<FileType> {
+        let flags = match follow {
+            true => AtFlags::empty(),
+            false => AtFlags::SYMLINK_NOFOLLOW,
+        };
+        let stat = rustix::fs::statat(&self.0, name, flags)?;
+        Ok(FileType::from_raw_mode(stat.st_mode))
     }
 
     /// Opens a file in the folder, which must not be a link.
@@ -70,22 +122,22 @@ impl Folder {
         Ok(file)
     }
 
-    pub(crate) fn into_fd(self) -> OwnedFd {
-        self.0
+    fn system_root() -> io::Result<Self> {
+        Ok(Self(rustix::fs::open("/", ENTER, Mode::empty())?))
     }
 
-    /// Goes to `path` from the root; `missing` is asked for a folder that is not there.
+    /// Goes to `path` from here; `missing` is asked for a folder that is not there.
     fn walk(
+        &self,
         path: &Path,
         missing: impl Fn(BorrowedFd<'_>, &OsStr) -> io::Result<()>,
     ) -> io::Result<Self> {
-        let flags = PASS | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut here = rustix::fs::open("/", flags, Mode::empty())?;
+        let mut here = self.0.try_clone()?;
         for component in path.components() {
             let Component::Normal(name) = component else {
                 continue;
             };
-            let enter = |here: &OwnedFd| rustix::fs::openat(here, name, flags, Mode::empty());
+            let enter = |here: &OwnedFd| rustix::fs::openat(here, name, ENTER, Mode::empty());
             here = match enter(&here) {
                 Err(Errno::NOENT) => {
                     missing(here.as_fd(), name)?;
@@ -122,7 +174,7 @@ fn on_the_way(error: io::Error, call: &'static str, target: &Target) -> Fault {
 
 fn changed(target: &Target) -> Fault {
     Fault::refused(format!(
-        "{} was changed while the call was decided on: a folder on the way has become a link. \
+        "{} was changed while the call was decided on: it, or a folder on the way, has become a link. \
          Nothing was touched; look at it again.",
         target.given.display()
     ))

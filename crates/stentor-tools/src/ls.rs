@@ -1,9 +1,12 @@
 //! `ls`: the names in a folder.
 
 use std::collections::BinaryHeap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::tool::{
@@ -13,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call;
 use crate::fault::Fault;
-use crate::paths;
+use crate::file;
+use crate::folder::Folder;
+use crate::paths::{self, Target};
 use crate::search::{LeftOut, Listing};
 
 /// Lists a folder.
@@ -72,12 +77,12 @@ impl Tool for Ls {
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(async move {
             let Arguments { path, limit } = call::arguments("ls", arguments)?;
-            let folder = paths::absolute(path.as_deref().unwrap_or_default(), &context.cwd);
+            let target = Target::judged(path.as_deref().unwrap_or_default(), &context);
             let limit = call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
-            let left_out = LeftOut::below(&folder, &self.spec, &context);
+            let left_out = LeftOut::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
             call::blocking(&context.cancel, move || {
-                list(&folder, limit, left_out, &token)
+                list(&target, limit, left_out, &token)
             })
             .await
         })
@@ -85,35 +90,41 @@ impl Tool for Ls {
 }
 
 fn list(
-    folder: &Path,
+    target: &Target,
     limit: u64,
     mut left_out: LeftOut,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, Fault> {
-    let metadata = std::fs::metadata(folder)
-        .map_err(|_| Fault::refused(format!("Path not found: {}", folder.display())))?;
+    let given = target.given.as_path();
+    let opened = Folder::open_target(target, "stat", file::LOOK_AT);
+    let (opened, metadata) = opened.map_err(|fault| match fault.code() {
+        Some(_) => Fault::refused(format!("Path not found: {}", given.display())),
+        None => fault,
+    })?;
     if !metadata.is_dir() {
-        return Err(Fault::refused(format!(
-            "Not a directory: {}",
-            folder.display()
-        )));
+        let what = format!("Not a directory: {}", given.display());
+        return Err(Fault::refused(what));
     }
+    let folder = Folder::of_open(opened);
     let cannot_read =
         |error: std::io::Error| Fault::refused(format!("Cannot read directory: {error}"));
     // Only the first names in order are kept, however many there are.
-    let mut first: BinaryHeap<(String, String)> = BinaryHeap::new();
+    let mut first: BinaryHeap<(String, OsString)> = BinaryHeap::new();
     let mut more = false;
-    for entry in std::fs::read_dir(folder).map_err(cannot_read)? {
+    for entry in folder.names().map_err(cannot_read)? {
         if cancel.is_cancelled() {
             return Err(Fault::Aborted);
         }
-        let entry = entry.map_err(cannot_read)?;
-        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        if left_out.takes(&entry.path(), is_link) {
+        let entry = entry.map_err(|errno| cannot_read(errno.into()))?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        let kind = match entry.file_type() {
+            FileType::Unknown => folder.kind(name, false).unwrap_or(FileType::Unknown),
+            known => known,
+        };
+        if name == "." || name == ".." || left_out.takes(&given.join(name), kind.is_symlink()) {
             continue;
         }
-        let name = entry.file_name().to_string_lossy().into_owned();
-        first.push((name.to_lowercase(), name));
+        first.push((name.to_string_lossy().to_lowercase(), name.to_owned()));
         if first.len() as u64 > limit {
             first.pop();
             more = true;
@@ -122,9 +133,10 @@ fn list(
     let mut lines: Vec<String> = first
         .into_sorted_vec()
         .into_iter()
-        .map(|(_, name)| match folder.join(&name).is_dir() {
-            true => format!("{name}/"),
-            false => name,
+        .map(|(_, name)| {
+            let is_folder = folder.kind(&name, true).is_ok_and(|kind| kind.is_dir());
+            let mark = if is_folder { "/" } else { "" };
+            format!("{}{mark}", name.to_string_lossy())
         })
         .collect();
     if lines.is_empty() {

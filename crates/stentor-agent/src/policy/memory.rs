@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::command::{Part, Parts};
+use super::protected_paths::needs_its_own_permission;
 use super::rule::{RuleDecision, Subject};
 use super::scope::{About, starts_with_words};
 use crate::visible::visible;
@@ -160,7 +161,7 @@ impl Remembered {
     }
 
     /// True when the answer was about a call like this, or like this part of it.
-    fn matches(&self, subject: &Subject<'_>, part: Option<&Part>) -> bool {
+    fn matches(&self, subject: &Subject<'_>, roots: &[PathBuf], part: Option<&Part>) -> bool {
         if self.tool != subject.tool {
             return false;
         }
@@ -186,7 +187,10 @@ impl Remembered {
             About::Words(words) => part.is_some_and(|part| {
                 !part.redirects_to_file && starts_with_words(&part.text, words)
             }),
-            About::Folder(folder) => covers(&|path| path.starts_with(folder)),
+            About::Folder(folder) => {
+                covers(&|path| path.starts_with(folder))
+                    && (is_denial || !needs_its_own_permission(subject, roots))
+            }
             About::Path(only) => covers(&|path| path == only),
         }
     }
@@ -212,11 +216,22 @@ impl Always {
             reject: answer(RuleDecision::Deny),
         }
     }
+
+    /// The same, where a yes is about this path and no other.
+    #[must_use]
+    pub(super) fn allowing_only(mut self, path: PathBuf) -> Self {
+        self.allow.about = About::Path(path);
+        self
+    }
 }
 
 /// What was answered about calls like this one. Every part of a command must have been allowed;
-/// one that was denied is enough.
-pub(super) fn recall(remembered: &[Remembered], subject: &Subject<'_>) -> Option<RuleDecision> {
+/// one that was denied is enough. `roots` count as the working folder does.
+pub(super) fn recall(
+    remembered: &[Remembered],
+    subject: &Subject<'_>,
+    roots: &[PathBuf],
+) -> Option<RuleDecision> {
     let parts: Vec<Option<&Part>> = match &subject.parts {
         Some(Parts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Some).collect(),
         Some(Parts::Clear(_) | Parts::Unclear) | None => vec![None],
@@ -224,7 +239,7 @@ pub(super) fn recall(remembered: &[Remembered], subject: &Subject<'_>) -> Option
     let answer = |part: Option<&Part>| {
         remembered
             .iter()
-            .filter(|answer| answer.matches(subject, part))
+            .filter(|answer| answer.matches(subject, roots, part))
             .map(|answer| answer.decision)
             .max()
     };

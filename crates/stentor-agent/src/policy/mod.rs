@@ -161,7 +161,7 @@ impl Policy {
         if mode == PermissionMode::ReadOnly {
             return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
         }
-        if let Some(answer) = memory::recall(&self.remembered, &subject) {
+        if let Some(answer) = memory::recall(&self.remembered, &subject, &self.roots) {
             return match answer {
                 RuleDecision::Deny => Decision::Deny(words::denied_before(&subject)),
                 RuleDecision::Ask | RuleDecision::Allow => Decision::Allow,
@@ -185,6 +185,27 @@ impl Policy {
         }
     }
 
+    /// What an "always" would be remembered as, to a call of `tool` with this command, else on these
+    /// paths.
+    pub fn always(
+        &self,
+        tool: &str,
+        effect: ToolEffect,
+        command: Option<&str>,
+        paths: &[PathBuf],
+        cwd: &Path,
+    ) -> Always {
+        let always = Always::about(tool, command, paths, cwd);
+        let is_protected =
+            |path: &&PathBuf| protected_paths::is_protected_anywhere(path, cwd, &self.roots);
+        match paths.iter().find(is_protected) {
+            Some(path) if effect == ToolEffect::Writes && command.is_none() => {
+                always.allowing_only(path.clone())
+            }
+            _ => always,
+        }
+    }
+
     /// Keeps an "always" for the rest of the session, and gives it back to be kept longer if it is
     /// new. Other answers leave nothing behind.
     ///
@@ -193,7 +214,7 @@ impl Policy {
     ///   do harm (`scope`). Denials reach as far as two words say what is run;
     /// - for paths: all are in the folder of the first one asked about, or below. Where that
     ///   folder contains the working folder, or is the root or the home folder, only the same
-    ///   path is like it;
+    ///   path is like it. Writing what is protected is allowed only by its own path;
     /// - otherwise: be of the same tool.
     pub fn remember(
         &mut self,

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::location::resolve;
 use super::rule::{Subject, TouchedPath};
+use crate::tool::ToolEffect;
 
 /// Folders, wherever in the working folder, with what they do.
 const FOLDERS: [(&str, &str); 18] = [
@@ -71,10 +72,7 @@ pub(super) fn protected<'s>(
     subject: &'s Subject<'_>,
     roots: &[PathBuf],
 ) -> Option<(&'s Path, &'static str)> {
-    let roots: Vec<PathBuf> = std::iter::once(subject.cwd)
-        .chain(roots.iter().map(PathBuf::as_path))
-        .flat_map(|root| resolve(root).into_iter().chain([root.to_owned()]))
-        .collect();
+    let roots = spelled(subject.cwd, roots);
     subject.paths.iter().find_map(|path| {
         let TouchedPath { given, resolved } = path;
         // A link may lead to such a file, and such a name may be a link.
@@ -82,6 +80,36 @@ pub(super) fn protected<'s>(
         let why = names.find_map(|name| protected_below(name, &roots))?;
         Some((resolved.as_deref().unwrap_or(given), why))
     })
+}
+
+/// Whether a permission to write a folder does not reach all that this call writes: what is protected
+/// needs one that names it.
+pub(super) fn needs_its_own_permission(subject: &Subject<'_>, roots: &[PathBuf]) -> bool {
+    let writes = subject.effect == ToolEffect::Writes;
+    let mut resolved = subject
+        .paths
+        .iter()
+        .filter_map(|path| path.resolved.as_ref());
+    writes
+        && (protected(subject, roots).is_some()
+            || resolved.any(|path| is_protected_anywhere(path, subject.cwd, roots)))
+}
+
+/// The same for a path, which may be outside the roots: there every folder on the way counts.
+pub(super) fn is_protected_anywhere(path: &Path, cwd: &Path, roots: &[PathBuf]) -> bool {
+    let roots = spelled(cwd, roots);
+    match roots.iter().any(|root| path.starts_with(root)) {
+        true => protected_below(path, &roots).is_some(),
+        false => protected_name(path).is_some(),
+    }
+}
+
+/// The working folder and those like it, as they are called and where they are.
+fn spelled(cwd: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    std::iter::once(cwd)
+        .chain(roots.iter().map(PathBuf::as_path))
+        .flat_map(|root| resolve(root).into_iter().chain([root.to_owned()]))
+        .collect()
 }
 
 /// Only what is below a root counts: a project may itself lie in a folder of such a name.

@@ -1,6 +1,6 @@
 //! `find`: files by the pattern of their names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::left_out::LeftOut;
 use super::listing::Listing;
-use super::walk;
+use super::walk::{Found, Root};
 use crate::call;
 use crate::fault::Fault;
-use crate::paths;
+use crate::paths::{self, Target};
 
 /// Finds files by a glob.
 pub(crate) struct Find {
@@ -84,12 +84,12 @@ impl Tool for Find {
                 path,
                 limit,
             } = call::arguments("find", arguments)?;
-            let root = paths::absolute(path.as_deref().unwrap_or_default(), &context.cwd);
+            let target = Target::judged(path.as_deref().unwrap_or_default(), &context);
             let limit = call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
-            let left_out = LeftOut::below(&root, &self.spec, &context);
+            let left_out = LeftOut::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
             call::blocking(&context.cancel, move || {
-                find(&pattern, root, limit, left_out, &token)
+                find(&pattern, &target, limit, left_out, &token)
             })
             .await
         })
@@ -138,45 +138,47 @@ impl Pattern {
         })
     }
 
-    fn matches(&self, path: &Path, root: &Path) -> bool {
+    fn matches(&self, found: &Found) -> bool {
         match self.looks_at {
-            LooksAt::Name => path
+            LooksAt::Name => found
+                .path
                 .file_name()
                 .is_some_and(|name| self.glob.is_match(Path::new(name))),
-            LooksAt::Relative => self.glob.is_match(path.strip_prefix(root).unwrap_or(path)),
-            LooksAt::Absolute => self.glob.is_match(path),
+            LooksAt::Relative => self.glob.is_match(&found.relative),
+            LooksAt::Absolute => self.glob.is_match(&found.path),
         }
     }
 }
 
 fn find(
     pattern: &str,
-    root: PathBuf,
+    target: &Target,
     limit: u64,
     mut left_out: LeftOut,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, Fault> {
     let pattern = Pattern::new(pattern)?;
-    let root = walk::root(root)?;
     let mut lines = Vec::new();
     let mut limit_reached = false;
-    for entry in walk::entries(walk::below(&root), cancel) {
-        let entry = entry?;
-        if entry.depth() == 0
-            || left_out.takes(entry.path(), entry.path_is_symlink())
-            || !pattern.matches(entry.path(), &root)
-        {
-            continue;
+    if let Root::Folder(mut tree) = Root::open(target)? {
+        for found in tree.entries(cancel) {
+            let found = found?;
+            if left_out.takes(&found.path, found.is_link) || !pattern.matches(&found) {
+                continue;
+            }
+            let Ok(kind) = tree.kind(&found.relative) else {
+                continue;
+            };
+            if lines.len() as u64 >= limit {
+                limit_reached = true;
+                break;
+            }
+            let mut line = found.relative.to_string_lossy().into_owned();
+            if kind.is_dir() {
+                line.push('/');
+            }
+            lines.push(line);
         }
-        if lines.len() as u64 >= limit {
-            limit_reached = true;
-            break;
-        }
-        let mut line = walk::shown(entry.path(), &root);
-        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-            line.push('/');
-        }
-        lines.push(line);
     }
     if lines.is_empty() {
         lines.push("No files found matching pattern".to_owned());

@@ -1,7 +1,8 @@
 //! `grep`: lines by a pattern of their text.
 
+use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use grep_matcher::{LineTerminator, Matcher};
@@ -17,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::left_out::LeftOut;
 use super::listing::Listing;
-use super::walk;
+use super::walk::Root;
 use crate::call;
 use crate::fault::Fault;
 use crate::file;
-use crate::paths;
+use crate::paths::{self, Target};
 use crate::truncation::{self, MAX_BYTES, MAX_LINE_CHARS};
 
 /// Searches the text of files.
@@ -117,11 +118,12 @@ impl Tool for Grep {
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         call::outcome(async move {
             let arguments: Arguments = call::arguments("grep", arguments)?;
-            let root = paths::absolute(arguments.path.as_deref().unwrap_or_default(), &context.cwd);
-            let left_out = LeftOut::below(&root, &self.spec, &context);
+            let path = arguments.path.as_deref().unwrap_or_default();
+            let target = Target::judged(path, &context);
+            let left_out = LeftOut::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
             call::blocking(&context.cancel, move || {
-                grep(&arguments, root, left_out, &token)
+                grep(&arguments, &target, left_out, &token)
             })
             .await
         })
@@ -130,7 +132,7 @@ impl Tool for Grep {
 
 fn grep(
     arguments: &Arguments,
-    root: PathBuf,
+    target: &Target,
     mut left_out: LeftOut,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, Fault> {
@@ -141,12 +143,10 @@ fn grep(
         .unwrap_or_default()
         .min(MAX_CONTEXT) as usize;
     let matcher = matcher(arguments)?;
-    let root = walk::root(root)?;
-    let filter = arguments
-        .glob
-        .as_deref()
-        .map(|glob| filter(glob, &root))
-        .transpose()?;
+    let root = Root::open(target)?;
+    let given = target.given.as_path();
+    let filter = arguments.glob.as_deref();
+    let filter = filter.map(|glob| filter_below(given, glob)).transpose()?;
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .line_terminator(LineTerminator::crlf())
@@ -156,31 +156,33 @@ fn grep(
         .heap_limit(Some(MAX_SEARCHED_LINE_BYTES))
         .build();
     let mut hits = Hits::new(limit);
-    if root.is_dir() {
-        for entry in walk::entries(walk::below(&root), cancel) {
-            let entry = entry?;
-            if entry.depth() > 0 && left_out.takes(entry.path(), entry.path_is_symlink()) {
-                continue;
-            }
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            let wanted = |path: &Path| {
-                filter
-                    .as_ref()
-                    .is_none_or(|filter| !filter.matched(path, false).is_ignore())
-            };
-            if is_file && wanted(entry.path()) {
-                let shown = walk::shown(entry.path(), &root);
-                hits.search(&mut searcher, &matcher, entry.path(), shown, cancel)?;
-            }
-            if hits.is_full() {
-                break;
+    match root {
+        Root::Folder(mut tree) => {
+            for found in tree.entries(cancel) {
+                let found = found?;
+                if left_out.takes(&found.path, found.is_link) {
+                    continue;
+                }
+                let is_wanted = |filter: &Override| !filter.matched(&found.path, false).is_ignore();
+                if found.is_file && filter.as_ref().is_none_or(is_wanted) {
+                    let shown = found.relative.to_string_lossy().into_owned();
+                    match tree.open_file(&found.relative) {
+                        Ok(file) => hits.search(&mut searcher, &matcher, file, shown, cancel)?,
+                        Err(error) => tracing::debug!(path = shown, %error, "left out of a search"),
+                    }
+                }
+                if hits.is_full() {
+                    break;
+                }
             }
         }
-    } else {
         // Named outright, it must be searchable; in a tree it would just be left out.
-        file::open_regular(&root)?;
-        let shown = walk::shown(&root, &root);
-        hits.search(&mut searcher, &matcher, &root, shown, cancel)?;
+        Root::File => {
+            let (file, _) = file::open_judged(target)?;
+            let name = given.file_name().unwrap_or_default();
+            let shown = name.to_string_lossy().into_owned();
+            hits.search(&mut searcher, &matcher, file, shown, cancel)?;
+        }
     }
     Ok(hits.output(&left_out))
 }
@@ -199,13 +201,8 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, Fault> {
 }
 
 /// Which files a glob lets through, in the words of a `.gitignore` turned around.
-fn filter(glob: &str, root: &Path) -> Result<Override, Fault> {
-    let folder = if root.is_dir() {
-        root
-    } else {
-        root.parent().unwrap_or(root)
-    };
-    let mut builder = OverrideBuilder::new(folder);
+fn filter_below(root: &Path, glob: &str) -> Result<Override, Fault> {
+    let mut builder = OverrideBuilder::new(root);
     builder
         .add(glob)
         .and_then(|builder| builder.build())
@@ -244,21 +241,17 @@ impl Hits {
         &mut self,
         searcher: &mut Searcher,
         matcher: &impl Matcher,
-        path: &Path,
+        file: File,
         shown: String,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
-        let Ok((file, _)) = file::open_regular(path) else {
-            tracing::debug!(path = %path.display(), "left out of a search");
-            return Ok(());
-        };
         self.shown = shown;
         let source = Stoppable { file, cancel };
         if let Err(error) = searcher.search_reader(matcher, source, &mut *self) {
             if cancel.is_cancelled() {
                 return Err(Fault::Aborted);
             }
-            tracing::debug!(path = %path.display(), %error, "left out of a search");
+            tracing::debug!(path = self.shown, %error, "left out of a search");
         }
         Ok(())
     }
@@ -333,7 +326,7 @@ impl Sink for &mut Hits {
 
 /// A file that fails to read once the search is cancelled.
 struct Stoppable<'a> {
-    file: std::fs::File,
+    file: File,
     cancel: &'a CancellationToken,
 }
 

@@ -7,7 +7,7 @@ use super::{Actor, answer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::message::ToolCall;
 use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
-use crate::policy::{self, Always, Remembered};
+use crate::policy::{self, Remembered};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::tool::{ToolSpec, Touches};
@@ -59,7 +59,9 @@ impl Actor {
             Decision::Ask(reason) => {
                 let paths = self.really_touched(touches);
                 let command = touches.command.clone();
-                let always = Always::about(&spec.name, command.as_deref(), &paths, &self.cwd);
+                let (tool, effect) = (&spec.name, spec.effect);
+                let policy = &self.policy;
+                let always = policy.always(tool, effect, command.as_deref(), &paths, &self.cwd);
                 let request = Arc::new(PermissionRequest {
                     call,
                     effect: spec.effect,

@@ -109,6 +109,30 @@ fn the_choice_says_how_far_it_reaches_for_paths_too() {
 }
 
 #[test]
+fn a_yes_for_a_folder_is_none_for_what_runs_by_itself_in_it() {
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    for dialect in DIALECTS {
+        let calls = ["a", "b", ".git/hooks/pre-commit", ".stentor/config.toml"].map(write);
+        let world = World::new(&super::scenario("write", &calls), ASK);
+        let mut person = Person::prompts(&world, dialect);
+        let question = person.asked().unwrap();
+        person.answers(&question, Says::Always);
+        let further = person.refuses_the_rest();
+        assert_eq!(further.len(), 2, "{dialect:?}: {further:?}");
+        for (question, path) in further
+            .iter()
+            .zip([".git/hooks/pre-commit", ".stentor/config.toml"])
+        {
+            let path = world.path("work").join(path);
+            let choice = format!("Always allow write on {}", path.display());
+            assert!(question.contains(&choice), "{question}");
+            assert!(!path.exists());
+        }
+        assert!(world.path("work/b").exists());
+    }
+}
+
+#[test]
 fn an_answer_kept_from_before_does_not_reach_further_than_a_new_one() {
     let world = World::new(&commands(&["find . -exec touch made ;"]), ASK);
     let answer = json!({ "tool": "bash", "words": "find .", "decision": "allow" });
