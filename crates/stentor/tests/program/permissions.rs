@@ -155,6 +155,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         permission_mode: PermissionMode::Ask,
         subagents: false,
         rules: true,
+        tools: stentor_tools::BuiltinTools::default(),
         mcp: stentor_tools::mcp::McpServers::default(),
         notes: Notes::of(&config, false),
         trust: Asking::beside(),
