@@ -142,6 +142,9 @@ pub(super) enum Command {
     LastText {
         reply: Reply<Option<String>>,
     },
+    ActivePath {
+        reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
+    },
     Entries {
         reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
     },

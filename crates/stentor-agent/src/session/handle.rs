@@ -518,6 +518,11 @@ impl Session {
         self.ask(|reply| Command::LastText { reply }).await
     }
 
+    /// The entries from the first to the one the session goes on from.
+    pub async fn active_path(&self) -> Result<(Header, Vec<Entry>), SessionError> {
+        self.ask(|reply| Command::ActivePath { reply }).await?
+    }
+
     /// Every entry of the session, of all branches, in the order they were made.
     pub async fn entries(&self) -> Result<(Header, Vec<Entry>), SessionError> {
         self.ask(|reply| Command::Entries { reply }).await?

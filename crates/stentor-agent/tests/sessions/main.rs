@@ -18,6 +18,7 @@ mod answers;
 mod commands;
 mod compacting;
 mod events;
+mod failing_sync;
 mod hooks;
 mod limits;
 mod machine;

@@ -112,7 +112,7 @@ impl Setup {
         self.around(session, environment)
     }
 
-    fn around(self, session: Session, environment: Environment) -> Stage {
+    pub fn around(self, session: Session, environment: Environment) -> Stage {
         Stage {
             events: session.subscribe(),
             session,

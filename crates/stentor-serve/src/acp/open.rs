@@ -26,7 +26,7 @@ use super::limits;
 use super::order::Order;
 use super::outbound::{Lane, Outbound};
 use super::place::ClientPlace;
-use super::replay::{Replay, active_path};
+use super::replay::Replay;
 use super::settings::Settings;
 use super::turns::{Cancelled, Turns};
 use crate::output::{Closed, Output};
@@ -274,11 +274,11 @@ impl OpenSession {
         } = ready;
         self.run(pump);
         let id = self.lane.session.id();
-        let (_, entries) = self.lane.session.entries().await?;
+        let (_, entries) = self.lane.session.active_path().await?;
         let mut replay = Replay::new(Arc::clone(id), self.viewer.clone());
         let mut frames = Vec::new();
-        for entry in active_path(entries, state.leaf.as_deref()) {
-            replay.entry(&entry, &mut frames);
+        for entry in &entries {
+            replay.entry(entry, &mut frames);
             if frames.len() >= limits::REPLAY_BYTES {
                 self.hand_over(after, std::mem::take(&mut frames)).await?;
             }

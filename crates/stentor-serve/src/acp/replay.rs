@@ -1,6 +1,6 @@
 //! A stored conversation told again, as it was told when it happened (section 5.2).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
@@ -182,26 +182,4 @@ impl Replay {
             acp::SessionUpdate::ToolCallUpdate(ended),
         );
     }
-}
-
-/// The entries on the way to `leaf`, oldest first.
-pub(super) fn active_path(entries: Vec<Entry>, leaf: Option<&str>) -> Vec<Entry> {
-    let leaf = match leaf {
-        Some(leaf) => Some(leaf.to_owned()),
-        None => entries.last().map(|entry| entry.id.clone()),
-    };
-    let mut wanted = leaf;
-    let mut on_path = HashSet::new();
-    // A parent is always older, so one walk backwards finds them all.
-    for (n, entry) in entries.iter().enumerate().rev() {
-        if wanted.as_deref() == Some(entry.id.as_str()) {
-            on_path.insert(n);
-            wanted.clone_from(&entry.parent_id);
-        }
-    }
-    entries
-        .into_iter()
-        .enumerate()
-        .filter_map(|(n, entry)| on_path.contains(&n).then_some(entry))
-        .collect()
 }

@@ -127,8 +127,6 @@ fn section_13_2_each_built_in_command_has_its_result() {
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model script m-1
-            {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script m-1"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
@@ -376,8 +374,6 @@ steps = [ { tool = "bash", id = "t1", arguments = { command = "read x < gate" } 
             {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) script-0 • thinking medium" :session-activity-line nil :session-activity-buckets []} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /thinking low
-            {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name "go" :phase "streaming" :is-streaming true :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "script-0" :model-reasoning true :thinking-level "low" :effective-reasoning-effort "low" :header-model-label "(script) script-0 • thinking low" :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "p" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) script-0 • thinking low" :session-activity-line nil :session-activity-buckets []} :id "p" :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Thinking level set to low"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {:session-id "S1" :session-file "FILE" :session-name nil :session-display-name "go" :phase "streaming" :is-streaming true :is-compacting false :pending-message-count 0 :retry-attempt 0 :retry nil :retry-deadline-ms nil :interrupt-pending false :model-provider "script" :model-id "script-0" :model-reasoning true :thinking-level "low" :effective-reasoning-effort "low" :header-model-label "(script) script-0 • thinking low" :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0" :extension-command-names [] :prompt-templates [] :builtin-command-specs [BUILTINS]} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {:session-id "S1" :path-line "~/work • go" :stats-line STATS :status-line nil :usage-parts STATS :model-text "(script) script-0 • thinking low" :session-activity-line nil :session-activity-buckets []} :id "c" :seq N :ts "TIME"}

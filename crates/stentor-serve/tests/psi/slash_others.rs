@@ -205,11 +205,9 @@ fn reload_models_says_what_came_and_went_and_what_is_wrong() {
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model script new
-            {:kind :event :event "session/updated" :data {… :model-id "new" :model-reasoning true :header-model-label "(script) new • thinking off"} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) new • thinking off" :model-text "(script) new • thinking off"} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script new"} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "session/updated" :data {… :model-id "new" :model-reasoning true :header-model-label "(script) new • thinking off"} :id "c" :seq N :ts "TIME"}
+            {:kind :event :event "footer/updated" :data {… :stats-line "?/200k (script) new • thinking off" :model-text "(script) new • thinking off"} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /reload-models
             {:kind :event :event "command-result" :data {:type "text" :message "The models stay as they were: config.toml:3: no"} :id "c" :seq N :ts "TIME"}
@@ -217,8 +215,6 @@ fn reload_models_says_what_came_and_went_and_what_is_wrong() {
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model script new
-            {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
-            {:kind :event :event "footer/updated" :data {…} :seq N :ts "TIME"}
             {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script new"} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "session/updated" :data {…} :id "c" :seq N :ts "TIME"}
             {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}

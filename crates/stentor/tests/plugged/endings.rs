@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::World;
+use crate::many_calls;
+use crate::world::{Child as Spoken, World};
 
 /// The words that start each dialect, and whether it begins with a frame of its own.
 const DIALECTS: [(&[&str], bool); 4] = [
@@ -84,4 +85,133 @@ fn the_command_line_ends_by_the_second_signal_while_its_reader_sleeps() {
     }
     assert_eq!(process.wait().unwrap().code(), Some(143));
     stdout.read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// What each dialect is told to begin a run, and its exit code after TERM, as its reference says.
+/// ACP's own end by a signal is shown above.
+#[derive(Clone, Copy)]
+enum Dialect {
+    Omp,
+    Synaps,
+    Psi,
+}
+
+impl Dialect {
+    const ALL: [Self; 3] = [Self::Omp, Self::Synaps, Self::Psi];
+
+    /// A child that was prompted.
+    fn prompted(self, world: &World) -> Spoken {
+        let mut child = match self {
+            Self::Omp => world.omp(),
+            Self::Synaps => world.synaps(),
+            Self::Psi => world.psi(),
+        };
+        if let Self::Psi = self {
+            let topics = r#"{:topics ["assistant/delta" "tool/executing" "tool/result"]}"#;
+            child.ask_psi("t", "subscribe", topics);
+        }
+        child.send(self.prompt());
+        child
+    }
+
+    fn prompt(self) -> &'static str {
+        match self {
+            Self::Omp => r#"{"id":"p","type":"prompt","message":"hi"}"#,
+            Self::Synaps => r#"{"type":"prompt","id":"p","message":"hi"}"#,
+            Self::Psi => r#"{:id "p" :kind :request :op "prompt" :params {:message "hi"}}"#,
+        }
+    }
+
+    /// What the line has in it that says that a tool runs.
+    fn runs(self) -> &'static str {
+        match self {
+            Self::Omp => r#""type":"tool_execution_start""#,
+            Self::Synaps => r#""type":"toolcall_input""#,
+            Self::Psi => r#":event "tool/executing""#,
+        }
+    }
+
+    /// The same for a tool that has run.
+    fn has_run(self) -> &'static str {
+        match self {
+            Self::Omp => r#""type":"tool_execution_end""#,
+            Self::Synaps => r#""type":"toolcall_result""#,
+            Self::Psi => r#":event "tool/result""#,
+        }
+    }
+
+    fn code_after_term(self) -> i32 {
+        match self {
+            Self::Omp | Self::Psi => 143,
+            Self::Synaps => 0,
+        }
+    }
+}
+
+/// Ends a program in every dialect, by TERM and by the end of its input, once a line has come that
+/// has `mark` in it.
+fn check_ends(world: &World, mark: impl Fn(Dialect) -> &'static str) {
+    for dialect in Dialect::ALL {
+        let mut child = dialect.prompted(world);
+        child.until(|line| line.contains(mark(dialect)));
+        kill_process(child.pid(), Signal::TERM).unwrap();
+        assert_eq!(child.exit_code(), Some(dialect.code_after_term()));
+        let mut child = dialect.prompted(world);
+        child.until(|line| line.contains(mark(dialect)));
+        child.close_stdin();
+        assert_eq!(child.exit_code(), Some(0));
+    }
+}
+
+#[test]
+fn every_dialect_ends_while_a_tool_never_does() {
+    let world = World::new(
+        "[[turn]]\ntool = \"bash\"\narguments = { command = \"sleep 1000\" }\n",
+        "permission_mode = \"all\"\n",
+    );
+    check_ends(&world, Dialect::runs);
+}
+
+#[test]
+fn every_dialect_ends_while_a_model_never_goes_on() {
+    let world = World::new(
+        "[[turn]]\nsteps = [{ text = \"Well\" }, { wait_for = \"never\" }]\n",
+        "",
+    );
+    check_ends(&world, |_| "Well");
+}
+
+#[test]
+fn every_dialect_ends_in_the_middle_of_a_thousand_calls() {
+    check_ends(&many_calls::world(), Dialect::has_run);
+}
+
+#[test]
+fn every_dialect_ends_by_the_second_signal_while_its_reader_sleeps() {
+    let world = world();
+    let hands = r#"{:id "h" :kind :request :op "handshake" :params {:client-info {:name "c" :version "0" :protocol-version "1.0" :features []}}}
+{:id "s" :kind :request :op "subscribe" :params {:topics ["assistant/delta"]}}
+"#;
+    for (dialect, words, first) in [
+        (Dialect::Omp, ["--mode", "rpc"].as_slice(), ""),
+        (Dialect::Synaps, &["rpc"], ""),
+        (Dialect::Psi, &["--rpc-edn"], hands),
+    ] {
+        let mut process = world.command(words).spawn().unwrap();
+        let mut stdin = process.stdin.take().unwrap();
+        writeln!(stdin, "{first}{}", dialect.prompt()).unwrap();
+        let mut stdout = BufReader::with_capacity(1, process.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("word 1") {
+            line.clear();
+            stdout.read_line(&mut line).unwrap();
+        }
+        // A signal that comes before the first was taken is the same one.
+        while process.try_wait().unwrap().is_none() {
+            terminate(&process);
+            std::thread::yield_now();
+        }
+        let code = process.wait().unwrap().code();
+        assert_eq!(code, Some(dialect.code_after_term()), "{words:?}");
+    }
 }

@@ -18,8 +18,12 @@ mod hanging;
 #[cfg(test)]
 mod held_back;
 #[cfg(test)]
+mod listing;
+#[cfg(test)]
 mod many_calls;
 #[cfg(test)]
 mod shutdown;
+#[cfg(test)]
+mod unreadable_line;
 #[cfg(test)]
 mod world;

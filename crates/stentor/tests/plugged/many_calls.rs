@@ -8,7 +8,7 @@ use crate::world::{Child, World};
 /// Far more calls than may be asked for at once.
 const CALLS: usize = 1_000;
 
-fn world() -> World {
+pub fn world() -> World {
     let call = "  { tool = \"read\", arguments = { path = \"note.txt\" } },\n";
     let calls = call.repeat(CALLS);
     let scenario = format!("[[turn]]\nsteps = [\n{calls}]\n[[turn]]\ntext = \"Done.\"\n");

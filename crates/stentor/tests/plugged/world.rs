@@ -6,6 +6,7 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use stentor_wire::edn::fallback;
 
@@ -76,23 +77,14 @@ impl World {
     /// A backend of psi's frontend that has shaken hands.
     pub fn psi(&self) -> Child {
         let mut child = self.child(&["--rpc-edn", "--no-session"]);
-        let client = r#"{:client-info {:name "psi-emacs" :version "0.1.0" :protocol-version "1.0" :features []}}"#;
-        child.ask_psi("h", "handshake", client);
-        let topics =
-            r#"{:topics ["assistant/message" "session/updated" "ui/dialog-requested" "error"]}"#;
-        child.ask_psi("s", "subscribe", topics);
+        child.shake_hands_psi();
         child
     }
 
     /// An ACP agent with one session, and the session's id.
     pub fn acp(&self, capabilities: Value) -> (Child, String) {
         let mut child = self.child(&["acp"]);
-        let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
-        child.ask_acp(1, "initialize", hello);
-        let new = json!({ "cwd": self.path("work"), "mcpServers": [] });
-        let answer = child.ask_acp(2, "session/new", new);
-        let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
-        let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+        let session = child.shake_hands_acp(capabilities, &self.path("work"));
         (child, session)
     }
 
@@ -141,6 +133,28 @@ impl Child {
         }
     }
 
+    pub fn pid(&self) -> Pid {
+        let pid = i32::try_from(self.process.id()).ok();
+        pid.and_then(Pid::from_raw).unwrap()
+    }
+
+    /// Says that nothing more is said to it.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for its end, by itself or by a signal, and returns its exit code.
+    pub fn exit_code(mut self) -> Option<i32> {
+        loop {
+            match self.lines.recv_timeout(NEVER) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
+            }
+        }
+        self.process.wait().unwrap().code()
+    }
+
     pub fn send(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
@@ -182,6 +196,25 @@ impl Child {
                 return frames;
             }
         }
+    }
+
+    /// Begins as psi's frontend does.
+    pub fn shake_hands_psi(&mut self) {
+        let client = r#"{:client-info {:name "psi-emacs" :version "0.1.0" :protocol-version "1.0" :features []}}"#;
+        self.ask_psi("h", "handshake", client);
+        let topics =
+            r#"{:topics ["assistant/message" "session/updated" "ui/dialog-requested" "error"]}"#;
+        self.ask_psi("s", "subscribe", topics);
+    }
+
+    /// Begins as a client of ACP does; returns the id of the session it makes.
+    pub fn shake_hands_acp(&mut self, capabilities: Value, cwd: &Path) -> String {
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        self.ask_acp(1, "initialize", hello);
+        let new = json!({ "cwd": cwd, "mcpServers": [] });
+        let answer = self.ask_acp(2, "session/new", new);
+        let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
+        answer["result"]["sessionId"].as_str().unwrap().to_owned()
     }
 
     /// Sends a request and returns all lines up to its answer.

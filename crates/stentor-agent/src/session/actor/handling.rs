@@ -158,6 +158,7 @@ impl Actor {
             Command::Tools { reply } => answer(reply, self.tools_of_now().specs),
             Command::Messages { reply } => answer(reply, self.conversation.messages()),
             Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
+            Command::ActivePath { reply } => answer(reply, self.active_path()),
             Command::Entries { reply } => answer(reply, self.entries()),
             Command::UserMessages { reply } => {
                 answer(

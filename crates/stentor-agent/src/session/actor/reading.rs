@@ -99,6 +99,15 @@ impl Actor {
         }
     }
 
+    pub(super) fn active_path(&self) -> Result<(Header, Vec<Entry>), SessionError> {
+        let path = match (&self.leaf, self.record.journal()) {
+            (Some(leaf), Some(journal)) => journal.path_to(leaf)?,
+            // Until there is a journal there are no branches.
+            _ => self.record.read_all()?,
+        };
+        Ok((self.record.header().clone(), path))
+    }
+
     pub(super) fn entries(&self) -> Result<(Header, Vec<Entry>), SessionError> {
         Ok((self.record.header().clone(), self.record.read_all()?))
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::export::session_page;
 use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
-use stentor_agent::store::{Entry, View};
+use stentor_agent::store::View;
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
 
 use crate::omp::dialect::{Dialect, Next, begins_at};
@@ -182,26 +182,13 @@ pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> Outcome {
 
 /// The active path of the conversation.
 async fn view_of(session: &Session) -> Result<View, Failure> {
-    let (header, entries) = session.entries().await?;
+    let (header, entries) = session.active_path().await?;
     let name = session.state().await?.name;
     Ok(View {
         header,
         name,
-        entries: active_path(entries),
+        entries,
     })
-}
-
-fn active_path(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut wanted = entries.last().map(|entry| entry.id.clone());
-    let mut path: Vec<Entry> = Vec::new();
-    for entry in entries.into_iter().rev() {
-        if wanted.as_deref() == Some(entry.id.as_str()) {
-            wanted = entry.parent_id.clone();
-            path.push(entry);
-        }
-    }
-    path.reverse();
-    path
 }
 
 /// The options of another conversation with the settings of the one that is left: a client sets

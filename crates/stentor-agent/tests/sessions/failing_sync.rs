@@ -1,0 +1,110 @@
+//! A disk that fails while a turn goes on: what was said is told, and then that it may be lost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_core::future::BoxFuture;
+use stentor_agent::session::Session;
+use stentor_agent::store::{self, Entry, Header, Journal, Opened, StoreError, Totals};
+use stentor_model::script::{Scenario, Turn};
+
+use crate::stage::{Setup, with};
+
+/// A journal in memory whose disk fails from some moment on.
+struct Failing {
+    inner: Box<dyn Journal>,
+    fails: Arc<AtomicBool>,
+}
+
+impl Journal for Failing {
+    fn header(&self) -> &Header {
+        self.inner.header()
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.inner.path()
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        self.inner.append(entry)
+    }
+
+    fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let fails = self.fails.load(Ordering::Acquire);
+        Box::pin(async move {
+            if fails {
+                let path = Path::new("the file").to_path_buf();
+                return Err(StoreError::Vanished { path });
+            }
+            Ok(())
+        })
+    }
+
+    fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read_all()
+    }
+
+    fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.inner.user_messages()
+    }
+
+    fn totals(&self) -> Result<Totals, StoreError> {
+        self.inner.totals()
+    }
+
+    fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
+        self.inner.path_to(entry_id)
+    }
+}
+
+/// A session over such a journal, and what makes it fail.
+fn session(setup: &Setup) -> (Session, Arc<AtomicBool>) {
+    let environment = setup.environment();
+    let fails = Arc::new(AtomicBool::new(false));
+    let header = Header {
+        version: store::CURRENT_VERSION,
+        id: "s".to_owned(),
+        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+        cwd: "/project".to_owned(),
+        parent_session: None,
+        title: None,
+    };
+    let journal = Box::new(Failing {
+        inner: store::memory(header),
+        fails: Arc::clone(&fails),
+    });
+    let opened = Opened {
+        journal,
+        context: Vec::new(),
+        leaf: None,
+        name: None,
+        model: None,
+        thinking_level: None,
+        warnings: Vec::new(),
+    };
+    let session = Session::resume(environment, setup.options.clone(), opened).unwrap();
+    (session, fails)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_fails_at_the_end_of_a_turn_is_told_after_the_whole_answer() {
+    let slow = Turn::new().text("to ").wait(1000).text("the end");
+    let setup = with(Scenario::new().turn(slow).text("two"));
+    let (session, fails) = session(&setup);
+    let environment = setup.environment();
+    let mut stage = setup.around(session, environment);
+    stage.prompt("hi").await;
+    stage.until_said("to ").await;
+    fails.store(true, Ordering::Release);
+    let seen = stage.settled().await;
+    let at = |text: &str| seen.find(text).unwrap_or_else(|| panic!("{text}: {seen}"));
+    assert!(
+        at(r#"ended: assistant ["to the end"] stop"#)
+            < at("run ended: failed Other the session could not be saved")
+    );
+    // It is in the conversation, and when the disk is back it goes on.
+    fails.store(false, Ordering::Release);
+    stage.run("again").await;
+    assert_eq!(stage.messages().await.len(), 4);
+}

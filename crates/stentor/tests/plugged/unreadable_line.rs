@@ -1,0 +1,102 @@
+//! One line of a session file that cannot be read costs that line only.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A session in which two things were said and answered, and of which the first answer is damaged.
+fn damaged() -> (World, String, PathBuf) {
+    let world = World::new(
+        "[[turn]]\ntext = \"Hello.\"\n[[turn]]\ntext = \"Good.\"\n",
+        "",
+    );
+    let (mut child, session) = world.acp(json!({}));
+    for (id, text) in [(3, "said first"), (4, "said second")] {
+        let prompt = json!([{ "type": "text", "text": text }]);
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        child.ask_acp(id, "session/prompt", params);
+    }
+    child.end();
+    let mut folders = vec![world.path("home")];
+    let mut found = None;
+    while let Some(folder) = folders.pop() {
+        for child in fs::read_dir(folder).unwrap() {
+            let path = child.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().contains(&session) {
+                found = Some(path);
+            }
+        }
+    }
+    let file = found.unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let answer = text.lines().find(|line| line.contains("\"Hello.\""));
+    fs::write(&file, text.replacen(answer.unwrap(), "half a rec", 1)).unwrap();
+    (world, session, file)
+}
+
+const LEFT_OUT: &str = "left out a line that cannot be read, 10 bytes at byte ";
+
+#[test]
+fn the_command_line_goes_on_and_names_what_is_left_out() {
+    let (world, _, file) = damaged();
+    let out = world.command(&["-p", "said third", "-c"]).output().unwrap();
+    let err = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert!(
+        err.contains(LEFT_OUT) && err.contains("half a rec"),
+        "{err}"
+    );
+    let text = fs::read_to_string(file).unwrap();
+    for kept in ["said first", "half a rec", "said second", "said third"] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+}
+
+#[test]
+fn acp_loads_everything_else_and_logs_what_is_left_out() {
+    let (world, session, _) = damaged();
+    let mut child = world.child(&["acp"]);
+    child.ask_acp(1, "initialize", json!({ "protocolVersion": 1 }));
+    let load = json!({ "sessionId": session, "cwd": world.path("work"), "mcpServers": [] });
+    let lines = child.ask_acp(2, "session/load", load);
+    let said: Vec<String> = lines
+        .iter()
+        .filter_map(|line| {
+            let frame: Value = serde_json::from_str(line).unwrap();
+            let text = &frame["params"]["update"]["content"]["text"];
+            text.as_str().map(str::to_owned)
+        })
+        .collect();
+    assert_eq!(said, ["said first", "said second", "Good."]);
+    let err = child.end_and_stderr();
+    assert!(
+        err.contains(LEFT_OUT) && err.contains("half a rec"),
+        "{err}"
+    );
+}
+
+#[test]
+fn omp_opens_everything_else_and_tells_what_is_left_out() {
+    let (world, _, file) = damaged();
+    let mut child = world.child(&["--mode", "rpc", "--session", file.to_str().unwrap()]);
+    let notice = child.until_type("notice").pop().unwrap();
+    let message = notice["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(LEFT_OUT) && message.contains("half a rec"),
+        "{notice}"
+    );
+    child.send(r#"{"id":"m","type":"get_messages"}"#);
+    let answer = child.until_type("response").pop().unwrap();
+    let messages = answer["data"]["messages"].as_array().unwrap();
+    let said: Vec<&Value> = messages
+        .iter()
+        .map(|message| &message["content"][0]["text"])
+        .collect();
+    assert_eq!(said, ["said first", "said second", "Good."]);
+    child.end();
+}
