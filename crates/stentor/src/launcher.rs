@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stentor_tools::process::{Helper, Launcher, Limits, supervise};
@@ -68,8 +69,14 @@ fn limit(value: u64) -> Option<u64> {
     (value > 0).then_some(value)
 }
 
-/// Three quarters of what the machine has: beyond it everything else suffers.
+/// Three quarters of what the machine has: beyond it everything else suffers. Read once, not for
+/// every session.
 fn most_of_the_memory() -> Option<u64> {
+    static MOST: OnceLock<Option<u64>> = OnceLock::new();
+    *MOST.get_or_init(read_most_of_the_memory)
+}
+
+fn read_most_of_the_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()

@@ -23,7 +23,6 @@ use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
 use crate::extensions;
-use crate::launcher::{HELPER_WORD, run_helper};
 use crate::log;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
@@ -51,9 +50,6 @@ const UNASKED: PermissionMode = PermissionMode::All;
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words = in_own_words(words.into_iter().collect());
-    if words.get(1).is_some_and(|word| word == HELPER_WORD) {
-        return run_helper(words.into_iter().skip(2));
-    }
     if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }

@@ -8,7 +8,7 @@ use crate::http::HttpServer;
 use crate::stage::{Stage, asked};
 
 fn secret() -> Vec<(String, String)> {
-    vec![("X-Key".to_owned(), "secret".to_owned())]
+    vec![("X-Key".to_owned(), "hidden-4711".to_owned())]
 }
 
 fn sse(server: &HttpServer) -> ToolServer {
@@ -35,7 +35,7 @@ async fn a_tool_of_a_server_over_streamable_http_runs() {
     let (_, seen) = asked(http(&server, "/mcp"), "mcp__h__say", json!({})).await;
     assert_eq!(seen.answer(), "It said: said");
     let keys = server.header("x-key");
-    assert!(keys.iter().all(|key| key.as_deref() == Some("secret")));
+    assert!(keys.iter().all(|key| key.as_deref() == Some("hidden-4711")));
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_tool_of_a_server_over_events_runs() {
     let (_, seen) = asked(sse(&server), "mcp__h__say", json!({})).await;
     assert_eq!(seen.answer(), "It said: said");
     let keys = server.header("x-key");
-    assert!(keys.iter().all(|key| key.as_deref() == Some("secret")));
+    assert!(keys.iter().all(|key| key.as_deref() == Some("hidden-4711")));
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn what_is_wrong_with_a_server_over_http_is_told() {
         let seen = play.warned("\"h\"").await;
         let warnings = seen.warnings();
         assert!(warnings[0].contains(why), "{why} is not in {warnings:?}");
-        assert!(!warnings[0].contains("secret"), "{warnings:?}");
+        assert!(!warnings[0].contains("hidden-4711"), "{warnings:?}");
     }
 }
 

@@ -110,25 +110,27 @@ fn the_choice_says_how_far_it_reaches_for_paths_too() {
 
 #[test]
 fn a_yes_for_a_folder_is_none_for_what_runs_by_itself_in_it() {
-    let write = |path: &str| json!({ "path": path, "content": "x" });
-    for dialect in DIALECTS {
-        let calls = ["a", "b", ".git/hooks/pre-commit", ".stentor/config.toml"].map(write);
-        let world = World::new(&super::scenario("write", &calls), ASK);
-        let mut person = Person::prompts(&world, dialect);
-        let question = person.asked().unwrap();
-        person.answers(&question, Says::Always);
-        let further = person.refuses_the_rest();
-        assert_eq!(further.len(), 2, "{dialect:?}: {further:?}");
-        for (question, path) in further
-            .iter()
-            .zip([".git/hooks/pre-commit", ".stentor/config.toml"])
-        {
-            let path = world.path("work").join(path);
-            let choice = format!("Always allow write on {}", path.display());
-            assert!(question.contains(&choice), "{question}");
-            assert!(!path.exists());
-        }
-        assert!(world.path("work/b").exists());
+    for (path, may_write) in [
+        ("b", true),
+        ("sub/b", true),
+        (".git/hooks/pre-commit", false),
+        ("sub/.stentor/config.toml", false),
+    ] {
+        let call = json!({ "path": path, "content": "x" });
+        let world = World::new(&super::scenario("write", &[call]), ASK);
+        let answer = json!({ "tool": "write", "folder": world.path("work"), "decision": "allow" });
+        let kept = json!({ "version": 1, "next_number": 2, "answers": [{
+            "number": 1,
+            "project": world.path("work"),
+            "answered": "2026-11-15T10:00:00.000Z",
+            "answer": answer,
+        }] });
+        world.file(
+            "home/.local/share/stentor/permissions.json",
+            &kept.to_string(),
+        );
+        let said = world.asked(&["-p", "go", "--no-session"]);
+        assert_eq!(world.path("work").join(path).exists(), may_write, "{said}");
     }
 }
 

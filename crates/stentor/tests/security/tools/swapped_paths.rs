@@ -12,7 +12,11 @@ use super::plan;
 use crate::world::World;
 
 fn world(scenario: &str) -> World {
-    let world = World::new(scenario, "");
+    world_with(scenario, "")
+}
+
+fn world_with(scenario: &str, config: &str) -> World {
+    let world = World::new(scenario, config);
     world.file("work/in/file", "inside");
     world.file("out/file", "outside");
     world
@@ -88,6 +92,39 @@ fn a_file_swapped_while_the_question_is_open_leads_nowhere() {
     assert_untouched(&world);
 }
 
+#[test]
+fn a_folder_swapped_while_the_question_is_open_is_not_searched() {
+    for (tool, arguments) in [
+        ("ls", r#"path = "in""#),
+        ("find", r#"path = "in", pattern = "*""#),
+        ("grep", r#"path = "in", pattern = "outside""#),
+        ("grep", r#"path = "in/file", pattern = "outside""#),
+    ] {
+        let ask = format!("[[permissions]]\ntool = \"{tool}\"\ndecision = \"ask\"\n");
+        let world = world_with(&plan(&[(tool, arguments.to_owned())]), &ask);
+        world.file("out/only-here", "outside");
+        let (mut child, session) = world.acp(json!({}));
+        let text = json!([{ "type": "text", "text": "go" }]);
+        let params = json!({ "sessionId": session, "prompt": text });
+        child.request_acp(3, "session/prompt", params);
+        let asked = child.until(|line| line.contains("session/request_permission"));
+        let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
+        fs::rename(world.path("work/in"), world.path("work/was")).unwrap();
+        symlink("../out", world.path("work/in")).unwrap();
+        let outcome = json!({ "outcome": "selected", "optionId": "allow_once" });
+        let answer =
+            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "outcome": outcome } });
+        child.send(&answer.to_string());
+        let said = child.until_answer(3).join("\n");
+        assert!(
+            said.contains("was changed while the call was decided on"),
+            "{tool}: {said}"
+        );
+        assert!(!said.contains("only-here"), "{tool}: {said}");
+        child.end();
+    }
+}
+
 /// Swaps a folder and a link as fast as it can until it is told to stop.
 fn keep_swapping(one: &Path, other: &Path, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
@@ -99,13 +136,14 @@ fn keep_swapping(one: &Path, other: &Path, stop: &AtomicBool) {
 fn a_folder_swapped_in_a_loop_lets_nothing_out() {
     const CALLS: usize = 300;
     let calls: Vec<_> = (0..CALLS)
-        .map(|index| match index % 3 {
+        .map(|index| match index % 4 {
             0 => ("write", r#"path = "in/file", content = "x""#.to_owned()),
             1 => (
                 "write",
                 format!("path = \"in/new{index}\", content = \"x\""),
             ),
-            _ => ("read", r#"path = "in/file""#.to_owned()),
+            2 => ("read", r#"path = "in/file""#.to_owned()),
+            _ => ("grep", r#"pattern = "outs[i]de""#.to_owned()),
         })
         .collect();
     let world = world(&plan(&calls));
