@@ -42,16 +42,23 @@ class Program:
     def send(self, line):
         self.child.stdin.write(line.encode() + b"\n")
 
+    def more(self):
+        chunk = os.read(self.child.stdout.fileno(), 1 << 20)
+        if not chunk:
+            raise EOFError(self.read[-1000:])
+        return chunk
+
     def until(self, mark):
-        """Reads on until `mark` came; returns from there to the end of what was read."""
+        """Reads on to the end of the next `mark`."""
         while mark not in self.read:
-            chunk = os.read(self.child.stdout.fileno(), 1 << 20)
-            if not chunk:
-                raise EOFError(self.read[-1000:])
-            self.read = self.read[-len(mark):] + chunk
-        found = self.read[self.read.index(mark):]
-        self.read = found[len(mark):]
-        return found
+            self.read = self.read[-len(mark):] + self.more()
+        self.read = self.read[self.read.index(mark) + len(mark):]
+
+    def take(self, count):
+        """The next bytes."""
+        while len(self.read) < count:
+            self.read += self.more()
+        return self.read[:count].decode()
 
     def memory(self, name):
         with open(f"/proc/{self.child.pid}/status") as status:
@@ -76,7 +83,10 @@ def acp(program, number, method, params):
 
 def new_session(program, number):
     acp(program, number, "session/new", {"cwd": program.home.name, "mcpServers": []})
-    return program.until(b'"sessionId":"')[13:49].decode()
+    # Notifications name sessions, too.
+    program.until(b'"id":%d,"result"' % number)
+    program.until(b'"sessionId":"')
+    return program.take(36)
 
 
 def psi(program, number, operation, params):
