@@ -19,6 +19,8 @@ mod hanging;
 mod held_back;
 #[cfg(test)]
 mod many_calls;
+#[cfg(all(test, target_os = "linux"))]
+mod memory;
 #[cfg(test)]
 mod shutdown;
 #[cfg(test)]
