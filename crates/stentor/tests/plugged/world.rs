@@ -172,6 +172,16 @@ impl Child {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
+    /// Its resident memory, in bytes.
+    #[cfg(target_os = "linux")]
+    pub fn resident(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.unwrap().split_whitespace().next().unwrap();
+        kib.parse::<usize>().unwrap() * 1024
+    }
+
     /// All lines up to and with the first that fits.
     pub fn until(&mut self, fits: impl Fn(&str) -> bool) -> Vec<String> {
         let mut lines = Vec::new();
