@@ -15,7 +15,8 @@ const DOT_FOLDERS: [&str; 5] = [".stentor", ".pi", ".omp", ".claude", ".agents"]
 pub struct CommandFolders {
     /// The project of the working folder.
     pub project: Project,
-    /// The project is not trusted: its texts count after the user's own, its agents not at all.
+    /// The project is not trusted: its skills are told to the model, after the user's own, and
+    /// cannot be called; its templates and agents do not count at all.
     pub untrusted: bool,
     pub home: Option<PathBuf>,
     /// What pi and omp keep for the user.
@@ -32,23 +33,19 @@ impl CommandFolders {
     /// then the user's own. A project that is not trusted comes last, so that it cannot put a text
     /// of its own in the place of one of the user's.
     pub(super) fn all(&self) -> Vec<(Origin, PathBuf)> {
-        let mut projects: Vec<(Origin, PathBuf)> = Vec::new();
-        for folder in self.project_folders() {
-            for dot in DOT_FOLDERS {
-                projects.push((Origin::Project, folder.join(dot)));
-            }
-        }
+        let projects = self.of_project().into_iter();
+        let projects = projects.map(|folder| (Origin::Project, folder)).collect();
         match self.untrusted {
             true => [self.of_user(), projects].concat(),
             false => [projects, self.of_user()].concat(),
         }
     }
 
-    /// The folders of the project that may have agents in them.
-    pub fn project_agents(&self) -> Vec<PathBuf> {
+    /// The folders of the project that may have `prompts`, `commands` and `agents` in them.
+    pub fn of_project(&self) -> Vec<PathBuf> {
         let folders = self.project_folders().into_iter();
         let dots = folders.flat_map(|folder| DOT_FOLDERS.map(|dot| folder.join(dot)));
-        dots.map(|dot| dot.join("agents")).collect()
+        dots.collect()
     }
 
     /// How files of that origin are read.
