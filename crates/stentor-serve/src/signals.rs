@@ -35,7 +35,9 @@ impl EndSignals {
     /// From here on these signals no longer end the process by themselves.
     pub fn listen() -> io::Result<Self> {
         // A file that may not grow any further is an error of the write, not the end.
-        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+        drop(signal(SignalKind::from_raw(
+            rustix::process::Signal::XFSZ.as_raw(),
+        ))?);
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,

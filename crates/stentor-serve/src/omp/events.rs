@@ -110,13 +110,7 @@ impl Encoder {
         }
     }
 
-    fn notice(
-        &self,
-        frames: &mut Vec<u8>,
-        level: NoticeLevel,
-        message: &str,
-        from: NoticeSource,
-    ) {
+    fn notice(&self, frames: &mut Vec<u8>, level: NoticeLevel, message: &str, from: NoticeSource) {
         let notify_type = match level {
             NoticeLevel::Info => "info",
             NoticeLevel::Warning => "warning",
