@@ -86,13 +86,14 @@ impl CommandFolders {
     fn project_folders(&self) -> Vec<&Path> {
         let folders = self.project.folders();
         // A home that is under version control is still the user's and not the project's.
-        let counts = |folder: &&Path| *folder == self.project.cwd() || !self.is_home(folder);
+        let counts = |folder: &&Path| !self.is_home(folder) || self.is_project(folder);
         folders.filter(counts).collect()
     }
 
-    /// Who works in the home folder itself has one set of folders, not two.
+    /// Who works in the home folder itself has one set of folders, not two: those of the project,
+    /// or, where that is not trusted, their own.
     fn is_project(&self, home: &Path) -> bool {
-        self.project.cwd() == home
+        self.project.cwd() == home && !self.untrusted
     }
 
     fn is_home(&self, folder: &Path) -> bool {
