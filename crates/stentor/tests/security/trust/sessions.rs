@@ -38,6 +38,8 @@ fn a_server_on_this_machine_is_named_by_the_users_own_session_files_only() {
             "home/.config/stentor/config.toml",
             &format!(
                 "use_local_servers = false\nauto_retry = false\nsession_dir = {sessions:?}\n\
+                 [providers.acme]\nbase_url = \"http://127.0.0.1:7/v1\"\n\
+                 [[providers.acme.models]]\nid = \"usual\"\n\
                  [providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
                  [[providers.mine.models]]\nid = \"evil\"\n"
             ),
@@ -52,8 +54,12 @@ fn a_server_on_this_machine_is_named_by_the_users_own_session_files_only() {
             .output()
             .unwrap();
         let err = String::from_utf8_lossy(&out.stderr);
-        let refused = "the session's model mine/evil is not known here, or not hosted";
-        assert_eq!(!err.contains(refused), goes_on, "{file}: {err}");
+        // Nobody listens at either; who is asked says which model it is.
+        let asked = match goes_on {
+            true => "mine/evil: cannot reach",
+            false => "acme/usual: cannot reach",
+        };
+        assert!(err.contains(asked), "{file}: {err}");
     }
 }
 
