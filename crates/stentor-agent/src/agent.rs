@@ -94,6 +94,11 @@ impl Agent {
             Some(folder) => Storage::Folder(folder),
             None => Storage::Memory,
         };
+        let places = self.also_in.iter().chain([&*self.files]);
+        let places = places.filter(|place| **place != SessionFiles::None);
+        options
+            .trusted_session_folders
+            .extend(places.map(SessionFiles::root));
         options.inline_pictures = self.inline_pictures;
         Ok(options)
     }

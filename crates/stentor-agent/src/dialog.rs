@@ -21,7 +21,11 @@ pub enum DialogKind {
     /// One of several options. Default: none.
     Select { options: Vec<DialogOption> },
     /// Yes or no. Default: no.
-    Confirm { message: String },
+    Confirm {
+        message: String,
+        /// What a yes does from then on, for a button, if it does more than answer this once.
+        lasting: Option<String>,
+    },
     /// A line of text. Default: none.
     Input { placeholder: Option<String> },
     /// A longer text. Default: none.
@@ -85,7 +89,7 @@ impl Dialog {
                     option.description.iter_mut().for_each(make_visible);
                 }
             }
-            DialogKind::Confirm { message } => make_visible(message),
+            DialogKind::Confirm { message, .. } => make_visible(message),
             DialogKind::Input { .. } | DialogKind::Editor { .. } => {}
         }
         self
@@ -143,6 +147,7 @@ mod tests {
             title: "Sure?".into(),
             kind: DialogKind::Confirm {
                 message: String::new(),
+                lasting: None,
             },
             timeout_ms: None,
         };

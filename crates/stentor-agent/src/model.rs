@@ -67,7 +67,9 @@ pub enum NamedBy {
     /// What others may have written: the file of a session or an agent, the words of a model, a
     /// file of a project that is trusted. A scenario only if the user has named the same one.
     Others,
-    /// A file of a folder that is not trusted. A hosted model only.
+    /// A file of a folder that is not trusted, the file of a session that came from elsewhere. A
+    /// hosted model only: one that is spoken to in private and is neither on this machine nor in
+    /// its network.
     #[default]
     Untrusted,
 }

@@ -79,6 +79,8 @@ pub enum NotRead {
     Outside,
     #[error("it belongs to another user")]
     OfAnother,
+    #[error("others can write to it")]
+    WritableByOthers,
     #[error("it is among what may not be read")]
     Unreadable,
     #[error("it is larger than {limit_bytes} bytes")]
@@ -198,6 +200,8 @@ impl Project {
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
     Own,
+    /// One of the user's own that nobody else may have written.
+    Private,
     Project(&'a Project),
 }
 
@@ -205,7 +209,7 @@ impl Reader<'_> {
     /// What is known of a regular file; `None`, with a warning, of one that would not be read.
     pub fn found(self, path: &Path) -> Option<Metadata> {
         match self {
-            Self::Own => fs::metadata(path).ok().filter(Metadata::is_file),
+            Self::Own | Self::Private => fs::metadata(path).ok().filter(Metadata::is_file),
             Self::Project(project) => match project.look(path) {
                 Ok(about) => Some(about),
                 Err(why) => {
@@ -243,17 +247,31 @@ impl Reader<'_> {
     /// Warns of a file that is not read.
     pub fn warn(self, path: &Path, why: &NotRead) {
         match self {
-            Self::Own => tracing::warn!("{} is not read: {why}", path.display()),
+            Self::Own | Self::Private => tracing::warn!("{} is not read: {why}", path.display()),
             Self::Project(project) => project.warn(path, why),
         }
     }
 
     fn open(self, path: &Path) -> Result<(File, Metadata), NotRead> {
         let (file, about) = open_regular(path)?;
-        if let Self::Project(project) = self {
-            project.check(path, &about)?;
+        match self {
+            Self::Own => {}
+            Self::Private => check_private(path, &about)?,
+            Self::Project(project) => project.check(path, &about)?,
         }
         Ok((file, about))
+    }
+}
+
+/// Whether nobody but us and the system can have written what was opened under `path`.
+fn check_private(path: &Path, about: &Metadata) -> Result<(), NotRead> {
+    const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
+    if !Owners::ours().include(path, about.uid()) {
+        return Err(NotRead::OfAnother);
+    }
+    match about.mode() & GROUP_OR_OTHERS_WRITE {
+        0 => Ok(()),
+        _ => Err(NotRead::WritableByOthers),
     }
 }
 

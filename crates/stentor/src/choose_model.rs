@@ -41,12 +41,13 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
     }
     if let Some(provider) = &choice.provider {
         let available = models.available();
-        let first = available
+        let mut its = available
             .iter()
-            .find(|info| info.provider == provider.value);
+            .filter(|info| info.provider == provider.value);
+        let first = its.find_map(|info| models.find(&info.provider, &info.id, choice.by));
         return match first {
             Some(info) => Ok(chosen(
-                Arc::clone(info),
+                info,
                 format!(
                     "the first of provider {}, {}",
                     provider.value,

@@ -124,7 +124,7 @@ impl ModelRegistry for Models {
         if provider != script::PROVIDER {
             let registry = self.registry();
             let described = registry.find(provider, id, by);
-            return described.or_else(|| registry.optimistic(provider, id));
+            return described.or_else(|| registry.optimistic(provider, id, by));
         }
         match self.script(id, by) {
             Ok(model) => Some(Arc::clone(model.info())),

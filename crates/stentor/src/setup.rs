@@ -123,6 +123,11 @@ impl Defaults {
         options.model = Some(model.info);
         options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
         options.sandbox = Arc::new(sandbox.state);
+        if config.files.root_trusted {
+            options
+                .trusted_session_folders
+                .push(config.project.root().to_owned());
+        }
         self.remember_answers(&mut options, config);
         let registry = self.models.registry();
         let theirs = registry.foreign_settings();

@@ -84,6 +84,8 @@ impl CommandBook {
         let skills = of(Kind::Skill).filter_map(|(found, reader)| {
             let mut skill = file::skill(found, reader)?;
             skill.untrusted = folders.untrusted && found.origin == Origin::Project;
+            // The model reads it as what it is; called, it would be what the user says.
+            skill.for_user &= !skill.untrusted;
             Some(skill)
         });
         let agents = of(Kind::Agent).filter_map(|(found, reader)| file::agent(found, reader));

@@ -15,7 +15,8 @@ const DOT_FOLDERS: [&str; 5] = [".stentor", ".pi", ".omp", ".claude", ".agents"]
 pub struct CommandFolders {
     /// The project of the working folder.
     pub project: Project,
-    /// The project is not trusted: its texts count after the user's own, its agents not at all.
+    /// The project is not trusted: its skills are told to the model, after the user's own, and
+    /// cannot be called; its templates and agents do not count at all.
     pub untrusted: bool,
     pub home: Option<PathBuf>,
     /// What pi and omp keep for the user.
@@ -32,23 +33,19 @@ impl CommandFolders {
     /// then the user's own. A project that is not trusted comes last, so that it cannot put a text
     /// of its own in the place of one of the user's.
     pub(super) fn all(&self) -> Vec<(Origin, PathBuf)> {
-        let mut projects: Vec<(Origin, PathBuf)> = Vec::new();
-        for folder in self.project_folders() {
-            for dot in DOT_FOLDERS {
-                projects.push((Origin::Project, folder.join(dot)));
-            }
-        }
+        let projects = self.of_project().into_iter();
+        let projects = projects.map(|folder| (Origin::Project, folder)).collect();
         match self.untrusted {
             true => [self.of_user(), projects].concat(),
             false => [projects, self.of_user()].concat(),
         }
     }
 
-    /// The folders of the project that may have agents in them.
-    pub fn project_agents(&self) -> Vec<PathBuf> {
+    /// The folders of the project that may have `prompts`, `commands` and `agents` in them.
+    pub fn of_project(&self) -> Vec<PathBuf> {
         let folders = self.project_folders().into_iter();
         let dots = folders.flat_map(|folder| DOT_FOLDERS.map(|dot| folder.join(dot)));
-        dots.map(|dot| dot.join("agents")).collect()
+        dots.collect()
     }
 
     /// How files of that origin are read.
@@ -89,13 +86,14 @@ impl CommandFolders {
     fn project_folders(&self) -> Vec<&Path> {
         let folders = self.project.folders();
         // A home that is under version control is still the user's and not the project's.
-        let counts = |folder: &&Path| *folder == self.project.cwd() || !self.is_home(folder);
+        let counts = |folder: &&Path| !self.is_home(folder) || self.is_project(folder);
         folders.filter(counts).collect()
     }
 
-    /// Who works in the home folder itself has one set of folders, not two.
+    /// Who works in the home folder itself has one set of folders, not two: those of the project,
+    /// or, where that is not trusted, their own.
     fn is_project(&self, home: &Path) -> bool {
-        self.project.cwd() == home
+        self.project.cwd() == home && !self.untrusted
     }
 
     fn is_home(&self, folder: &Path) -> bool {

@@ -50,14 +50,16 @@ pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
         if !folder.is_dir() {
             continue;
         }
-        if !folders.without_templates {
+        // What is called takes the place of what the user says, and an agent that of the model.
+        let is_trusted = origin == Origin::User || !folders.untrusted;
+        if is_trusted && !folders.without_templates {
             scan.templates(&folder.join("prompts"), origin);
             scan.templates(&folder.join("commands"), origin);
         }
         if !folders.without_skills {
             scan.skills(&folder.join("skills"), origin);
         }
-        if origin == Origin::User || !folders.untrusted {
+        if is_trusted {
             scan.agents(&folder.join("agents"), origin);
         }
     }

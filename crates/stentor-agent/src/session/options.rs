@@ -48,6 +48,9 @@ pub struct SessionOptions {
     pub tools: Vec<Arc<dyn Tool>>,
     pub place: Arc<dyn Place>,
     pub storage: Storage,
+    /// The folders whose session files may say that a session goes on with a server on this machine:
+    /// where the user's own sessions are kept, and a project that is trusted.
+    pub trusted_session_folders: Vec<PathBuf>,
     /// The session file this one was derived from.
     pub parent_session: Option<String>,
     /// Pictures stay in the entries of the file, however large: for programs that look nowhere
@@ -206,6 +209,7 @@ impl SessionOptions {
             tools,
             place: Arc::new(crate::tool::LocalPlace),
             storage: Storage::Memory,
+            trusted_session_folders: Vec::new(),
             parent_session: None,
             inline_pictures: false,
             name: None,

@@ -49,13 +49,6 @@ const USUAL_SERVERS: [LocalServer; 4] = [
 ];
 
 impl LocalServer {
-    /// Whether models of this provider are those of a server on this machine.
-    pub fn is_one(provider: &str) -> bool {
-        USUAL_SERVERS
-            .iter()
-            .any(|server| server.provider == provider)
-    }
-
     /// The servers that are looked for, Ollama where its own variable `OLLAMA_HOST` says if that is
     /// on this machine.
     pub fn usual(environment: &Environment) -> Vec<Self> {

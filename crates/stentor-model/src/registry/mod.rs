@@ -3,6 +3,7 @@
 //! Nothing is read, asked or parsed when a registry is made; everything is when it is first needed.
 
 mod foreign;
+mod hosted;
 mod local;
 mod names;
 mod providers;
@@ -199,7 +200,7 @@ impl Registry {
 
     /// Every model there is, usable or not, in the order of [`ModelRegistry::available`].
     pub fn list(&self) -> Vec<ListedModel> {
-        self.list_with(&self.local.providers())
+        self.list_with(&self.local.providers(), NamedBy::User)
     }
 
     /// The model a person means by `name`: `provider/id`, an id, or an unmistakable part of one,
@@ -207,13 +208,13 @@ impl Registry {
     ///
     /// Servers on this machine are looked for only if the name is no model known without them.
     pub fn resolve(&self, name: &str, by: NamedBy) -> Result<Named, NameError> {
-        if let Some(named) = names::exactly(name, &self.list_with(&[])) {
+        if let Some(named) = names::exactly(name, &self.list_with(&[], by)) {
             return Ok(named);
         }
-        let optimistic = |provider: &str, id: &str| self.optimistic(provider, id);
+        let optimistic = |provider: &str, id: &str| self.optimistic(provider, id, by);
         let listed = match by {
             NamedBy::User | NamedBy::Others => self.list(),
-            NamedBy::Untrusted => self.list_with(&[]),
+            NamedBy::Untrusted => self.list_with(&[], by),
         };
         names::resolve(name, &listed, optimistic)
     }
@@ -229,8 +230,9 @@ impl Registry {
 
     /// A model nobody described, of a provider that is known: the provider may have it, and is
     /// asked when the model is used.
-    pub fn optimistic(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
-        let provider = self.providers().iter().find(|known| known.id == provider)?;
+    pub fn optimistic(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
+        let mut providers = self.providers_named(by);
+        let provider = providers.find(|known| known.id == provider)?;
         (!id.is_empty()).then(|| provider.optimistic(id))
     }
 
@@ -258,9 +260,9 @@ impl Registry {
         self.http.is_in_use()
     }
 
-    fn list_with(&self, local: &[Provider]) -> Vec<ListedModel> {
+    fn list_with(&self, local: &[Provider], by: NamedBy) -> Vec<ListedModel> {
         let mut listed = Vec::new();
-        for provider in self.providers().iter().chain(local) {
+        for provider in self.providers_named(by).chain(local) {
             let usable = self.usable(provider);
             for info in &provider.models {
                 listed.push(ListedModel {
@@ -270,7 +272,7 @@ impl Registry {
                 });
             }
         }
-        for plugged in &self.sources.plugged {
+        for plugged in self.plugged_named(by) {
             listed.extend(plugged.models().into_iter().map(|info| ListedModel {
                 info,
                 usable: Some("part of this program".to_owned()),
@@ -278,6 +280,24 @@ impl Registry {
             }));
         }
         listed
+    }
+
+    /// The providers whose models somebody can name. Who is not trusted names hosted ones only,
+    /// whoever has set up the others.
+    fn providers_named(&self, by: NamedBy) -> impl Iterator<Item = &Provider> {
+        let providers = self.providers().iter();
+        providers.filter(move |provider| match by {
+            NamedBy::User | NamedBy::Others => true,
+            NamedBy::Untrusted => hosted::is_hosted(&provider.base_url),
+        })
+    }
+
+    /// What is part of this program is not hosted.
+    fn plugged_named(&self, by: NamedBy) -> &[Arc<dyn PluggedProvider>] {
+        match by {
+            NamedBy::User | NamedBy::Others => &self.sources.plugged,
+            NamedBy::Untrusted => &[],
+        }
     }
 
     fn providers(&self) -> &[Provider] {
@@ -441,16 +461,14 @@ impl ModelRegistry for Registry {
     }
 
     fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
-        let known = self.providers().iter().find(|known| known.id == provider);
+        let known = self.providers_named(by).find(|known| known.id == provider);
         let local = || match by {
             NamedBy::User | NamedBy::Others => self.local.named(provider),
             NamedBy::Untrusted => None,
         };
         let plugged = || {
-            self.sources
-                .plugged
-                .iter()
-                .flat_map(|plugged| plugged.models())
+            let plugged = self.plugged_named(by).iter();
+            plugged.flat_map(|plugged| plugged.models())
         };
         match known {
             Some(known) => known.models.iter().find(|info| info.id == id).cloned(),

@@ -254,7 +254,7 @@ fn form(session_id: &Arc<str>, dialog: &Dialog) -> Value {
                 .collect();
             (&dialog.title, json!({ "type": "string", "oneOf": options }))
         }
-        DialogKind::Confirm { message } => (message, json!({ "type": "boolean" })),
+        DialogKind::Confirm { message, .. } => (message, json!({ "type": "boolean" })),
         DialogKind::Input { placeholder } => (
             &dialog.title,
             json!({ "type": "string", "description": placeholder }),
@@ -330,6 +330,7 @@ mod tests {
         };
         let confirm = DialogKind::Confirm {
             message: "Sure?".into(),
+            lasting: None,
         };
         let input = DialogKind::Input { placeholder: None };
         let editor = DialogKind::Editor {
@@ -369,6 +370,7 @@ mod tests {
     fn only_an_accepted_form_is_an_answer() {
         let confirm = dialog(DialogKind::Confirm {
             message: String::new(),
+            lasting: None,
         });
         let input = dialog(DialogKind::Input { placeholder: None });
         for (dialog, answer, expected) in [

@@ -9,22 +9,22 @@ pub(super) struct Choices {
     /// What the client shows above the options.
     pub call: acp::ToolCallUpdate,
     pub options: Vec<acp::PermissionOption>,
+    /// What each of the options means.
     answers: Vec<DialogAnswer>,
 }
 
 impl Choices {
     /// The options of a dialog; `None` when it has none.
     pub fn of(id: u64, dialog: &Dialog) -> Option<Self> {
-        let (message, offered) = match &dialog.kind {
-            DialogKind::Confirm { message } => {
-                let yes = ("Yes".to_owned(), DialogAnswer::Confirmed(true));
-                let no = ("No".to_owned(), DialogAnswer::Confirmed(false));
-                (message.trim(), vec![yes, no])
+        let (message, offered): (&str, Vec<Offered>) = match &dialog.kind {
+            DialogKind::Confirm { message, lasting } => {
+                (message.trim(), confirmations(lasting.as_deref()).into())
             }
             DialogKind::Select { options } => {
-                let offered = options.iter().map(|option| {
-                    let answer = DialogAnswer::Value(option.value.clone());
-                    (option.label.clone(), answer)
+                let offered = options.iter().map(|option| Offered {
+                    label: option.label.clone(),
+                    kind: acp::PermissionOptionKind::AllowOnce,
+                    answer: DialogAnswer::Value(option.value.clone()),
                 });
                 ("", offered.collect())
             }
@@ -39,19 +39,13 @@ impl Choices {
             let content = acp::Content::new(acp::ContentBlock::Text(text));
             fields = fields.content(vec![acp::ToolCallContent::Content(content)]);
         }
-        let options = offered.iter().enumerate().map(|(n, (label, answer))| {
-            let kind = match answer {
-                DialogAnswer::Confirmed(false) => acp::PermissionOptionKind::RejectOnce,
-                DialogAnswer::Confirmed(true) | DialogAnswer::Value(_) | DialogAnswer::Nothing => {
-                    acp::PermissionOptionKind::AllowOnce
-                }
-            };
-            acp::PermissionOption::new(option_id(n), label.clone(), kind)
+        let options = offered.iter().enumerate().map(|(n, offered)| {
+            acp::PermissionOption::new(option_id(n), offered.label.clone(), offered.kind)
         });
         Some(Self {
             call: acp::ToolCallUpdate::new(call_id(id), fields),
             options: options.collect(),
-            answers: offered.into_iter().map(|(_, answer)| answer).collect(),
+            answers: offered.into_iter().map(|offered| offered.answer).collect(),
         })
     }
 
@@ -65,6 +59,32 @@ impl Choices {
         chosen
             .next()
             .map_or(DialogAnswer::Nothing, |(_, answer)| answer.clone())
+    }
+}
+
+struct Offered {
+    label: String,
+    kind: acp::PermissionOptionKind,
+    answer: DialogAnswer,
+}
+
+/// Yes and no. There are clients that allow single calls without asking anybody, by the first
+/// option of that kind: what lasts has none of that kind, and the no stands first.
+fn confirmations(lasting: Option<&str>) -> [Offered; 2] {
+    let offered = |label: &str, kind, yes| Offered {
+        label: label.to_owned(),
+        kind,
+        answer: DialogAnswer::Confirmed(yes),
+    };
+    match lasting {
+        Some(yes) => [
+            offered("Not now", acp::PermissionOptionKind::RejectOnce, false),
+            offered(yes, acp::PermissionOptionKind::AllowAlways, true),
+        ],
+        None => [
+            offered("Yes", acp::PermissionOptionKind::AllowOnce, true),
+            offered("No", acp::PermissionOptionKind::RejectOnce, false),
+        ],
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn dialog(dialog: &Dialog) -> UiMethod<'_> {
                 timeout,
             }
         }
-        DialogKind::Confirm { message } => UiMethod::Confirm {
+        DialogKind::Confirm { message, .. } => UiMethod::Confirm {
             title,
             message,
             timeout,

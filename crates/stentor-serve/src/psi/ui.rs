@@ -273,7 +273,7 @@ pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
             message: None,
             options: options.clone(),
         },
-        DialogKind::Confirm { message } => DialogShape::Confirm {
+        DialogKind::Confirm { message, .. } => DialogShape::Confirm {
             message: if message.is_empty() {
                 dialog.title.clone()
             } else {

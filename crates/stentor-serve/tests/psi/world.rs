@@ -395,6 +395,7 @@ impl Tool for Person {
             let kind = match text("ask") {
                 Some("confirm") => DialogKind::Confirm {
                     message: "Really?".into(),
+                    lasting: None,
                 },
                 Some("select") => DialogKind::Select {
                     options: ["red", "blue"]

@@ -234,7 +234,10 @@ fn confirm(params: ConfirmParams) -> Ask {
     let message = fit(params.message, MESSAGE_BYTES);
     question(
         params.title,
-        DialogKind::Confirm { message },
+        DialogKind::Confirm {
+            message,
+            lasting: None,
+        },
         params.timeout_ms,
     )
 }

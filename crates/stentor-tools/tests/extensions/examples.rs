@@ -66,7 +66,7 @@ async fn the_guard_asks_before_a_dangerous_command_and_only_then() {
                 panic!("{seen:?}");
             };
             assert_eq!(dialog.title, "Dangerous command");
-            let DialogKind::Confirm { message } = &dialog.kind else {
+            let DialogKind::Confirm { message, .. } = &dialog.kind else {
                 panic!("{dialog:?}");
             };
             assert!(message.contains(command), "{message}");

@@ -139,7 +139,8 @@ async fn the_person_is_asked_through_the_session() {
             panic!("{seen:?}");
         };
         let message = "bash".to_owned();
-        assert_eq!(dialog.kind, DialogKind::Confirm { message });
+        let lasting = None;
+        assert_eq!(dialog.kind, DialogKind::Confirm { message, lasting });
         assert!(stage.session.answer_dialog(*id, answer).await.unwrap());
         let seen = stage.settled().await;
         assert_eq!(seen.answer(), said);

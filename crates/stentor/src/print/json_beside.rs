@@ -27,7 +27,7 @@ pub(super) fn dialog_asked(id: u64, dialog: &Dialog) -> Value {
                 .collect();
             "select"
         }
-        DialogKind::Confirm { message } => {
+        DialogKind::Confirm { message, .. } => {
             object["message"] = json!(message);
             "confirm"
         }

@@ -3,7 +3,7 @@
 
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::policy::RuleDecision;
-use stentor_model::registry::LocalServer;
+use stentor_model::catalogue;
 use stentor_model::script;
 use stentor_tools::memory::MEMORY;
 
@@ -40,7 +40,8 @@ const ALLOWED: &[Allowed] = &[
             let provider = folder.provider.as_ref();
             provider.is_none_or(|set| is_hosted_provider(&set.value.0))
         },
-        reason: "it may only choose a provider you have credentials for, no server on this machine",
+        reason: "it may only choose a hosted provider that stentor knows by itself, no server on \
+                 this machine and nothing that works without a network",
     },
     Allowed {
         key: "thinking",
@@ -201,8 +202,11 @@ fn is_hosted(name: &str) -> bool {
         && level.is_none_or(|level| level.parse::<ThinkingLevel>().is_err())
 }
 
+/// One of the catalogue: all of those are hosted. What else there is by name is a program, a server
+/// on this machine, or whatever the user has set up under that name. Where a provider of the
+/// catalogue really is, is looked at when the name becomes a model.
 fn is_hosted_provider(provider: &str) -> bool {
-    provider != script::PROVIDER && !LocalServer::is_one(provider)
+    catalogue::provider(provider).is_some()
 }
 
 /// The model may have what the user's file lists of tools, or anything but what reaches beyond the
@@ -308,6 +312,9 @@ mod tests {
             ("script", false),
             ("script/evil.toml", false),
             ("ollama/qwen3:8b", false),
+            ("offline/guide", false),
+            ("agent/any", false),
+            ("mine/any", false),
         ] {
             assert_eq!(is_hosted(name), hosted, "{name}");
         }

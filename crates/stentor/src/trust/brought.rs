@@ -22,6 +22,7 @@ pub fn waiting(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
         return Vec::new();
     }
     let mut wanted = config.wanted.clone();
+    wanted.extend(templates(config));
     wanted.extend(agents(config));
     wanted.extend(rules(&config.project));
     wanted.extend(programs(config));
@@ -53,18 +54,40 @@ pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
 const MOST_TOLD: usize = 8;
 
 fn agents(config: &Config) -> Vec<Wanted> {
-    let folders = setup::command_folders(config).project_agents();
-    let files = folders.iter().flat_map(|folder| files_in(folder));
-    let agents = files.filter(|file| {
+    let folders = setup::command_folders(config).of_project().into_iter();
+    let files = folders.flat_map(|folder| files_in(&folder.join("agents")));
+    let why = "an agent chooses model, tools and instructions for the tasks it is given";
+    markdown(files, config)
+        .map(|file| named("agent", file, why))
+        .collect()
+}
+
+fn templates(config: &Config) -> Vec<Wanted> {
+    if !config.settings.use_prompt_templates.value {
+        return Vec::new();
+    }
+    let folders = setup::command_folders(config).of_project().into_iter();
+    let folders = folders.flat_map(|folder| [folder.join("prompts"), folder.join("commands")]);
+    let files = folders
+        .flat_map(|folder| files_in(&folder))
+        .flat_map(|file| match file.is_dir() {
+            true => files_in(&file),
+            false => vec![file],
+        });
+    let why = "a template speaks to the model in your name";
+    markdown(files, config)
+        .map(|file| named("template", file, why))
+        .collect()
+}
+
+fn markdown(
+    files: impl Iterator<Item = PathBuf>,
+    config: &Config,
+) -> impl Iterator<Item = PathBuf> {
+    files.filter(|file| {
         let is_markdown = file.extension().is_some_and(|end| end == "md");
         is_markdown && Reader::Project(&config.project).found(file).is_some()
-    });
-    agents
-        .map(|file| {
-            let why = "an agent chooses model, tools and instructions for the tasks it is given";
-            named("agent", file, why)
-        })
-        .collect()
+    })
 }
 
 fn rules(project: &Project) -> Vec<Wanted> {

@@ -27,7 +27,8 @@ use store::{StoreError, TrustStore, TrustedFolder};
 pub struct Trust {
     /// Those of `stentor trust`: each for itself and for its owner.
     stored: Vec<TrustedFolder>,
-    /// Those of `trusted_projects`: with everything below them.
+    /// Those of `trusted_projects`: with everything below them that belongs to their owner, to us
+    /// or to the system.
     listed: Vec<PathBuf>,
 }
 
@@ -68,12 +69,17 @@ impl Trust {
         let Ok(folder) = folder.canonicalize() else {
             return false;
         };
-        let owner = fs::metadata(&folder).map(|about| about.uid()).ok();
-        let is_stored = |known: &TrustedFolder| {
-            Path::new(&known.folder) == folder && Some(known.owner) == owner
+        let Some(owner) = owner_of(&folder) else {
+            return false;
         };
-        self.stored.iter().any(is_stored)
-            || self.listed.iter().any(|above| folder.starts_with(above))
+        let is_stored =
+            |known: &TrustedFolder| Path::new(&known.folder) == folder && known.owner == owner;
+        // In a folder that others can write to, anybody can make one.
+        let is_listed = |above: &PathBuf| {
+            folder.starts_with(above)
+                && (Owners::ours().include(&folder, owner) || owner_of(above) == Some(owner))
+        };
+        self.stored.iter().any(is_stored) || self.listed.iter().any(is_listed)
     }
 
     /// Whose files are read in a folder: those of who owns a trusted one as well.
@@ -82,7 +88,7 @@ impl Trust {
         let trusted = above.find(|folder| self.covers(folder));
         let trusted = trusted.and_then(|folder| {
             let folder = folder.canonicalize().ok()?;
-            let owner = fs::metadata(&folder).ok()?.uid();
+            let owner = owner_of(&folder)?;
             Some((folder, owner))
         });
         let ours = Owners::ours();
@@ -91,6 +97,10 @@ impl Trust {
             None => ours,
         }
     }
+}
+
+fn owner_of(folder: &Path) -> Option<u32> {
+    Some(fs::metadata(folder).ok()?.uid())
 }
 
 impl Wanted {

@@ -95,6 +95,7 @@ impl TrustQuestion {
             title: format!("Trust {}?", visible(&self.root.display().to_string())),
             kind: DialogKind::Confirm {
                 message: question(&self.root, &self.wanted),
+                lasting: Some("Trust this folder".to_owned()),
             },
             timeout_ms: Some(LONGEST_WAIT_MS),
         };

@@ -84,7 +84,7 @@ impl TrustStore {
             path: self.path.clone(),
             problem,
         };
-        let bytes = match Reader::Own.read(&self.path, LARGEST_BYTES) {
+        let bytes = match Reader::Private.read(&self.path, LARGEST_BYTES) {
             Ok(bytes) => bytes,
             Err(NotRead::Missing) => return Ok(Vec::new()),
             Err(why) => {

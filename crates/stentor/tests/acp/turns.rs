@@ -188,6 +188,10 @@ fn templates_and_skills_of_the_folder_are_commands() {
     let world = World::new();
     world.file("scenario.toml", "[[turn]]\ntext = \"{{last_user}}\"\n");
     world.file(
+        "home/.config/stentor/config.toml",
+        "trusted_projects = [\"~/../work\"]\n",
+    );
+    world.file(
         "work/.stentor/prompts/review.md",
         "---\ndescription: Look at a file\n---\nReview $1 well.\n",
     );

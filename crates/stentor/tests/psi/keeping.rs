@@ -139,7 +139,8 @@ fn a_model_for_the_user_is_kept_in_the_users_file_and_a_restart_begins_with_it()
 #[test]
 fn a_model_for_the_project_is_kept_in_its_file_which_counts_before_the_users() {
     let home = tempfile::tempdir().unwrap();
-    write(home.path(), USERS, ACME);
+    let trusting = format!("trusted_projects = [{:?}]\n{ACME}", home.path());
+    write(home.path(), USERS, &trusting);
     let mut seen = Seen::new(home.path());
     let mut backend = listening(home.path(), &["--rpc-edn"]);
     seen.set(

@@ -1,6 +1,7 @@
 //! Going on with a stored session.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -114,14 +115,22 @@ impl Actor {
         if options.model.is_none() {
             let known = model.as_ref();
             let models = &self.environment.models;
-            let known = known.and_then(|(provider, id)| models.find(provider, id, NamedBy::Others));
+            let by = named_by(self.record.path(), &options.trusted_session_folders);
+            let known = known.and_then(|(provider, id)| models.find(provider, id, by));
             if let (Some((provider, id)), None) = (&model, &known) {
                 let instead = match &options.usual_model {
                     Some(usual) => format!("going on with {}/{}", usual.provider, usual.id),
                     None => "choose another".to_owned(),
                 };
+                let why = match by {
+                    NamedBy::User | NamedBy::Others => "is not known here",
+                    NamedBy::Untrusted => {
+                        "is not known here, or not hosted, which counts only in one of your own \
+                         session files"
+                    }
+                };
                 self.warn(format!(
-                    "the session's model {provider}/{id} is not known here; {instead}"
+                    "the session's model {provider}/{id} {why}; {instead}"
                 ));
             }
             let info = known.or_else(|| options.usual_model.clone());
@@ -275,6 +284,21 @@ impl Actor {
             self.append_message(id, Arc::new(message))?;
         }
         Ok(())
+    }
+}
+
+/// Who names the model that a session file names. One that came with a folder, say, was written by
+/// whoever wrote the folder. A session in memory is a copy of one that runs in this process.
+fn named_by(file: Option<&Path>, trusted: &[PathBuf]) -> NamedBy {
+    let Some(file) = file else {
+        return NamedBy::Others;
+    };
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = resolved(file);
+    let is_inside = |folder: &PathBuf| file.starts_with(resolved(folder));
+    match trusted.iter().any(is_inside) {
+        true => NamedBy::Others,
+        false => NamedBy::Untrusted,
     }
 }
 

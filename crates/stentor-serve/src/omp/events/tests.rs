@@ -48,6 +48,7 @@ fn option(label: &str, description: Option<&str>) -> DialogOption {
 fn every_question_has_the_method_of_the_reference() {
     let confirm = DialogKind::Confirm {
         message: "Continue?".to_owned(),
+        lasting: None,
     };
     let plain = DialogKind::Select {
         options: vec![option("Allow", None), option("Block", None)],

@@ -325,6 +325,7 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
             2,
             DialogKind::Confirm {
                 message: "m".into(),
+                lasting: None,
             },
         ),
         ask(3, DialogKind::Input { placeholder: None }),

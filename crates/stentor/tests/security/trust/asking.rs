@@ -38,8 +38,16 @@ fn asked_in_acp(world: &World, outcome: &Value) -> Value {
 #[test]
 fn acp_asks_inside_the_first_turn_and_a_yes_counts_from_then_on() {
     let world = bringing();
-    let yes = json!({ "outcome": "selected", "optionId": "option-1" });
+    let yes = json!({ "outcome": "selected", "optionId": "option-2" });
     let asked = asked_in_acp(&world, &yes);
+    // Who allows single calls without asking anybody finds none to allow.
+    assert_eq!(
+        asked["params"]["options"],
+        json!([
+            { "optionId": "option-1", "name": "Not now", "kind": "reject_once" },
+            { "optionId": "option-2", "name": "Trust this folder", "kind": "allow_always" },
+        ])
+    );
     let call = &asked["params"]["toolCall"];
     let root = world.path("work").display().to_string();
     assert_eq!(call["title"], format!("Trust {root}?"));
@@ -57,8 +65,8 @@ fn acp_asks_inside_the_first_turn_and_a_yes_counts_from_then_on() {
 fn acp_takes_everything_else_as_a_no() {
     for outcome in [
         json!({ "outcome": "cancelled" }),
-        json!({ "outcome": "selected", "optionId": "option-2" }),
-        json!({ "outcome": "selected", "optionId": "whatever" }),
+        json!({ "outcome": "selected", "optionId": "option-1" }),
+        json!({ "outcome": "selected", "optionId": "allow_once" }),
     ] {
         let world = bringing();
         asked_in_acp(&world, &outcome);

@@ -28,3 +28,66 @@ fn a_script_that_a_session_file_names_is_not_played() {
     let out = String::from_utf8_lossy(&out.stdout);
     assert!(out.contains("offline guide"), "{out}");
 }
+
+#[test]
+fn a_server_on_this_machine_is_named_by_the_users_own_session_files_only() {
+    for (file, goes_on) in [("work/s.jsonl", false), ("home/sessions/s.jsonl", true)] {
+        let world = world("", "");
+        let sessions = world.path("home/sessions").display().to_string();
+        world.file(
+            "home/.config/stentor/config.toml",
+            &format!(
+                "use_local_servers = false\nauto_retry = false\nsession_dir = {sessions:?}\n\
+                 [providers.acme]\nbase_url = \"http://127.0.0.1:7/v1\"\n\
+                 [[providers.acme.models]]\nid = \"usual\"\n\
+                 [providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+                 [[providers.mine.models]]\nid = \"evil\"\n"
+            ),
+        );
+        let work = world.path("work").display().to_string();
+        let session = SESSION.replace("WORK", &work);
+        let session = session.replace("\"script\"", "\"mine\"");
+        world.file(file, &session.replace("evil.toml", "evil"));
+        let path = world.path(file).display().to_string();
+        let out = world
+            .command(&["-p", "help", "--resume", &path])
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&out.stderr);
+        // Nobody listens at either; who is asked says which model it is.
+        let asked = match goes_on {
+            true => "mine/evil: cannot reach",
+            false => "acme/usual: cannot reach",
+        };
+        assert!(err.contains(asked), "{file}: {err}");
+    }
+}
+
+#[test]
+fn a_folder_cannot_name_a_server_that_the_user_has_set_up_on_this_machine() {
+    for said in [
+        "model = \"mine/evil\"",
+        "provider = \"mine\"",
+        "model = \"evil\"",
+    ] {
+        let world = world("", "");
+        world.file(
+            "home/.config/stentor/config.toml",
+            "use_local_servers = false\n[providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+             [[providers.mine.models]]\nid = \"evil\"\n",
+        );
+        world.file("work/.stentor/config.toml", &format!("{said}\n"));
+        let config = world.asked(&["config", "--json"]);
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+        let waits = !config["waitingForTrust"].as_array().unwrap().is_empty();
+        // A bare name is looked for among hosted models alone.
+        assert_eq!(waits, said != "model = \"evil\"", "{said}: {config}");
+        let out = world.command(&["-p", "go"]).output().unwrap();
+        let err = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(
+            err.contains("there is no model `evil`"),
+            !waits,
+            "{said}: {err}"
+        );
+    }
+}
