@@ -47,7 +47,7 @@ impl AgentFolders {
 }
 
 /// Both programs let a path of theirs begin with `~`.
-fn in_home(path: PathBuf, home: Option<&Path>) -> PathBuf {
+pub fn in_home(path: PathBuf, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path,

@@ -27,6 +27,11 @@ use crate::wire::{Call, Target, Wire};
 /// The most of an error response that is read.
 const ERROR_BODY_BYTES: usize = 64 << 10;
 
+/// The most that is read of what is known to be no answer, for the words that say so.
+const NO_ANSWER_BYTES: usize = 4 << 10;
+/// And how long it is waited for that.
+const NO_ANSWER_TIME: Duration = Duration::from_secs(1);
+
 /// Where a model is and how to get in.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -205,7 +210,12 @@ impl Shared {
                 failed: None,
             });
         }
-        let text = body_of(&mut response, &limits).await;
+        let text = match (&body, status.is_success()) {
+            (Body::Events | Body::Json, _) | (_, false) => body_of(&mut response, &limits).await,
+            (Body::Html | Body::Nothing | Body::Compressed(_), true) => {
+                beginning_of(&mut response).await
+            }
+        };
         if status.is_success() {
             return Err(match body {
                 Body::Json => {
@@ -273,6 +283,22 @@ async fn body_of(response: &mut reqwest::Response, limits: &Limits) -> Vec<u8> {
         }
     }
     body.truncate(ERROR_BODY_BYTES);
+    body
+}
+
+/// The beginning of a body that is no answer: its head has said so, and the rest may never come.
+async fn beginning_of(response: &mut reqwest::Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let reading = async {
+        while body.len() < NO_ANSWER_BYTES
+            && let Ok(Some(chunk)) = response.chunk().await
+        {
+            body.extend_from_slice(&chunk);
+        }
+    };
+    // What has come by then will do.
+    let _ = timeout(NO_ANSWER_TIME, reading).await;
+    body.truncate(NO_ANSWER_BYTES);
     body
 }
 

@@ -79,11 +79,17 @@ impl FirstBytes {
         self.bytes = Vec::new();
     }
 
-    /// What came instead, in words, of a body that has ended. An empty one, or one that only
-    /// begins like a stream of events, was cut off.
+    /// What came instead, in words, of a body that has ended. One that only begins like a stream of
+    /// events was cut off.
     pub(crate) fn instead_of_events(&self) -> Option<String> {
         const GZIP: &[u8] = b"\x1f\x8b";
-        if self.is_over || is_stream(&self.bytes) {
+        if self.is_over {
+            return None;
+        }
+        if self.bytes.trim_ascii().is_empty() {
+            return Some(Body::Nothing.told(&[]));
+        }
+        if is_stream(&self.bytes) {
             return None;
         }
         let body = match self.bytes.trim_ascii_start().first() {

@@ -115,6 +115,15 @@ impl CommandBook {
         self.agents.iter().find(|agent| agent.name == name)
     }
 
+    /// All agents a task can be given to, each name once: those of files, then the built-in one.
+    pub fn all_agents(&self) -> Vec<AgentDefinition> {
+        let mut found = self.agents.clone();
+        if self.agent(AgentDefinition::GENERAL).is_none() {
+            found.push(AgentDefinition::general());
+        }
+        found
+    }
+
     /// Templates, skills and agents, as clients list commands.
     pub fn infos(&self) -> Vec<CommandInfo> {
         let templates = self.templates.iter().map(|template| CommandInfo {
@@ -181,7 +190,22 @@ impl Skill {
 }
 
 impl AgentDefinition {
-    fn given(&self, task: &str) -> String {
+    /// The name of the agent that is always there.
+    pub const GENERAL: &str = "general";
+
+    fn general() -> Self {
+        Self {
+            name: Self::GENERAL.to_owned(),
+            description: "Works on any task with all tools.".to_owned(),
+            tools: None,
+            model: None,
+            prompt: None,
+            path: None,
+        }
+    }
+
+    /// What the agent of a session is asked so that this one gets the task.
+    pub fn given(&self, task: &str) -> String {
         let name = &self.name;
         if task.is_empty() {
             return format!(

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::SUBAGENT_TOOL;
-use super::book::CommandBook;
+use super::book::{AgentDefinition, CommandBook};
 use super::prompts::PromptSource;
 use super::shelf::Shelf;
 use crate::event::{CommandInfo, CommandSource, EventKind};
@@ -88,6 +88,15 @@ impl SlashCommands {
     /// What the files say now. Waits for the disk.
     pub fn book(&self) -> Arc<CommandBook> {
         self.shelf.as_ref().map_or_else(Arc::default, |s| s.look())
+    }
+
+    /// The agents a task can be given to, the built-in one among them; none without the tool that
+    /// does it. Waits for the disk.
+    pub fn agents(&self) -> Vec<AgentDefinition> {
+        match self.lock().has_subagents {
+            true => self.book().all_agents(),
+            false => Vec::new(),
+        }
     }
 
     /// All commands there are now, for the client: it need not be told of these again.

@@ -131,6 +131,11 @@ impl Entry {
             .or_else(|| codec::read_entry(&head.kind, mended(line).as_bytes()))
     }
 
+    /// A message of which nothing can be read: it stays in the file, and nobody is told what it said.
+    pub(super) fn lacks_its_message(&self) -> bool {
+        matches!(self.kind, EntryKind::Other(_)) && self.kind.type_name() == "message"
+    }
+
     /// What stands for an entry of which only the head can be read.
     pub(super) fn placeholder(head: &EntryHead<'_>) -> Self {
         let kind = Value::String(head.kind.to_string());

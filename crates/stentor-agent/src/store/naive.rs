@@ -2,6 +2,7 @@
 //! reading backwards must be the same. Tests and the fuzz target compare with it.
 
 use super::line::LineHead;
+use super::walk::MAX_GAPS;
 use super::{Entry, EntryKind};
 
 /// What the plain reader found.
@@ -49,6 +50,7 @@ pub fn read_plainly(bytes: &[u8]) -> Plain {
 /// `None` is a line nobody can read.
 fn path_to_last(lines: &[Option<Entry>]) -> Vec<&Entry> {
     let mut path = Vec::new();
+    let mut gaps = 0;
     let mut at = lines.iter().rposition(Option::is_some);
     while let Some(index) = at {
         let Some(entry) = &lines[index] else { break };
@@ -57,9 +59,12 @@ fn path_to_last(lines: &[Option<Entry>]) -> Vec<&Entry> {
             let before = &lines[..index];
             let is_parent = |line: &Option<Entry>| line.as_ref().is_some_and(|e| e.id == *parent);
             before.iter().rposition(is_parent).or_else(|| {
-                // It may be a line nobody can read: then what was written before it came before.
-                let gap = before.iter().rposition(Option::is_none)?;
-                lines[..gap].iter().rposition(Option::is_some)
+                // It may be a line nobody can read, else it is gone: then what was written before that
+                // came before.
+                gaps += 1;
+                let gap = before.iter().rposition(Option::is_none).unwrap_or(index);
+                let before = (gaps <= MAX_GAPS).then_some(&lines[..gap])?;
+                before.iter().rposition(Option::is_some)
             })
         });
     }

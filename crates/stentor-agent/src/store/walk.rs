@@ -5,7 +5,9 @@
 //!
 //! An entry whose line cannot be read breaks the path. When its id is found nowhere, the path goes
 //! on with the entry right before that line: sessions grow line by line, so that is its parent in
-//! all but the rarest of files, and one bad line costs that line and nothing before it.
+//! all but the rarest of files, and one bad line costs that line and nothing before it. The same
+//! holds for a parent that is not in the file at all: the path goes on with the entry right before
+//! the one that names it.
 
 use std::io;
 
@@ -13,24 +15,29 @@ use super::bytes::{Bytes, LinesBackward, Span};
 use super::entry::Entry;
 use super::line::{LineHead, trimmed};
 
-/// How often a walk goes on behind a line that cannot be read: each time it has looked for the
-/// missing entry in all of the rest of the file.
-const MAX_GAPS: usize = 64;
+/// How often a walk goes on behind an entry that is missing: each time it has looked for it in all
+/// of the rest of the file.
+pub(super) const MAX_GAPS: usize = 64;
 
 /// How many lines that cannot be read are described.
 const DESCRIBED_LINES: usize = 3;
+
+/// How much of a line or an id is repeated in a warning.
+const SHOWN_CHARS: usize = 60;
 
 /// A walk along the path, line by line.
 pub(super) struct Walk<'a, B: ?Sized> {
     bytes: &'a B,
     lines: LinesBackward<'a, B>,
     wanted: Wanted,
-    /// An entry on the path was found.
-    began: bool,
+    /// The last entry on the path that was found.
+    last: Option<Span>,
     /// The nearest line before the last entry on the path that cannot be read.
     gap: Option<Span>,
     gaps: usize,
     unreadable: Unreadable,
+    /// Of entries whose parent is not in the file, the first ones in words.
+    orphans: Vec<String>,
 }
 
 /// The lines that could not be read so far.
@@ -51,7 +58,8 @@ pub(super) enum Seen {
     Naming(Box<Entry>),
     /// A line nobody can read, in the place of an entry on the path.
     Gap(Span),
-    /// An entry of another branch, a header, or a line nobody can read.
+    /// An entry of another branch, a header, a line nobody can read, or nothing in the place of an
+    /// entry on the path.
     Other,
 }
 
@@ -70,10 +78,11 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
             bytes,
             lines: LinesBackward::before(bytes, end),
             wanted: Wanted::Leaf,
-            began: false,
+            last: None,
             gap: None,
             gaps: 0,
             unreadable: Unreadable::default(),
+            orphans: Vec::new(),
         }
     }
 
@@ -95,7 +104,7 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
             LineHead::Preamble => return Ok(Some(Seen::Other)),
             LineHead::Unreadable => {
                 self.unreadable.note(span, line);
-                if self.began {
+                if self.last.is_some() {
                     self.gap.get_or_insert(span);
                 }
                 return Ok(Some(Seen::Other));
@@ -110,15 +119,16 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         if !on_path && !naming {
             return Ok(Some(Seen::Other));
         }
-        let entry = Entry::whole(&head, line).unwrap_or_else(|| {
+        let entry = Entry::whole(&head, line);
+        if entry.as_ref().is_none_or(Entry::lacks_its_message) {
             self.unreadable.note(span, line);
-            Entry::placeholder(&head)
-        });
+        }
+        let entry = entry.unwrap_or_else(|| Entry::placeholder(&head));
         let entry = Box::new(entry);
         if !on_path {
             return Ok(Some(Seen::Naming(entry)));
         }
-        self.began = true;
+        self.last = Some(span);
         self.gap = None;
         self.wanted = match &entry.parent_id {
             Some(parent) => Wanted::Id(parent.clone()),
@@ -140,6 +150,7 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
     /// What is left out because it cannot be read, for people.
     pub(super) fn left_out(&self) -> Vec<String> {
         let mut left_out = self.unreadable.described.clone();
+        left_out.extend(self.orphans.iter().cloned());
         if self.unreadable.others > 0 {
             let others = self.unreadable.others;
             left_out.push(format!("left out {others} more lines that cannot be read"));
@@ -147,10 +158,11 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         left_out
     }
 
-    /// At the beginning of the file: an entry that was not found may be the line nobody can read.
+    /// At the beginning of the file: an entry that was not found may be the line nobody can read, or
+    /// one that is gone.
     pub(super) fn goes_on_behind_gap(&self) -> bool {
         let looks_for_parent = matches!(self.wanted, Wanted::Id(_));
-        let may = self.gap.is_some() && self.gaps < MAX_GAPS;
+        let may = self.last.is_some() && self.gaps < MAX_GAPS;
         self.position() == 0 && looks_for_parent && may
     }
 
@@ -158,11 +170,24 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         if !self.goes_on_behind_gap() {
             return None;
         }
-        let gap = self.gap.take()?;
         self.gaps += 1;
-        self.lines = LinesBackward::before(self.bytes, gap.offset);
-        self.wanted = Wanted::Leaf;
-        Some(Seen::Gap(gap))
+        let wanted = std::mem::replace(&mut self.wanted, Wanted::Leaf);
+        if let Some(gap) = self.gap.take() {
+            self.lines = LinesBackward::before(self.bytes, gap.offset);
+            return Some(Seen::Gap(gap));
+        }
+        let Span { offset, .. } = self.last?;
+        self.lines = LinesBackward::before(self.bytes, offset);
+        if let Wanted::Id(parent) = wanted
+            && self.orphans.len() < DESCRIBED_LINES
+        {
+            let parent: String = parent.chars().take(SHOWN_CHARS).collect();
+            self.orphans.push(format!(
+                "the parent {parent:?} of the entry at byte {offset} is not in the session file: \
+                 the entry before it takes its place"
+            ));
+        }
+        Some(Seen::Other)
     }
 }
 
@@ -178,11 +203,14 @@ impl Unreadable {
             return;
         }
         let text = String::from_utf8_lossy(trimmed(line));
-        let beginning: String = text.chars().take(60).collect();
+        let beginning = match text.is_empty() {
+            true => "nothing but NUL bytes".to_owned(),
+            false => format!("{:?}", text.chars().take(SHOWN_CHARS).collect::<String>()),
+        };
         let Span { offset, length } = span;
         self.described.push(format!(
             "left out a line that cannot be read, {length} bytes at byte {offset} of the session file: \
-             {beginning:?}"
+             {beginning}"
         ));
     }
 }

@@ -169,6 +169,13 @@ async fn what_is_no_answer_is_told_and_not_asked_for_again() {
             &b""[..],
             "204 No Content: the server sent no answer",
         ),
+        (200, &[], b"", "200 OK: the server sent no answer"),
+        (
+            202,
+            &[("content-type", "text/event-stream")],
+            b"\n",
+            "202 Accepted: the server sent no answer",
+        ),
         (
             200,
             &[("content-type", "text/html; charset=utf-8")],
@@ -228,4 +235,17 @@ async fn what_is_no_answer_is_told_and_not_asked_for_again() {
             assert!(!error.is_transient());
         }
     }
+}
+
+#[tokio::test]
+async fn a_page_that_never_ends_is_refused_by_its_head() {
+    let server = Server::start(|_| Reply {
+        status: 200,
+        headers: vec![("content-type".into(), "text/html".into())],
+        steps: vec![Step::Send(b"<p>Sign in</p>".to_vec()), Step::Hang],
+    })
+    .await;
+    let (_, error) = say(&model(Wire::OpenAiChat, server.url("/v1")), "hi").await;
+    let told = "a page of HTML came instead of an answer: Sign in";
+    assert!(error.unwrap().message.contains(told));
 }

@@ -82,7 +82,13 @@ impl CallViewer {
         let tool = self.tools.get(&call.name);
         let may_change = tool.is_some_and(|tool| tool.spec().effect == ToolEffect::Writes);
         match self.path(call) {
-            Some(path) if may_change => self.wanted(call, &Before::of(&path)),
+            Some(path) if may_change => {
+                let before = Before::of(&path);
+                let shown = self.wanted(call, &before);
+                let after = tool.filter(|_| shown.is_empty());
+                let after = after.and_then(|tool| tool.preview(&call.arguments, before.text()));
+                after.map_or(shown, |after| changes::unshown(&before, &after))
+            }
             _ => Vec::new(),
         }
     }
@@ -176,15 +182,13 @@ impl CallViewer {
 
     /// The change a call wants to make to a file that holds `before`.
     fn wanted(&self, call: &ToolCall, before: &Before) -> Vec<acp::ToolCallContent> {
-        let text = match before {
-            Before::Unknown => return Vec::new(),
-            Before::Nothing => None,
-            Before::Text(text) => Some(text.as_str()),
-        };
+        if matches!(before, Before::Unknown | Before::Hidden(_)) {
+            return Vec::new();
+        }
         let after = self
             .tools
             .get(&call.name)
-            .and_then(|tool| tool.preview(&call.arguments, text));
+            .and_then(|tool| tool.preview(&call.arguments, before.text()));
         match (self.path(call), after) {
             (Some(path), Some(after)) => changes::between(&path, before, &after),
             _ => Vec::new(),

@@ -1,5 +1,6 @@
 //! Changes of files as people see them: whole lines, with a few around them (section 8).
 
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,9 +13,11 @@ use super::limits;
 /// What a file holds before it is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Before {
-    /// Nobody knows, or it is not text, or too long to be shown.
+    /// Nobody knows.
     #[default]
     Unknown,
+    /// Something that cannot be shown: why, for people.
+    Hidden(String),
     /// There is no file.
     Nothing,
     Text(String),
@@ -27,10 +30,29 @@ impl Before {
             return Self::Nothing;
         };
         // Anything but a file could make the reader wait for ever.
-        if !found.is_file() || found.len() > limits::CHANGED_FILE_BYTES {
-            return Self::Unknown;
+        if !found.is_file() {
+            return Self::Hidden("it is no regular file".to_owned());
         }
-        std::fs::read_to_string(path).map_or(Self::Unknown, Self::Text)
+        let length = found.len();
+        if length > limits::CHANGED_FILE_BYTES {
+            return Self::Hidden(format!("it is {length} bytes long"));
+        }
+        std::fs::read_to_string(path).map_or_else(
+            |error| match error.kind() {
+                ErrorKind::InvalidData => Self::Hidden(format!("its {length} bytes are no text")),
+                _ => Self::Hidden(error.to_string()),
+            },
+            Self::Text,
+        )
+    }
+}
+
+impl Before {
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Unknown | Self::Hidden(_) | Self::Nothing => None,
+        }
     }
 }
 
@@ -38,7 +60,7 @@ impl Before {
 pub(super) fn between(path: &Path, before: &Before, after: &str) -> Vec<acp::ToolCallContent> {
     let pieces = match before {
         _ if after.len() as u64 > limits::CHANGED_FILE_BYTES => return Vec::new(),
-        Before::Unknown => return Vec::new(),
+        Before::Unknown | Before::Hidden(_) => return Vec::new(),
         Before::Nothing => vec![Piece {
             old: None,
             new: after.to_owned(),
@@ -46,6 +68,24 @@ pub(super) fn between(path: &Path, before: &Before, after: &str) -> Vec<acp::Too
         Before::Text(before) => pieces(before, after),
     };
     shown(path, pieces)
+}
+
+/// What stands in the place of a change that cannot be shown: why, and how the new content begins.
+/// Nobody should agree to what they cannot see. Empty when it can be.
+pub(super) fn unshown(before: &Before, after: &str) -> Vec<acp::ToolCallContent> {
+    let length = after.len();
+    let why = match before {
+        Before::Hidden(why) => format!("What the file holds now cannot be shown: {why}."),
+        _ if length as u64 > limits::CHANGED_FILE_BYTES => "The change is too long.".to_owned(),
+        Before::Unknown | Before::Nothing | Before::Text(_) => return Vec::new(),
+    };
+    let beginning = after.get(..after.floor_char_boundary(limits::NEW_CONTENT_BYTES));
+    let beginning = beginning.unwrap_or_default();
+    let how = match beginning.len() == length {
+        true => format!("The new content, {length} bytes:"),
+        false => format!("The new content, {length} bytes, begins:"),
+    };
+    vec![text_content(&format!("[{why} {how}]\n{beginning}"))]
 }
 
 /// The change that a unified patch of one file describes.

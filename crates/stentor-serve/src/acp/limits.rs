@@ -51,6 +51,9 @@ pub const CHANGED_FILE_BYTES: u64 = 1024 * 1024;
 /// Most text of the changes of one call, old and new together (section 1.10).
 pub const CHANGES_BYTES: usize = 128 * 1024;
 
+/// How much of the new content of a file is shown when its change cannot be.
+pub const NEW_CONTENT_BYTES: usize = 16 * 1024;
+
 /// Lines around a change that are shown with it: as many as the result of `edit` has.
 pub const CHANGE_CONTEXT: usize = 4;
 

@@ -1,6 +1,5 @@
 //! The one conversation of a process, and how another takes its place.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,6 +9,7 @@ use std::time::Duration;
 use futures_util::poll;
 use serde_json::value::RawValue;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::project_files::{NotRead, Reader};
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tool::{Place, Tool};
 use stentor_wire::omp::command::SubagentLevel;
@@ -374,11 +374,13 @@ fn names_a_file(name: &str) -> bool {
     name.contains(['/', '\\']) || name.ends_with(".jsonl")
 }
 
-/// True when a conversation of that file has yet to begin: there is no file, or an empty one.
+/// True when a conversation of that file has yet to begin: there is no file, or one with nothing
+/// but blank lines.
 pub(super) fn begins_at(file: &Path) -> bool {
-    match file.metadata() {
-        Ok(found) => found.is_file() && found.len() == 0,
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    const MOST_BLANKS: u64 = 4 << 10;
+    match Reader::Own.read(file, MOST_BLANKS) {
+        Ok(bytes) => bytes.trim_ascii().is_empty(),
+        Err(why) => matches!(why, NotRead::Missing),
     }
 }
 

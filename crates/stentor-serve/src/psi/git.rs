@@ -1,14 +1,35 @@
 //! What the footer and queries say about a folder's repository, read from its files: running git
 //! for every footer would cost more than the footer.
+//!
+//! A project can bring a `.git` of its own making, so these files are read like all others of a
+//! project. One that is not read is not warned of: the branch is not shown, that is all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use stentor_agent::project_files::{Owners, Project, Reader};
+
+/// The longest file that is read: it names one branch or one folder.
+const FILE_BYTES: u64 = 8 << 10;
+
+/// How many linked working trees are looked at.
+const MOST_TREES: usize = 256;
 
 /// What HEAD points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Head {
     Branch(String),
     Detached,
+}
+
+impl Head {
+    /// The name shown for it.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Branch(name) => name,
+            Self::Detached => "detached",
+        }
+    }
 }
 
 /// A working tree of a repository.
@@ -18,102 +39,152 @@ pub(super) struct WorkTree {
     pub head: Head,
 }
 
-/// The branch of the repository a folder is in; `None` outside any.
-pub(super) fn head(folder: &Path) -> Option<Head> {
-    let (_, git_dir) = repository(folder)?;
-    read_head(&git_dir)
+/// The repository that a folder is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repository {
+    /// The root of the working tree.
+    pub root: PathBuf,
+    pub head: Option<Head>,
+    /// The main one first.
+    pub trees: Vec<WorkTree>,
 }
 
 /// The name shown for a folder's branch.
-pub(super) fn branch_label(folder: &Path) -> Option<String> {
-    Some(match head(folder)? {
-        Head::Branch(name) => name,
-        Head::Detached => "detached".to_owned(),
-    })
+pub(super) async fn branch_label(folder: &Path) -> Option<String> {
+    let head = apart(folder, |folder| located(folder)?.1.head()).await;
+    head.map(|head| head.label().to_owned())
 }
 
-/// The working trees of the repository a folder is in: the main one first.
-pub(super) fn work_trees(folder: &Path) -> Vec<WorkTree> {
-    let Some((_, git_dir)) = repository(folder) else {
-        return Vec::new();
+/// The repository a folder is in; `None` outside any.
+pub(super) async fn repository(folder: &Path) -> Option<Repository> {
+    apart(folder, |folder| {
+        let (root, git) = located(folder)?;
+        Some(Repository {
+            root,
+            head: git.head(),
+            trees: git.work_trees(),
+        })
+    })
+    .await
+}
+
+/// Reads files where waiting for the disk stops nobody.
+async fn apart<T: Send + 'static>(
+    folder: &Path,
+    read: impl FnOnce(&Path) -> Option<T> + Send + 'static,
+) -> Option<T> {
+    let folder = folder.to_owned();
+    let reading = tokio::task::spawn_blocking(move || read(&folder));
+    reading.await.ok().flatten()
+}
+
+/// The root of the working tree a folder is in and its git folder.
+fn located(folder: &Path) -> Option<(PathBuf, GitFolder)> {
+    let project = Project::of(folder, Owners::ours());
+    let root = project.root().to_owned();
+    let mark = root.join(".git");
+    let git = match fs::symlink_metadata(&mark).ok()?.is_file() {
+        true => {
+            let text = text_of(&project, &mark)?;
+            GitFolder::at(&root.join(text.strip_prefix("gitdir:")?.trim()))?
+        }
+        false => GitFolder {
+            path: mark,
+            project,
+        },
     };
-    let common = common_dir(&git_dir);
-    let main = common.parent().map(Path::to_path_buf);
-    let mut trees: Vec<WorkTree> = main
-        .zip(read_head(&common))
-        .map(|(path, head)| WorkTree { path, head })
-        .into_iter()
-        .collect();
-    let Ok(entries) = fs::read_dir(common.join("worktrees")) else {
-        return trees;
-    };
-    let mut linked: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    linked.sort();
-    for entry in linked {
-        let Ok(gitdir) = fs::read_to_string(entry.join("gitdir")) else {
-            continue;
+    Some((root, git))
+}
+
+/// Where a repository keeps what it knows.
+struct GitFolder {
+    path: PathBuf,
+    /// What it lies in.
+    project: Project,
+}
+
+impl GitFolder {
+    /// One that a file of git names. Those of linked working trees lie in another project, to which
+    /// the same holds as to this one: nothing leads out of it, and it is of an owner who counts.
+    fn at(path: &Path) -> Option<Self> {
+        let path = path.canonicalize().ok()?;
+        Some(Self {
+            project: Project::of(&path, Owners::ours()),
+            path,
+        })
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        text_of(&self.project, &self.path.join(name))
+    }
+
+    /// What is neither a branch nor a commit is none of git's, and nobody is shown it.
+    fn head(&self) -> Option<Head> {
+        let text = self.read("HEAD")?;
+        let text = text.trim();
+        let Some(reference) = text.strip_prefix("ref:") else {
+            let is_commit = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            return (is_commit && !text.is_empty()).then_some(Head::Detached);
         };
-        let tree = Path::new(gitdir.trim()).parent().map(Path::to_path_buf);
-        if let (Some(path), Some(head)) = (tree, read_head(&entry)) {
-            trees.push(WorkTree { path, head });
+        let reference = reference.trim();
+        let is_odd = |c: char| c.is_whitespace() || c.is_control();
+        if !reference.starts_with("refs/") || reference.contains(is_odd) {
+            return None;
         }
+        let name = reference.strip_prefix("refs/heads/").unwrap_or(reference);
+        Some(Head::Branch(name.to_owned()))
     }
-    trees
-}
 
-/// The root of the working tree a folder is in.
-pub(super) fn root(folder: &Path) -> Option<PathBuf> {
-    repository(folder).map(|(root, _)| root)
-}
-
-/// The root of the working tree and its git folder.
-fn repository(folder: &Path) -> Option<(PathBuf, PathBuf)> {
-    folder.ancestors().find_map(|root| {
-        let git = root.join(".git");
-        let kind = fs::metadata(&git).ok()?;
-        if kind.is_dir() {
-            return Some((root.to_owned(), git));
+    /// The working trees of the repository.
+    fn work_trees(&self) -> Vec<WorkTree> {
+        let common = self
+            .read("commondir")
+            .and_then(|place| Self::at(&self.path.join(place.trim())));
+        let common = common.as_ref().unwrap_or(self);
+        let main = common.path.parent().map(Path::to_path_buf);
+        let main = main.zip(common.head());
+        let mut trees: Vec<WorkTree> = main
+            .map(|(path, head)| WorkTree { path, head })
+            .into_iter()
+            .collect();
+        let Ok(entries) = fs::read_dir(common.path.join("worktrees")) else {
+            return trees;
+        };
+        let mut linked: Vec<PathBuf> = entries
+            .take(MOST_TREES)
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        linked.sort();
+        for path in linked {
+            let entry = Self {
+                path,
+                project: common.project.clone(),
+            };
+            let tree = entry.read("gitdir");
+            let tree = tree.and_then(|place| Some(Path::new(place.trim()).parent()?.to_owned()));
+            trees.extend(
+                tree.zip(entry.head())
+                    .map(|(path, head)| WorkTree { path, head }),
+            );
         }
-        let text = fs::read_to_string(&git).ok()?;
-        let place = text.strip_prefix("gitdir:")?.trim();
-        Some((root.to_owned(), root.join(place)))
-    })
-}
-
-fn common_dir(git_dir: &Path) -> PathBuf {
-    match fs::read_to_string(git_dir.join("commondir")) {
-        Ok(text) => {
-            let common = git_dir.join(text.trim());
-            common.canonicalize().unwrap_or(common)
-        }
-        Err(_) => git_dir.to_owned(),
+        trees
     }
 }
 
-fn read_head(git_dir: &Path) -> Option<Head> {
-    let text = fs::read_to_string(git_dir.join("HEAD")).ok()?;
-    let text = text.trim();
-    match text.strip_prefix("ref:") {
-        Some(reference) => {
-            let reference = reference.trim();
-            let name = reference.strip_prefix("refs/heads/").unwrap_or(reference);
-            Some(Head::Branch(name.to_owned()))
-        }
-        None => Some(Head::Detached),
-    }
+fn text_of(project: &Project, path: &Path) -> Option<String> {
+    let bytes = Reader::Project(project).read(path, FILE_BYTES).ok()?;
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn branches_detached_heads_and_linked_trees_are_seen() {
+    #[tokio::test]
+    async fn branches_detached_heads_and_linked_trees_are_seen() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        assert_eq!(head(&root), None);
+        assert_eq!(repository(&root).await, None);
         let git = root.join("main/.git");
         fs::create_dir_all(git.join("worktrees/side")).unwrap();
         fs::create_dir_all(root.join("main/src/deep")).unwrap();
@@ -132,20 +203,22 @@ mod tests {
             format!("gitdir: {}\n", side.display()),
         )
         .unwrap();
-        let branch = Head::Branch("feature/x".into());
-        assert_eq!(head(&root.join("main/src/deep")), Some(branch.clone()));
-        assert_eq!(branch_label(&root.join("side")), Some("detached".into()));
+        let deep = branch_label(&root.join("main/src/deep")).await;
+        assert_eq!(deep.as_deref(), Some("feature/x"));
+        let label = branch_label(&root.join("side")).await;
+        assert_eq!(label.as_deref(), Some("detached"));
         let expected = [
             WorkTree {
                 path: root.join("main"),
-                head: branch,
+                head: Head::Branch("feature/x".into()),
             },
             WorkTree {
                 path: root.join("side"),
                 head: Head::Detached,
             },
         ];
-        assert_eq!(work_trees(&root.join("side")), expected);
-        assert_eq!(super::root(&root.join("side")), Some(root.join("side")));
+        let found = repository(&root.join("side")).await.unwrap();
+        assert_eq!(found.trees, expected);
+        assert_eq!(found.root, root.join("side"));
     }
 }

@@ -233,6 +233,17 @@ fn reload_models_says_what_came_and_went_and_what_is_wrong() {
 }
 
 #[test]
+fn delegate_gives_a_task_to_the_built_in_agent() {
+    let mut world = World::new(&[OK]);
+    world.with_subagents = true;
+    let mut client = Client::ready(world);
+    client.request("d", "command", r#"{:text "/delegate general look around"}"#);
+    let messages = client.answer("get_messages", "{}");
+    let asked = "Give this task to the agent `general` with the subagent tool";
+    assert!(messages.contains(asked), "{messages}");
+}
+
+#[test]
 fn delegate_lists_the_agents_and_gives_a_task_to_one() {
     let mut world = World::new(&[OK]);
     world.with_subagents = true;
@@ -264,13 +275,13 @@ fn delegate_lists_the_agents_and_gives_a_task_to_one() {
     seen.push(client.answer("get_messages", "{}"));
     expect![[r#"
         /delegate
-        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around\n  general — Works on any task with all tools."} :id "c" :seq N :ts "TIME"}
         /delegate list
-        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around\n  general — Works on any task with all tools."} :id "c" :seq N :ts "TIME"}
         /delegate nobody go
-        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around\n  general — Works on any task with all tools."} :id "c" :seq N :ts "TIME"}
         /delegate scout
-        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Usage: /delegate AGENT TASK. The agents are:\n  scout — Looks around\n  general — Works on any task with all tools."} :id "c" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {… :session-display-name "Give this task to the agent `scout` with the su…" :phase "streaming" :is-streaming true :status-session-line "session: S1 phase:streaming streaming:yes compacting:no pending:0 retry:0"} :id "d" :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {… :path-line "~/work • Give this task to the agent `scout` with the su…" :stats-line STATS :usage-parts STATS} :id "d" :seq N :ts "TIME"}
         {:kind :event :event "assistant/delta" :data {:session-id "S1" :text "ok"} :id "d" :seq N :ts "TIME"}

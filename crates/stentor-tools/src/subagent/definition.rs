@@ -5,21 +5,9 @@ use std::sync::Arc;
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::tool::Tool;
 
-/// The agent that is always there.
-pub(super) const GENERAL: &str = "general";
-
-/// All agents by name, each once: those of files, then the built-in one.
-pub(super) fn all(book: &CommandBook) -> Vec<AgentDefinition> {
-    let mut found = book.agents.clone();
-    if book.agent(GENERAL).is_none() {
-        found.push(general());
-    }
-    found
-}
-
 /// The agent of a name, or which there are instead.
 pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, String> {
-    let all = all(book);
+    let all = book.all_agents();
     if let Some(found) = all.iter().find(|agent| agent.name == name) {
         return Ok(found.clone());
     }
@@ -64,17 +52,6 @@ pub(super) fn has(agent: &AgentDefinition, tool: &str) -> bool {
         Some(wanted) => wanted
             .iter()
             .any(|name| name == tool || our_name(name) == tool),
-    }
-}
-
-fn general() -> AgentDefinition {
-    AgentDefinition {
-        name: GENERAL.to_owned(),
-        description: "Works on any task with all tools.".to_owned(),
-        tools: None,
-        model: None,
-        prompt: None,
-        path: None,
     }
 }
 

@@ -35,7 +35,6 @@ use tokio::sync::Semaphore;
 use crate::call;
 use crate::fault::Fault;
 use crate::truncation;
-use definition::GENERAL;
 use worker::{Job, Report};
 
 /// The name of the tool.
@@ -66,7 +65,7 @@ pub fn subagent_tool(setup: SubagentSetup) -> Arc<dyn Tool> {
     let shelf = setup.session.commands.clone().unwrap_or_default();
     let book = shelf.seen();
     Arc::new(Subagents {
-        spec: spec(&definition::all(&book)),
+        spec: spec(&book.all_agents()),
         book,
         setup: Arc::new(setup),
         shelf,
@@ -120,7 +119,7 @@ impl Tool for Subagents {
             return None;
         }
         Some(Arc::new(Self {
-            spec: spec(&definition::all(&book)),
+            spec: spec(&book.all_agents()),
             book,
             setup: Arc::clone(&self.setup),
             shelf: Arc::clone(&self.shelf),
@@ -147,7 +146,7 @@ impl Tool for Subagents {
 
 impl Subagents {
     fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, Fault> {
-        let name = task.agent.as_deref().unwrap_or(GENERAL);
+        let name = task.agent.as_deref().unwrap_or(AgentDefinition::GENERAL);
         let agent = definition::find(book, name).map_err(Fault::Refused)?;
         let model = match &task.model {
             None => None,

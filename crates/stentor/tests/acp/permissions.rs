@@ -14,6 +14,28 @@ steps = [{ tool = "bash", id = "c2", arguments = { command = "echo two" } }]
 "#;
 
 #[test]
+fn a_question_about_a_file_that_cannot_be_shown_says_why_and_what_it_will_hold() {
+    for (old, why) in [
+        (vec![0xff; 5], "its 5 bytes are no text"),
+        (vec![b'x'; 2 << 20], "it is 2097152 bytes long"),
+    ] {
+        let mut client = Client::with(
+            "on_exhausted = { text = \"Done.\" }\n[[turn]]\nsteps = [{ tool = \"write\", id = \"c1\", arguments = { path = \"a.txt\", content = \"new\\n\" } }]\n",
+        );
+        client.world.file("work/a.txt", "");
+        std::fs::write(client.world.work("a.txt"), old).unwrap();
+        let session = client.session();
+        client.prompt(&session, "go");
+        let question = client.choose("reject_once");
+        let told = format!(
+            "[What the file holds now cannot be shown: {why}. The new content, 4 bytes:]\\nnew\\n"
+        );
+        let question = client.plain(&question);
+        assert!(question.contains(&told), "{question}");
+    }
+}
+
+#[test]
 fn a_question_shows_the_call_and_four_answers() {
     let mut client = Client::with(
         "on_exhausted = { text = \"Done.\" }\n[[turn]]\nsteps = [{ tool = \"write\", id = \"c1\", arguments = { path = \"a.txt\", content = \"new\\n\" } }]\n",

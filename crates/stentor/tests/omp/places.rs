@@ -169,10 +169,14 @@ fn a_session_file_that_is_missing_or_empty_begins_a_session_there() {
         folder.home("deep/er/missing.jsonl"),
         folder.work("empty.jsonl"),
     );
+    let (blank, tilde) = (folder.work("blank.jsonl"), folder.home("z.jsonl"));
     folder.file("empty.jsonl", "");
+    folder.file("blank.jsonl", "\n  \n\n");
     for (word, path) in [
         (missing.to_str().unwrap(), &missing),
         ("empty.jsonl", &empty),
+        ("blank.jsonl", &blank),
+        ("~/z.jsonl", &tilde),
     ] {
         let mut child = folder.child(&["--session", word, "--name", "mine"]);
         assert_eq!(file(&mut child), *path);

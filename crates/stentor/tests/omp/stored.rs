@@ -63,6 +63,25 @@ fn a_session_of_pi_with_a_compaction_a_branch_a_picture_a_command_and_notes() {
 }
 
 #[test]
+fn a_line_that_is_missing_costs_that_line_and_is_warned_of() {
+    let folder = Folder::with("[[turn]]\ntext = \"x\"\n");
+    let entry = |id: &str, parent: Value| {
+        let message = json!({"role": "user", "content": id, "timestamp": 1});
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": message})
+    };
+    let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": folder.work("")});
+    let lines = [header, entry("a", Value::Null), entry("c", json!("b"))];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    folder.file("holed.jsonl", &text);
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    let switch = json!({"id": 0, "type": "switch_session", "sessionPath": "holed.jsonl"});
+    let said = format!("{:?}", child.done(switch));
+    assert!(said.contains("is not in the session file"), "{said}");
+    let messages = child.data(json!({"type": "get_messages"}))["messages"].take();
+    assert_eq!(messages.as_array().unwrap().len(), 2, "{messages}");
+}
+
+#[test]
 fn a_session_of_omp_with_its_own_roles_entries_and_title() {
     check(
         include_str!("stored/omp.jsonl"),

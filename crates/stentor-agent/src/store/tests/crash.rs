@@ -93,6 +93,64 @@ fn unreadable_lines_in_the_middle_are_skipped_with_a_warning_and_kept() {
 }
 
 #[test]
+fn an_entry_whose_parent_is_gone_goes_on_with_the_one_before_it_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = session_file(
+        dir.path(),
+        &[
+            line(&user("a", None, "one")),
+            line(&user("b", Some("a"), "two")),
+            line(&user("d", Some("c"), "four")),
+            line(&user("f", Some("e"), "six")),
+        ],
+    );
+    let opened = open(&path).unwrap();
+    assert_eq!(ids(&opened.context), ["a", "b", "d", "f"]);
+    let [last, first] = opened.warnings.as_slice() else {
+        panic!("{:?}", opened.warnings);
+    };
+    for (told, parent) in [(last, "e"), (first, "c")] {
+        assert!(
+            told.starts_with(&format!("the parent {parent:?} of the entry at byte ")),
+            "{told}"
+        );
+        assert!(
+            told.ends_with("is not in the session file: the entry before it takes its place"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_message_without_its_message_and_a_line_of_nothing_are_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = session_file(
+        dir.path(),
+        &[
+            line(&user("a", None, "one")),
+            r#"{"type":"message","id":"b","parentId":"a","timestamp":""}"#.into(),
+            "\0\0\0\0".into(),
+            r#"{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":7}}"#
+                .into(),
+            line(&user("d", Some("c"), "four")),
+        ],
+    );
+    let opened = open(&path).unwrap();
+    let told: Vec<&str> = opened
+        .warnings
+        .iter()
+        .map(|told| told.split_once("file: ").unwrap().1)
+        .collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(
+        told[0].contains("7}}") || told[0].contains(r#"\"id\":\"c\""#),
+        "{told:?}"
+    );
+    assert_eq!(told[1], "nothing but NUL bytes");
+    assert!(told[2].contains(r#"\"id\":\"b\""#), "{told:?}");
+}
+
+#[test]
 fn an_entry_that_cannot_be_read_costs_that_entry_and_nothing_before_it() {
     let dir = tempfile::tempdir().unwrap();
     let half = line(&user("c", Some("b"), "three"));

@@ -275,7 +275,7 @@ impl<'a> Engine<'a> {
             Resolver::Stored => resolvers::sessions::stored(shared, live).await,
             Resolver::Models => Ok(resolvers::program::models(shared)),
             Resolver::Ui => Ok(resolvers::program::ui(shared, live)),
-            Resolver::Git => Ok(resolvers::program::git(live)),
+            Resolver::Git => Ok(resolvers::program::git(live).await),
             Resolver::Memory => resolvers::memory::status(shared).await,
             Resolver::Notes => resolvers::memory::notes(shared, params).await,
             // Looked up by the entity.

@@ -48,7 +48,7 @@ pub(super) async fn perform(
         Slash::Help => texts::help(live),
         Slash::Prompts => texts::prompts(live),
         Slash::Skills => texts::skills(live),
-        Slash::Worktree => texts::worktree(live),
+        Slash::Worktree => texts::worktree(live).await,
         Slash::Delegate(_) => texts::agents(live),
         Slash::Jobs(words) => list_jobs(live, &words),
         Slash::Job(id) => show_job(live, id.as_deref(), false),

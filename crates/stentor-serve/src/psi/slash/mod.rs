@@ -12,7 +12,6 @@ mod texts;
 
 use std::sync::Arc;
 
-use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
@@ -26,9 +25,6 @@ use super::payload;
 pub(super) use grammar::BUILTINS;
 
 use grammar::{Slash, Tree};
-
-/// What the commands of agents begin with.
-const AGENT_PREFIX: &str = "agent:";
 
 /// What a command did.
 pub(super) enum Effect {
@@ -104,13 +100,13 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
     told(effect, &live, cause).into()
 }
 
-/// The agent's own command that `/delegate` stands for. `None` when there is no such agent, or
+/// What the session is asked so that an agent gets a task. `None` when there is no such agent, or
 /// nothing for it to do.
 fn agent_called(live: &Live, task: &str) -> Option<String> {
     let (name, task) = task.split_once(char::is_whitespace)?;
-    let command = format!("/{AGENT_PREFIX}{name} {}", task.trim());
-    let called = live.session.slash().called(&command)?;
-    (called.source == CommandSource::Agent).then_some(command)
+    let agents = live.session.slash().agents();
+    let agent = agents.iter().find(|agent| agent.name == name)?;
+    Some(agent.given(task.trim()))
 }
 
 /// The command of an extension: what it says is the result, and it may have the agent asked.

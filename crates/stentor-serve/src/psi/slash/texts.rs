@@ -3,9 +3,9 @@
 use stentor_agent::event::CommandSource;
 use stentor_agent::message::{KnownMessage, Message, text_of};
 
-use super::{AGENT_PREFIX, BUILTINS, Effect};
+use super::{BUILTINS, Effect};
 use crate::psi::connection::session_error;
-use crate::psi::git::{self, Head};
+use crate::psi::git;
 use crate::psi::limits::HISTORY_LINE_CHARS;
 use crate::psi::live::Live;
 use crate::psi::ops::reading::context_fraction;
@@ -137,16 +137,15 @@ pub(super) fn skills(live: &Live) -> Effect {
 
 /// Whom tasks can be given to, and how.
 pub(super) fn agents(live: &Live) -> Effect {
-    let agents = live.commands_of(CommandSource::Agent);
+    let agents = live.session.slash().agents();
     if agents.is_empty() {
         return Effect::Text("There are no agents to give a task to.".to_owned());
     }
     let mut text = "Usage: /delegate AGENT TASK. The agents are:".to_owned();
     for agent in &agents {
-        let name = agent.name.strip_prefix(AGENT_PREFIX).unwrap_or(&agent.name);
-        text.push_str(&format!("\n  {name}"));
-        if let Some(about) = agent.description.as_ref().filter(|about| !about.is_empty()) {
-            text.push_str(&format!(" — {about}"));
+        text.push_str(&format!("\n  {}", agent.name));
+        if !agent.description.is_empty() {
+            text.push_str(&format!(" — {}", agent.description));
         }
     }
     Effect::Text(text)
@@ -168,13 +167,11 @@ pub(super) fn extensions(live: &Live) -> Effect {
     Effect::Text(text)
 }
 
-pub(super) fn worktree(live: &Live) -> Effect {
+pub(super) async fn worktree(live: &Live) -> Effect {
     let mut text = format!("Worktree: {}", live.cwd.display());
-    for tree in git::work_trees(&live.cwd) {
-        let head = match tree.head {
-            Head::Branch(name) => name,
-            Head::Detached => "detached".to_owned(),
-        };
+    let repository = git::repository(&live.cwd).await;
+    for tree in repository.into_iter().flat_map(|found| found.trees) {
+        let head = tree.head.label();
         text.push_str(&format!("\n  {} ({head})", tree.path.display()));
     }
     Effect::Text(text)

@@ -6,6 +6,7 @@ mod command;
 mod configuration;
 mod dialects;
 mod files;
+mod git;
 mod owners;
 mod scripts;
 mod sessions;

@@ -71,9 +71,12 @@ pub(in crate::psi::eql) fn ui(shared: &Shared, live: &Arc<Live>) -> Known {
     )
 }
 
-pub(in crate::psi::eql) fn git(live: &Live) -> Known {
-    let trees = git::work_trees(&live.cwd);
-    let root = git::root(&live.cwd);
+pub(in crate::psi::eql) async fn git(live: &Live) -> Known {
+    let repository = git::repository(&live.cwd).await;
+    let (root, head, trees) = match repository {
+        Some(found) => (Some(found.root), found.head, found.trees),
+        None => (None, None, Vec::new()),
+    };
     let is_current = |tree: &WorkTree| {
         let resolved = |path: &std::path::Path| path.canonicalize().ok();
         root.as_deref()
@@ -106,7 +109,7 @@ pub(in crate::psi::eql) fn git(live: &Live) -> Known {
     );
     known.push(
         Value::keyword("psi.agent-session/git-branch"),
-        git::branch_label(&live.cwd).into(),
+        head.map(|head| head.label().to_owned()).into(),
     );
     known
 }
