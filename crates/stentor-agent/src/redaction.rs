@@ -29,7 +29,8 @@ pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> Str
     text
 }
 
-/// An address without the parts that carry keys: user, password, query and fragment.
+/// An address without the parts that carry keys: user, password, query, fragment, and what of the
+/// path nobody chose.
 pub fn public_address(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let kept = url.get(..end).unwrap_or(url);
@@ -38,18 +39,60 @@ pub fn public_address(url: &str) -> String {
             let host_end = rest.find('/').unwrap_or(rest.len());
             let (host, path) = rest.split_at(host_end);
             let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{scheme}://{host}{path}")
+            let path = path.split('/').zip(secret_parts(host, path));
+            let path = path.map(|(part, is_secret)| if is_secret { MASK } else { part });
+            let path: Vec<&str> = path.collect();
+            format!("{scheme}://{host}{}", path.join("/"))
         }
         None => kept.to_owned(),
     }
 }
 
-/// The parts of an address that carry keys: its user, its password and the values in its query.
+/// For each part of a path between slashes, whether it is a key: it looks like one, or it is in the
+/// address of a webhook, where whoever knows the path may use it.
+fn secret_parts(host: &str, path: &str) -> impl Iterator<Item = bool> {
+    let mut in_webhook = host.starts_with("hooks.") || host.starts_with("hook.");
+    path.split('/').map(move |part| {
+        let is_usual = matches!(part, "" | "services" | "hooks" | "catch" | "workflows");
+        let is_secret = !is_usual && (in_webhook || path_part_looks_random(part));
+        in_webhook |= matches!(part, "webhook" | "webhooks");
+        is_secret
+    })
+}
+
+fn path_part_looks_random(part: &str) -> bool {
+    // Names of models and versions have hyphens and digits, too, but no long pieces with them.
+    let mut pieces = part.split(['-', '.', ':', '~', '%']);
+    is_uuid(part) || pieces.any(|piece| looks_random(piece) || mixes_cases_and_digits(piece))
+}
+
+fn is_uuid(part: &str) -> bool {
+    let lengths = part.split('-').map(str::len);
+    let is_written_so = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    lengths.eq([8, 4, 4, 4, 12]) && part.bytes().all(is_written_so)
+}
+
+/// Capitals, small letters, and digits in several places: no name is written so.
+fn mixes_cases_and_digits(piece: &str) -> bool {
+    const SHORTEST: usize = 16;
+    let is_not_digit = |c: char| !c.is_ascii_digit();
+    let numbers = piece.split(is_not_digit).filter(|part| !part.is_empty());
+    piece.len() >= SHORTEST
+        && piece.bytes().any(|byte| byte.is_ascii_uppercase())
+        && piece.bytes().any(|byte| byte.is_ascii_lowercase())
+        && numbers.count() >= 2
+}
+
+/// The parts of an address that carry keys: its user, its password, the values in its query, and
+/// what of its path nobody chose.
 pub fn secrets_in_address(url: &str) -> Vec<String> {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
-    let host = address.split_once("://").map_or("", |(_, rest)| rest);
-    let host = host.split('/').next().unwrap_or_default();
-    let user = host.rsplit_once('@').map_or("", |(user, _)| user);
+    let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+    let rest = rest.split('#').next().unwrap_or_default();
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (user, host) = host.rsplit_once('@').unwrap_or(("", host));
+    let in_path = path.split('/').zip(secret_parts(host, path));
+    let in_path = in_path.filter_map(|(part, is_secret)| is_secret.then_some(part));
     let values = query
         .split(['&', '#'])
         .filter_map(|pair| pair.split_once('='))
@@ -58,6 +101,7 @@ pub fn secrets_in_address(url: &str) -> Vec<String> {
         .into_iter()
         .chain(user.split(':'))
         .chain(values)
+        .chain(in_path)
         .filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()
 }
@@ -74,9 +118,17 @@ pub fn names_a_secret(name: &str) -> bool {
         "credentials",
         "pwd",
     ];
+    // In front of another word they say little: `--session-timeout`, `--pass-through`.
+    const LAST_WORDS: [&str; 7] = ["dsn", "jwt", "pass", "pat", "pw", "session", "sid"];
     let name = name.to_ascii_lowercase();
-    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending)))
+    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let is_secret =
+        |word: &&str| WORDS.contains(word) || ENDINGS.iter().any(|ending| word.ends_with(ending));
+    let is_switched_off = words.contains(&"no");
+    let last = words.last().copied().unwrap_or_default();
+    words.iter().any(is_secret)
+        || words.ends_with(&["session", "id"])
+        || (LAST_WORDS.contains(&last) && !is_switched_off)
 }
 
 /// The words of a command as they can be shown.
@@ -132,7 +184,7 @@ fn secret_in_word<'a>(before: &str, word: &'a str) -> Option<&'a str> {
     let is_pair = matches!(option, "-H" | "--header" | "-e" | "--env") && !name.is_empty();
     let secret = if is_pair || names_a_secret(name) {
         value
-    } else if is_value && (names_a_secret(option) || looks_random(word)) {
+    } else if is_value && (is_secret_option(option, word) || looks_random(word)) {
         word
     } else {
         return None;
@@ -140,6 +192,11 @@ fn secret_in_word<'a>(before: &str, word: &'a str) -> Option<&'a str> {
     // A reference to a variable tells its name and not its value.
     let is_reference = secret.starts_with("${") && !secret.contains(":-");
     (!secret.is_empty() && !is_reference).then_some(secret)
+}
+
+/// Whether an option has this secret. `-k` is short for a key, but also for trusting an address.
+fn is_secret_option(option: &str, value: &str) -> bool {
+    names_a_secret(option) || (option == "-k" && !value.contains("://"))
 }
 
 /// Long, of letters and digits mixed: nobody chose this word, so it is a key or the like.
@@ -205,6 +262,36 @@ mod tests {
                 &["me:hush-hush", "me", "hush-hush", "abc"],
             ),
             ("http://token@h", "http://h", &["token", "token"]),
+            (
+                "https://hooks.example/services/T0/B0/XXXX",
+                "https://hooks.example/services/[key]/[key]/[key]",
+                &["T0", "B0", "XXXX"],
+            ),
+            (
+                "https://h/api/webhooks/123/abc-def",
+                "https://h/api/webhooks/[key]/[key]",
+                &["123", "abc-def"],
+            ),
+            (
+                "https://h/s/9f8a7b6c5d4e3f2a1b0c9d8e/mcp",
+                "https://h/s/[key]/mcp",
+                &["9f8a7b6c5d4e3f2a1b0c9d8e"],
+            ),
+            (
+                "https://h/bot12345:AAb7cDeF2gHiJkLmNo-x/#f",
+                "https://h/[key]/",
+                &["bot12345:AAb7cDeF2gHiJkLmNo-x"],
+            ),
+            (
+                "https://h/6f9619ff-8b86-d011-b42d-00c04fc964ff",
+                "https://h/[key]",
+                &["6f9619ff-8b86-d011-b42d-00c04fc964ff"],
+            ),
+            (
+                "https://h/services/deployments/claude-3-5-sonnet-20241022-v2/getUserReport2024",
+                "https://h/services/deployments/claude-3-5-sonnet-20241022-v2/getUserReport2024",
+                &[],
+            ),
             ("", "", &[]),
         ] {
             assert_eq!(public_address(url), shown, "{url}");
@@ -240,6 +327,27 @@ mod tests {
             ),
             (&["x", "--db=https://me:pw@h/db"], "x --db=https://h/db"),
             (&["x", "--max-tokens", "5"], "x --max-tokens 5"),
+            (
+                &["x", "--pat", "a", "--jwt", "b"],
+                "x --pat [key] --jwt [key]",
+            ),
+            (
+                &["x", "--pass", "a", "--pw", "b"],
+                "x --pass [key] --pw [key]",
+            ),
+            (&["x", "--dsn=a://b:c@d/e", "f"], "x --dsn=[key] f"),
+            (
+                &["x", "--session", "a", "-k", "b"],
+                "x --session [key] -k [key]",
+            ),
+            (&["x", "--session-id", "a"], "x --session-id [key]"),
+            (&["x", "--session-timeout", "5"], "x --session-timeout 5"),
+            (&["x", "--no-session", "folder"], "x --no-session folder"),
+            (
+                &["x", "--path", "a", "--bypass", "b"],
+                "x --path a --bypass b",
+            ),
+            (&["x", "-k", "https://h/a"], "x -k https://h/a"),
             (&["x", "https://h:80/a"], "x https://h:80/a"),
         ] {
             let words = words.iter().copied();

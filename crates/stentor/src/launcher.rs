@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use stentor_model::catalogue::is_key_variable;
 use stentor_tools::process::{Helper, Launcher, Limits, supervise};
 
 use crate::config::{Config, Settings};
@@ -31,6 +32,8 @@ pub fn this_is_the_program() {
 /// Starts programs under a configuration, without the variables that hold providers' keys: what a
 /// command can read it can send away, and a command needs none. Those the user passes by name stay.
 pub fn launcher(config: &Config, mut key_variables: Vec<String>) -> Launcher {
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    key_variables.extend(set.filter(|name| is_key_variable(name)));
     let passed = &config.settings.pass_env.value;
     key_variables.retain(|name| !passed.contains(name));
     let helper = IS_THE_PROGRAM.load(Ordering::Relaxed).then(|| Helper {

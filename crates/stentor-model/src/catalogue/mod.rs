@@ -54,30 +54,42 @@ pub fn providers() -> &'static [CatalogueProvider] {
     )
 }
 
-/// Environment variables that hold keys of providers, too, though none of these providers is in the
-/// catalogue: programs of the same kind use them.
-pub const OTHER_KEY_VARIABLES: [&str; 20] = [
-    "AI_GATEWAY_API_KEY",
+/// How the variables of nearly all providers end, and of services that are paid in the same way.
+const KEY_VARIABLE_ENDING: &str = "_API_KEY";
+
+/// Variables with other names that hold keys of providers, though none of these providers is in
+/// the catalogue: programs of the same kind use them. Those that other commands live on
+/// (`GITHUB_TOKEN`, `GH_TOKEN`, `AWS_ACCESS_KEY_ID` and the like) are left out on purpose.
+const OTHER_KEY_VARIABLES: [&str; 22] = [
+    "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_OAUTH_TOKEN",
+    "ANTHROPIC_TOKEN",
     "AWS_BEARER_TOKEN_BEDROCK",
-    "AZURE_OPENAI_API_KEY",
-    "CEREBRAS_API_KEY",
+    "CHUTES_OAUTH_TOKEN",
     "CLAUDE_CODE_OAUTH_TOKEN",
-    "CODEX_API_KEY",
-    "COHERE_API_KEY",
-    "DASHSCOPE_API_KEY",
-    "FIREWORKS_API_KEY",
-    "GOOGLE_GENERATIVE_AI_API_KEY",
-    "KIMI_API_KEY",
-    "MINIMAX_API_KEY",
-    "MOONSHOT_API_KEY",
-    "NVIDIA_API_KEY",
-    "OPENCODE_API_KEY",
-    "PERPLEXITY_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
+    "CURSOR_ACCESS_TOKEN",
+    "GEMINI_OAUTH_TOKEN",
+    "HF_TOKEN",
+    "HUGGINGFACE_HUB_TOKEN",
+    "HUGGINGFACE_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "KIMI_OAUTH_TOKEN",
+    "MINIMAX_OAUTH_TOKEN",
+    "OMP_AUTH_BROKER_TOKEN",
+    "OPENAI_CODEX_OAUTH_TOKEN",
+    "OPENAI_KEY",
+    "PERPLEXITY_COOKIES",
+    "QWEN_OAUTH_TOKEN",
     "REPLICATE_API_TOKEN",
-    "VENICE_API_KEY",
-    "ZAI_API_KEY",
+    "XAI_OAUTH_TOKEN",
 ];
+
+/// Whether an environment variable holds the key of a provider, going by its name.
+pub fn is_key_variable(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.ends_with(KEY_VARIABLE_ENDING) || OTHER_KEY_VARIABLES.contains(&name.as_str())
+}
 
 /// The provider of this name.
 pub fn provider(id: &str) -> Option<&'static CatalogueProvider> {

@@ -317,8 +317,9 @@ impl Registry {
         self.foreign().todo_clear_delay
     }
 
-    /// The environment variables that hold keys of providers, set or not: the usual ones, those of
-    /// the configuration, and those of other programs' configuration.
+    /// The environment variables that are known to hold keys of providers, set or not: those of the
+    /// catalogue, of the configuration, and of other programs' configuration. Others go by their
+    /// names, see [`catalogue::is_key_variable`].
     pub fn key_variables(&self) -> Vec<String> {
         let usual = catalogue::providers().iter();
         let usual = usual.flat_map(|known| known.key_env.iter().chain(&known.token_env));
@@ -328,7 +329,6 @@ impl Registry {
             .chain(theirs.map(|theirs| &theirs.configuration))
             .filter_map(|provider| provider.api_key_env.as_ref());
         let mut names: Vec<String> = usual.chain(configured).cloned().collect();
-        names.extend(catalogue::OTHER_KEY_VARIABLES.map(str::to_owned));
         names.sort_unstable();
         names.dedup();
         names

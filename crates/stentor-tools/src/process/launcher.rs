@@ -14,7 +14,7 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 
 use super::order::{self, Limits, Order};
-use super::running::Running;
+use super::running::{Running, adopt_orphans};
 use crate::sandbox::Restrictions;
 
 /// Starts programs. Cheap to clone.
@@ -176,6 +176,7 @@ impl Launcher {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(pipes.stdout))
             .stderr(Stdio::from(pipes.stderr));
+        adopt_orphans();
         let supervisor = command.spawn()?;
         // The command has the ends that are not ours; with it they are closed here.
         drop(command);

@@ -61,7 +61,6 @@ static LEFT_BEHIND: Mutex<Vec<(Pid, StdStream)>> = Mutex::new(Vec::new());
 
 impl Running {
     pub(super) fn supervised(supervisor: Child, control: StdStream) -> io::Result<Self> {
-        adopt_orphans();
         forget_the_gone();
         let id = id_of(&supervisor)?;
         supervisors().push(id);
@@ -182,12 +181,12 @@ impl Supervised {
         self.has_gone().await;
     }
 
-    /// Looks at how it went. When somebody killed it, what it had is ours now.
+    /// Looks at how it went. When it did not end everything, what it had is ours now.
     async fn has_gone(&mut self) {
         // Not before it is really gone: its children come to us with its last breath.
         let status = self.supervisor.wait().await;
         forget(self.id);
-        if status.is_ok_and(|status| status.signal().is_some()) {
+        if status.is_ok_and(|status| !status.success()) {
             kill_adopted().await;
         }
     }
@@ -279,11 +278,13 @@ pub fn end_everything() {
     tree::kill_adopted(&[]);
 }
 
-/// Has the processes of a supervisor that somebody kills become ours instead of nobody's.
-fn adopt_orphans() {
+/// Has the processes of a supervisor that somebody kills become ours instead of nobody's. To be
+/// called before the first is started: what it starts may attack us at once.
+pub(super) fn adopt_orphans() {
     if ADOPTS.swap(true, Ordering::Relaxed) {
         return;
     }
+    tree::keep_children_in_sight();
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
         tracing::warn!(%error, "processes without a supervisor are not found again");

@@ -41,6 +41,8 @@ pub enum CannotSupervise {
     Control(io::Error),
     #[error("the program cannot be supervised: {0}")]
     System(io::Error),
+    #[error("something of the program is still there")]
+    StillThere,
 }
 
 /// How often what is used is looked at.
@@ -96,8 +98,11 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         lingers: order.lingers,
     };
     watch.tell(Report::Started);
-    watch.until_the_end();
-    Ok(())
+    match watch.until_the_end() {
+        Left::Nothing => Ok(()),
+        // Whoever started us adopts it, and learns so from how we end.
+        Left::Something => Err(CannotSupervise::StillThere),
+    }
 }
 
 enum CannotStart {
@@ -150,7 +155,7 @@ enum Left {
 }
 
 impl Watch {
-    fn until_the_end(&mut self) {
+    fn until_the_end(&mut self) -> Left {
         // Without it (elsewhere, or on an old kernel) the end is noticed by looking.
         let mut end_of_main = end_of(self.main);
         let mut next_look = Instant::now() + LOOK_INTERVAL;
@@ -161,7 +166,7 @@ impl Watch {
                 Wanted::Kill => return self.kill(),
             }
             if self.reap() == Left::Nothing {
-                return;
+                return Left::Nothing;
             }
             if self.has_ended {
                 end_of_main = None;
@@ -230,6 +235,7 @@ impl Watch {
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Left::Something,
+                // There is no child.
                 Err(_) => return Left::Nothing,
             }
         }
@@ -260,7 +266,7 @@ impl Watch {
     }
 
     /// Kills everything, in rounds: what is killed may just have started something.
-    fn kill(&mut self) {
+    fn kill(&mut self) -> Left {
         let until = Instant::now() + LONGEST_KILL;
         while Instant::now() < until {
             // All of a group at once leaves a flood of processes no time to go on.
@@ -271,10 +277,11 @@ impl Watch {
                 tree::kill(id);
             }
             if self.reap() == Left::Nothing {
-                return;
+                return Left::Nothing;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        Left::Something
     }
 
     fn tell(&mut self, report: Report) {
@@ -310,6 +317,7 @@ fn receive_input(control: &UnixStream) -> io::Result<Option<OwnedFd>> {
 /// terminal.
 fn become_reaper() -> io::Result<()> {
     rustix::process::setsid()?;
+    tree::keep_children_in_sight();
     #[cfg(target_os = "linux")]
     // For people who look at their processes; nothing depends on it.
     let _ = rustix::thread::set_name(c"stentor-command");

@@ -2,17 +2,22 @@
 //!
 //! Only Linux shows it; elsewhere a process group is all there is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, kill_process, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getsid, kill_process, waitid, waitpid,
+};
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     id: Pid,
     parent: i32,
-    session: i32,
     resident_pages: u64,
 }
 
@@ -23,15 +28,58 @@ pub(super) struct Usage {
     pub memory_bytes: u64,
 }
 
-/// Everything this process started, directly or not, and adopted.
-pub(super) fn descendants() -> Vec<Pid> {
-    below(getpid(), &all()).iter().map(|one| one.id).collect()
+/// The kernel's list of this process's children, adopted ones too. It stays open, because a process
+/// below can take our right to open files away (`prlimit`) but not what is open.
+static CHILDREN: OnceLock<Option<File>> = OnceLock::new();
+
+/// Has this process find its children whatever happens to it. To be called before it starts any.
+pub(super) fn keep_children_in_sight() {
+    // What a process adopts belongs to its first thread, which has the number of the process.
+    let list = || format!("/proc/self/task/{}/children", getpid().as_raw_nonzero());
+    // Kernels may be built without this list; then all processes are looked through.
+    CHILDREN.get_or_init(|| File::open(list()).ok());
+}
+
+/// What this process started or adopted. Whatever is killed of it leaves its own children to us, so
+/// this is enough to end everything in rounds. Nothing is returned when it cannot be seen.
+fn children() -> Option<Vec<Pid>> {
+    let list = CHILDREN.get().and_then(Option::as_ref);
+    if let Some(children) = list.and_then(|list| read_children(list).ok()) {
+        return Some(children);
+    }
+    let me = getpid().as_raw_nonzero().get();
+    let all = all()?;
+    let own = all.iter().filter(|one| one.parent == me);
+    Some(own.map(|one| one.id).collect())
+}
+
+fn read_children(list: &File) -> io::Result<Vec<Pid>> {
+    let mut text = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let length = list.read_at(&mut part, text.len() as u64)?;
+        text.extend(part.iter().take(length));
+        if length == 0 {
+            break;
+        }
+    }
+    let words = text.split(u8::is_ascii_whitespace);
+    let ids = words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok());
+    Ok(ids.filter_map(Pid::from_raw).collect())
+}
+
+/// Everything this process started, directly or not, and adopted, as far as it can be seen: only
+/// the kernel's word that there is no child left proves that nothing is.
+pub(super) fn descendants() -> HashSet<Pid> {
+    let all = all().unwrap_or_default();
+    let seen = below(getpid(), &all).into_iter().map(|one| one.id);
+    seen.chain(children().unwrap_or_default()).collect()
 }
 
 /// What everything this process started uses. Memory that several share counts once for each,
 /// unless that makes more than `memory_limit`: then it is looked at closely.
 pub(super) fn usage(memory_limit: u64) -> Usage {
-    let tree = below(getpid(), &all());
+    let tree = below(getpid(), &all().unwrap_or_default());
     let page = rustix::param::page_size() as u64;
     let resident = |one: &Process| one.resident_pages * page;
     let mut memory_bytes = tree.iter().map(resident).sum();
@@ -50,30 +98,48 @@ pub(super) fn usage(memory_limit: u64) -> Usage {
 pub(super) fn kill_adopted(known: &[Pid]) {
     /// Only what is stuck in the kernel takes longer.
     const LONGEST: Duration = Duration::from_secs(5);
+    if !cfg!(target_os = "linux") {
+        // Elsewhere nothing is adopted.
+        return;
+    }
     let until = Instant::now() + LONGEST;
-    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let own_session = getsid(None).ok();
+    let is_adopted = |id: &Pid| {
+        let session = getsid(Some(*id)).ok();
+        session.is_some() && session != own_session && !known.contains(id)
+    };
     while Instant::now() < until {
-        let all = all();
-        let me = getpid();
-        let adopted: Vec<Process> = all
-            .iter()
-            .filter(|one| one.parent == me.as_raw_nonzero().get())
-            .filter(|one| one.session != own_session && !known.contains(&one.id))
-            .copied()
-            .collect();
-        if adopted.is_empty() {
-            return;
-        }
-        for one in &adopted {
-            for below in below(one.id, &all) {
-                kill(below.id);
+        match children() {
+            Some(mut children) => {
+                children.retain(is_adopted);
+                if children.is_empty() {
+                    return;
+                }
+                kill_with_all_below(&children);
             }
-            kill(one.id);
-            // Whoever else waits for our children waits for others.
-            let _ = waitpid(Some(one.id), WaitOptions::NOHANG);
+            None if has_no_child() => return,
+            // They may come into sight again.
+            None => {}
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+fn kill_with_all_below(children: &[Pid]) {
+    let all = all().unwrap_or_default();
+    for child in children {
+        for below in below(*child, &all) {
+            kill(below.id);
+        }
+        kill(*child);
+        // Whoever else waits for our children waits for others.
+        let _ = waitpid(Some(*child), WaitOptions::NOHANG);
+    }
+}
+
+fn has_no_child() -> bool {
+    let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::All, looking).is_err_and(|error| error == rustix::io::Errno::CHILD)
 }
 
 pub(super) fn kill(id: Pid) {
@@ -97,11 +163,10 @@ fn below(root: Pid, all: &[Process]) -> Vec<Process> {
     found
 }
 
-fn all() -> Vec<Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
+/// All processes of the machine; nothing when they cannot be seen, and then not even ourselves.
+fn all() -> Option<Vec<Process>> {
+    let entries = std::fs::read_dir("/proc").ok()?;
+    let all: Vec<Process> = entries
         .flatten()
         .filter_map(|entry| {
             let id = entry.file_name().to_str()?.parse().ok()?;
@@ -109,7 +174,9 @@ fn all() -> Vec<Process> {
             let stat = std::fs::read(entry.path().join("stat")).ok()?;
             read_stat(Pid::from_raw(id)?, &stat)
         })
-        .collect()
+        .collect();
+    let me = getpid();
+    all.iter().any(|one| one.id == me).then_some(all)
 }
 
 /// The fields after the name, which is in parentheses and may contain anything.
@@ -119,14 +186,11 @@ fn read_stat(id: Pid, stat: &[u8]) -> Option<Process> {
     let mut fields = rest.split_ascii_whitespace();
     let _state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let _group = fields.next()?;
-    let session = fields.next()?.parse().ok()?;
-    // The seventh field is next, the 24th is the one.
-    let resident_pages = fields.nth(24 - 7)?.parse().unwrap_or(0);
+    // The fifth field is next, the 24th is the one.
+    let resident_pages = fields.nth(24 - 5)?.parse().unwrap_or(0);
     Some(Process {
         id,
         parent,
-        session,
         resident_pages,
     })
 }
@@ -149,16 +213,13 @@ mod tests {
         let line = b"42 (a) S 1 (b) R 7 42 43 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 900 1000000 \
             512 18446744073709551615";
         let read = read_stat(Pid::from_raw(42).unwrap(), line).unwrap();
-        assert_eq!(
-            (read.parent, read.session, read.resident_pages),
-            (7, 43, 512)
-        );
+        assert_eq!((read.parent, read.resident_pages), (7, 512));
     }
 
     #[test]
     fn this_process_is_found_with_its_memory() {
         let me = getpid();
-        let own = all().into_iter().find(|one| one.id == me).unwrap();
+        let own = all().unwrap().into_iter().find(|one| one.id == me).unwrap();
         assert!(own.resident_pages > 0);
         assert!(fair_share(me).unwrap() > 0);
     }

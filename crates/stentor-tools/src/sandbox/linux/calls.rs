@@ -1,6 +1,7 @@
 //! System calls that are refused: the network's, and those that reach around Landlock.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -58,8 +59,8 @@ fn program(restrictions: &Restrictions) -> Result<BpfProgram, seccompiler::Backe
         for number in CHANGE_ATTRIBUTES.iter().chain(OLDER_CHANGE_ATTRIBUTES) {
             refused.add(*number, Vec::new())?;
         }
-        for request in CHANGE_FLAGS {
-            refused.add(libc::SYS_ioctl, vec![argument_is(1, *request)?])?;
+        for gap in gaps(HARMLESS_REQUESTS) {
+            refused.add(libc::SYS_ioctl, gap?)?;
         }
         // What these make stays when the command is gone.
         for number in MAKE_LASTING {
@@ -101,16 +102,69 @@ const CHANGE_ATTRIBUTES: &[i64] = &[
     FILE_SETATTR,
 ];
 
-/// Flags of files and the like, each by a request of its own; the numbers are the same everywhere.
-const CHANGE_FLAGS: &[libc::Ioctl] = &[
-    0x4008_6602, // FS_IOC_SETFLAGS
-    0x4004_6602, // FS_IOC32_SETFLAGS
-    0x4008_7602, // FS_IOC_SETVERSION
-    0x401c_5820, // FS_IOC_FSSETXATTR
-    0x4080_6685, // FS_IOC_ENABLE_VERITY
-    0x800c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
-    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+/// The requests to devices and files that a command which changes nothing may make, in order; the
+/// numbers are the same on all instruction sets that are filtered. Every file system has requests
+/// of its own that change files, so those that are allowed are listed, and not those that are not.
+const HARMLESS_REQUESTS: &[RangeInclusive<u32>] = &[
+    0x0000_0001..=0x0000_0002, // FIBMAP, FIGETBSZ
+    0x0000_125e..=0x0000_125e, // BLKROGET
+    0x0000_1260..=0x0000_1260, // BLKGETSIZE
+    0x0000_1268..=0x0000_1268, // BLKSSZGET
+    0x0000_5400..=0x0000_54ff, // terminals, FIONREAD, FIONBIO, FIOCLEX and FIONCLEX
+    0x0000_8904..=0x0000_8905, // SIOCGPGRP, SIOCATMARK
+    0x0000_8910..=0x0000_8910, // SIOCGIFNAME
+    0x0000_8912..=0x0000_8913, // SIOCGIFCONF, SIOCGIFFLAGS
+    0x0000_8915..=0x0000_8915, // SIOCGIFADDR
+    0x0000_8917..=0x0000_8917, // SIOCGIFDSTADDR
+    0x0000_8919..=0x0000_8919, // SIOCGIFBRDADDR
+    0x0000_891b..=0x0000_891b, // SIOCGIFNETMASK
+    0x0000_891d..=0x0000_891d, // SIOCGIFMETRIC
+    0x0000_8921..=0x0000_8921, // SIOCGIFMTU
+    0x0000_8927..=0x0000_8927, // SIOCGIFHWADDR
+    0x0000_8933..=0x0000_8933, // SIOCGIFINDEX
+    0x0000_8942..=0x0000_8942, // SIOCGIFTXQLEN
+    0x0000_b701..=0x0000_b704, // the kinds and owners of namespaces
+    0x4004_5431..=0x4004_5431, // TIOCSPTLCK
+    0x4004_5436..=0x4004_5436, // TIOCSIG
+    0x4004_9409..=0x4004_9409, // FICLONE, into a file that is open for writing
+    0x402c_542b..=0x402c_542d, // TCSETS2 and the like
+    0x8004_5200..=0x8004_5200, // RNDGETENTCNT
+    0x8004_5430..=0x8004_5430, // TIOCGPTN
+    0x8004_5432..=0x8004_5432, // TIOCGDEV
+    0x8004_5438..=0x8004_5440, // TIOCGPKT, TIOCGPTLCK, TIOCGEXCL
+    0x8004_6601..=0x8004_6601, // FS_IOC32_GETFLAGS
+    0x8008_1270..=0x8008_1270, // BLKBSZGET
+    0x8008_1272..=0x8008_1272, // BLKGETSIZE64
+    0x8008_6601..=0x8008_6601, // FS_IOC_GETFLAGS
+    0x8008_7601..=0x8008_7601, // FS_IOC_GETVERSION
+    0x801c_581f..=0x801c_581f, // FS_IOC_FSGETXATTR
+    0x802c_542a..=0x802c_542a, // TCGETS2
+    0x8100_9431..=0x8100_9431, // FS_IOC_GETFSLABEL
+    0xc020_660b..=0xc020_660b, // FS_IOC_FIEMAP
 ];
+
+/// For each gap between the ranges, and before and after them, what is true of a request in it.
+fn gaps(
+    ranges: &[RangeInclusive<u32>],
+) -> impl Iterator<Item = Result<Vec<SeccompCondition>, seccompiler::BackendError>> {
+    let starts = ranges.iter().map(|range| Some(*range.start()));
+    let ends = ranges.iter().map(|range| Some(*range.end()));
+    let after = std::iter::once(None).chain(ends);
+    let before = starts.chain(std::iter::once(None));
+    after.zip(before).map(|(after, before)| {
+        let after = after.map(|end| request(SeccompCmpOp::Gt, end));
+        let before = before.map(|start| request(SeccompCmpOp::Lt, start));
+        after.into_iter().chain(before).collect()
+    })
+}
+
+fn request(
+    comparison: SeccompCmpOp,
+    value: u32,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    // The kernel looks at the lower half only.
+    SeccompCondition::new(1, SeccompCmpArgLen::Dword, comparison, value.into())
+}
 
 /// Memory, semaphores, queues and keys that outlive whoever made them.
 const MAKE_LASTING: &[i64] = &[

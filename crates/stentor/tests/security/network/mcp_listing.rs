@@ -16,6 +16,17 @@ env = { NAME = "hidden-value", DATA = "/srv/data" }
 command = ["env", "GH_TOKEN=hidden-token", "absent-program"]
 args = ["--password=hidden-word", "https://me:hidden-user@127.0.0.1/x?key=hidden-query"]
 
+[mcp_servers.short]
+command = "absent-program"
+args = ["--pat", "hidden-1", "--jwt", "hidden-2", "--pass", "hidden-3", "--pw", "hidden-4",
+        "--dsn=hidden-5", "--session", "hidden-6", "-k", "hidden-7", "--path", "shown"]
+
+[mcp_servers.hook]
+url = "http://hooks.localhost:1/services/T0/B0/hidden-hook"
+
+[mcp_servers.random]
+url = "http://127.0.0.1:1/s/hidden4f8a7b6c5d4e3f2a1b0c/mcp"
+
 [mcp_servers.far]
 url = "http://me:hidden-user@127.0.0.1:1/mcp?key=hidden-query"
 headers = { Authorization = "Bearer hidden-header" }
@@ -40,6 +51,14 @@ headers = { Authorization = "Bearer hidden-header" }
         list.contains("env GH_TOKEN=[key] absent-program --password=[key] https://127.0.0.1/x"),
         "{list}"
     );
+    assert!(
+        list.contains(
+            "--pat [key] --jwt [key] --pass [key] --pw [key] --dsn=[key] --session [key] -k [key] \
+             --path shown"
+        ),
+        "{list}"
+    );
+    assert!(list.contains("http://127.0.0.1:1/s/[key]/mcp"), "{list}");
     let tested = &shown[4];
     assert!(
         tested.contains("got --api-key [key] [key] /srv/data"),

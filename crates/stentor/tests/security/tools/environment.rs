@@ -8,17 +8,36 @@ use crate::world::World;
 
 const CONFIG: &str = "[providers.acme]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
     api = \"openai-completions\"\napi_key_env = \"ACME_SECRET\"\n";
-const KEYS: [&str; 5] = [
+const KEYS: [&str; 19] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "OPENAI_API_KEY",
     "AZURE_OPENAI_API_KEY",
     "ACME_SECRET",
+    "AI_GATEWAY_API_KEY",
+    "CLAUDE_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
+    "DASHSCOPE_API_KEY",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "LITELLM_API_KEY",
+    "NEVER_HEARD_OF_API_KEY",
+    "OLLAMA_API_KEY",
+    "OPENAI_KEY",
+    "QWEN_API_KEY",
+    "VERCEL_AI_GATEWAY_API_KEY",
+    "VOYAGE_API_KEY",
+    "lower_case_api_key",
 ];
+/// What other commands live on.
+const NOT_KEYS: [&str; 3] = ["GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY"];
 
 fn with_keys(mut command: Command) -> Command {
     for name in KEYS {
         command.env(name, format!("secret of {name}"));
+    }
+    for name in NOT_KEYS {
+        command.env(name, "needed");
     }
     command.env("HARMLESS", "seen");
     command
@@ -37,6 +56,9 @@ fn a_command_has_none_of_the_keys() {
     let said = said(&world, &["-p", "go"]);
     assert!(said.contains("HARMLESS=seen"), "{said}");
     assert!(!said.contains("secret of"), "{said}");
+    for name in NOT_KEYS {
+        assert!(said.contains(&format!("{name}=needed")), "{said}");
+    }
 }
 
 #[test]
@@ -48,14 +70,16 @@ fn the_supervisor_above_a_command_has_none_of_them_either() {
 
 #[test]
 fn what_the_user_passes_by_name_comes_through_and_nothing_a_project_names() {
-    let passing = format!("pass_env = [\"OPENAI_API_KEY\"]\n{CONFIG}");
-    let world = World::new(&bash("env | grep 'secret of'"), &passing);
+    let passing = format!("pass_env = [\"OPENAI_API_KEY\", \"VOYAGE_API_KEY\"]\n{CONFIG}");
+    let world = World::new(&bash("env | grep 'secret of' | sort"), &passing);
     world.file(
         "work/.stentor/config.toml",
         "pass_env = [\"ANTHROPIC_API_KEY\"]\n",
     );
     let said = said(&world, &["-p", "go"]);
-    assert_eq!(said.trim(), "OPENAI_API_KEY=secret of OPENAI_API_KEY");
+    let expected = ["OPENAI_API_KEY", "VOYAGE_API_KEY"];
+    let expected = expected.map(|name| format!("{name}=secret of {name}"));
+    assert_eq!(said.trim(), expected.join("\n"));
 }
 
 #[test]

@@ -166,6 +166,27 @@ fn a_command_that_kills_or_stops_its_supervisor_gets_nothing_from_it() {
 }
 
 #[test]
+fn a_command_that_takes_away_the_right_to_open_files_gets_nothing_from_it() {
+    if !has_python() {
+        return;
+    }
+    let supervisor = "int(sys.argv[1])";
+    let stentor = "int(open(f'/proc/{sys.argv[1]}/stat').read().rsplit(')', 1)[1].split()[1])";
+    for victims in [supervisor.to_owned(), format!("{stentor}, {supervisor}")] {
+        let attack = format!(
+            "exec 9>&-\npython3 -c \"import resource, sys\n\
+             for id in [{victims}]: resource.prlimit(id, resource.RLIMIT_NOFILE, (0, 0))\" $PPID"
+        );
+        let world = world("(env -i setsid sh -c '(sleep 1000 &)' &)", &attack);
+        let mut child = world.command(&["-p", "go"]).spawn().unwrap();
+        let alive = Alive::ready(&world);
+        // Whether it can still do its work without files is not the question.
+        child.wait().unwrap();
+        alive.assert_all_gone(&attack);
+    }
+}
+
+#[test]
 fn what_a_command_leaves_running_serves_the_next_one() {
     let serve = "mkfifo ask told; (read word < ask; echo $word > told) > /dev/null 2>&1 & echo on";
     let calls = [serve, "echo still here > ask; cat told"];

@@ -47,7 +47,8 @@ import array, errno, fcntl, os
 fd = os.open("file", os.O_RDONLY)
 for name, request, size in [
     ("SETFLAGS", 0x40086602, 8), ("SETFLAGS32", 0x40046602, 4), ("FSSETXATTR", 0x401c5820, 28),
-    ("SETVERSION", 0x40087602, 8),
+    ("SETVERSION", 0x40087602, 8), ("EXT4_SETVERSION", 0x40086604, 8),
+    ("BTRFS_SET_RECEIVED", 0xc0c89425, 200), ("FITRIM", 0xc0185879, 24), ("unknown", 0x12345678, 8),
 ]:
     try:
         fcntl.ioctl(fd, request, bytes(size))
@@ -58,8 +59,54 @@ for name, request, size in [
     let Some(said) = attempts("read-only", program) else {
         return;
     };
-    let expected = "SETFLAGS refused\nSETFLAGS32 refused\nFSSETXATTR refused\nSETVERSION refused\n";
+    let expected: String = [
+        "SETFLAGS",
+        "SETFLAGS32",
+        "FSSETXATTR",
+        "SETVERSION",
+        "EXT4_SETVERSION",
+        "BTRFS_SET_RECEIVED",
+        "FITRIM",
+        "unknown",
+    ]
+    .map(|name| format!("{name} refused\n"))
+    .concat();
     assert_eq!(said, expected);
+}
+
+#[test]
+fn a_read_only_command_asks_terminals_pipes_and_files_as_ever() {
+    let program = r#"
+import errno, fcntl, os, subprocess
+read, write = os.pipe()
+fd = os.open("file", os.O_RDONLY)
+for name, descriptor, request in [
+    ("TCGETS", fd, 0x5401), ("TIOCGWINSZ", fd, 0x5413), ("TCGETS2", fd, 0x802c542a),
+    ("FIONREAD", read, 0x541b), ("FIONBIO", read, 0x5421), ("FIOCLEX", read, 0x5451),
+    ("FIGETBSZ", fd, 2), ("GETFLAGS", fd, 0x80086601), ("FIEMAP", fd, 0xc020660b),
+]:
+    try:
+        fcntl.ioctl(descriptor, request, bytes(64))
+    except OSError as error:
+        # That it is no terminal, for example, says the file itself.
+        if error.errno == errno.EPERM:
+            print(name, "refused")
+for words in [
+    ["bash", "-c", "cat < file | wc -c"], ["ls", "--color=always", "file"],
+    ["git", "hash-object", "file"], ["node", "-e", "console.log(1)"],
+]:
+    try:
+        done = subprocess.run(words, capture_output=True)
+    except FileNotFoundError:
+        continue
+    if done.returncode != 0 or done.stderr:
+        print(words, done)
+print("asked")
+"#;
+    let Some(said) = attempts("read-only", program) else {
+        return;
+    };
+    assert_eq!(said, "asked\n");
 }
 
 #[test]
