@@ -11,9 +11,7 @@ use super::compaction::{self, Compaction};
 use super::link::{FallbackPlan, Link, Request};
 use super::rounds::{self, Ran, Start};
 use super::tools::Stopped;
-use crate::event::{
-    CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome,
-};
+use crate::event::{CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome};
 use crate::message::Message;
 use crate::model::{ModelError, ModelErrorKind};
 

@@ -176,9 +176,7 @@ async fn round(
     }
     let settled = match (&recorded, stop_reason) {
         (Err(_), _) => Ok(Vec::new()),
-        (Ok(_), StopReason::Error) => {
-            tools::settle_all(link, &calls, super::NOT_RUN_FAILED).await
-        }
+        (Ok(_), StopReason::Error) => tools::settle_all(link, &calls, super::NOT_RUN_FAILED).await,
         (Ok(_), StopReason::Aborted) => {
             tools::settle_all(link, &calls, super::NOT_RUN_ABORTED).await
         }
