@@ -21,8 +21,9 @@ pub(super) struct Part {
     pub text: String,
     /// The same [`spelled_plainly`].
     pub plain: String,
-    /// It writes to a file by itself, whatever its program does.
-    pub redirects_to_file: bool,
+    /// It reads or writes something by itself, whatever its program does: a file, or a connection
+    /// (`</dev/tcp/HOST/PORT`).
+    pub redirects: bool,
 }
 
 /// Takes a command apart.
@@ -88,7 +89,7 @@ struct Reader {
 #[derive(Default)]
 struct Current {
     text: String,
-    redirects_to_file: bool,
+    redirects: bool,
 }
 
 impl Reader {
@@ -140,10 +141,7 @@ impl Reader {
     }
 
     fn finish(&mut self, current: &mut Current) {
-        let Current {
-            text,
-            redirects_to_file,
-        } = std::mem::take(current);
+        let Current { text, redirects } = std::mem::take(current);
         // The braces of a group are words of their own.
         let text = text.trim_matches(is_blank);
         let text = text
@@ -151,11 +149,11 @@ impl Reader {
             .unwrap_or(text)
             .trim_matches(is_blank);
         let text = if text == "}" { "" } else { text };
-        if !text.is_empty() || redirects_to_file {
+        if !text.is_empty() || redirects {
             self.found.push(Part {
                 text: text.to_owned(),
                 plain: spelled_plainly(text),
-                redirects_to_file,
+                redirects,
             });
         }
     }
@@ -261,25 +259,33 @@ impl Reader {
                 return self.commands(Some(')'), depth + 1);
             }
             Some('>' | '|') => current.text.push(self.next()?),
-            Some('&') => {
-                current.text.push(self.next()?);
-                // To another descriptor, which goes wherever that one goes. Only a whole word is
-                // a descriptor: `>&1x` writes the file `1x`.
-                let word = self.word_ahead();
-                let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-                if is_number || word == "-" {
-                    return Some(());
-                }
-            }
+            Some('&') => return self.descriptor(current),
             _ => {}
         }
+        self.redirected_to(current);
+        Some(())
+    }
+
+    /// After `>&` or `<&`: to or from another descriptor, which goes wherever that one goes. Only a
+    /// whole word is a descriptor: `>&1x` writes the file `1x`.
+    fn descriptor(&mut self, current: &mut Current) -> Option<()> {
+        current.text.push(self.next()?);
+        let word = self.word_ahead();
+        let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number && word != "-" {
+            self.redirected_to(current);
+        }
+        Some(())
+    }
+
+    /// The only file that is as good as none is `/dev/null`, written like that.
+    fn redirected_to(&mut self, current: &mut Current) {
         while self.peek().is_some_and(is_blank) {
             current.text.extend(self.next());
         }
         if self.word_ahead() != "/dev/null" {
-            current.redirects_to_file = true;
+            current.redirects = true;
         }
-        Some(())
     }
 
     /// What stands before the next blank, line end or operator, quotes included.
@@ -298,7 +304,11 @@ impl Reader {
             }
             // A here-document or here-string; `<>` also writes.
             Some('<' | '>') => None,
-            _ => Some(()),
+            Some('&') => self.descriptor(current),
+            _ => {
+                self.redirected_to(current);
+                Some(())
+            }
         }
     }
 }

@@ -184,9 +184,9 @@ impl Remembered {
                 let mut all = spelled.chain(&subject.inside.commands);
                 all.any(|text| starts_with_words(text, words))
             }
-            About::Words(words) => part.is_some_and(|part| {
-                !part.redirects_to_file && starts_with_words(&part.text, words)
-            }),
+            About::Words(words) => {
+                part.is_some_and(|part| !part.redirects && starts_with_words(&part.text, words))
+            }
             About::Folder(folder) => {
                 covers(&|path| path.starts_with(folder))
                     && (is_denial || !needs_its_own_permission(subject, roots))

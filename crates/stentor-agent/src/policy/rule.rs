@@ -289,9 +289,7 @@ fn matches_command(pattern: &str, subject: &Subject<'_>, piece: Piece<'_>, allow
     match piece {
         Piece::Call | Piece::Part(_) if wildcard.is_anything() => true,
         Piece::Call => !allows && wildcard.matches_command(whole),
-        Piece::Part(part) if allows => {
-            !part.redirects_to_file && wildcard.matches_command(&part.text)
-        }
+        Piece::Part(part) if allows => !part.redirects && wildcard.matches_command(&part.text),
         Piece::Part(part) => [part.text.as_str(), &part.plain, whole]
             .into_iter()
             .any(|text| wildcard.matches_command(text)),

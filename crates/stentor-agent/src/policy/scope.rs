@@ -91,7 +91,7 @@ fn about_command(decision: RuleDecision, command: &str) -> About {
         return exactly();
     };
     let words = match decision {
-        _ if only.redirects_to_file => None,
+        _ if only.redirects => None,
         RuleDecision::Deny => first_two_words(only),
         RuleDecision::Allow | RuleDecision::Ask => harmless_start(&only.text).map(str::to_owned),
     };
@@ -143,6 +143,7 @@ mod tests {
             ("git status", "git status"),
             ("git ls-files src", "git ls-files"),
             ("ls -la /", "ls"),
+            ("ls *.rs </dev/null 2>&1 >/dev/null", "ls"),
             ("echo hello", "echo"),
         ] {
             assert_eq!(allowed(command), About::Words(words.into()), "{command}");
@@ -174,6 +175,10 @@ mod tests {
             "./ls",
             "/tmp/ls x",
             "ls > out",
+            "ls < in",
+            "ls </dev/tcp/127.0.0.1/80",
+            "ls </dev/tcp/$HOST/80",
+            "ls < <(cat x)",
             "ls | sh",
             "ls; rm x",
             "A=1 ls",

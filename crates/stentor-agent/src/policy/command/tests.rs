@@ -88,7 +88,7 @@ fn a_command_spelled_plainly_has_its_words_and_no_more() {
 }
 
 #[test]
-fn a_redirection_to_a_file_is_seen() {
+fn a_redirection_to_or_from_a_file_is_seen() {
     for (command, expected) in [
         ("git log > out", true),
         ("git log >out", true),
@@ -100,7 +100,16 @@ fn a_redirection_to_a_file_is_seen() {
         ("git log >&2", false),
         ("git log >& out", true),
         ("git log 2>/dev/nullx", true),
-        ("wc < in", false),
+        ("wc < in", true),
+        ("wc <in", true),
+        ("wc 0</dev/tcp/127.0.0.1/80", true),
+        ("wc </dev/tcp/$HOST/80", true),
+        ("wc <&in", true),
+        ("wc <&0", false),
+        ("wc <&-", false),
+        ("wc < /dev/null", false),
+        ("wc </dev/nullx", true),
+        ("wc < /dev/../etc/passwd", true),
         ("git log '>' out", false),
         ("git log >&1", false),
         ("git log >&12 2>&-", false),
@@ -115,7 +124,7 @@ fn a_redirection_to_a_file_is_seen() {
         let Parts::Clear(parts) = parts(command) else {
             panic!("{command} is clear")
         };
-        let redirects = parts.iter().any(|part| part.redirects_to_file);
+        let redirects = parts.iter().any(|part| part.redirects);
         assert_eq!(redirects, expected, "{command}");
     }
 }
@@ -151,8 +160,22 @@ proptest! {
             let folder = tempfile::tempdir().unwrap();
             shell_says(&command, folder.path());
             let has_written = std::fs::read_dir(folder.path()).unwrap().next().is_some();
-            let is_seen = parts.iter().any(|part| part.redirects_to_file);
+            let is_seen = parts.iter().any(|part| part.redirects);
             prop_assert!(is_seen || !has_written, "{command:?} {parts:?}");
+        }
+    }
+
+    /// The shell itself is asked whether it reads a file.
+    #[test]
+    fn no_file_is_read_without_being_seen(
+        redirection in "0?<[<&]?[ \t]?[0a\"'&-]{1,4}",
+    ) {
+        let command = format!("read -r line {redirection}; echo \"$line\"");
+        if let Parts::Clear(parts) = parts(&command) {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("a"), "RM-RAN\n").unwrap();
+            let is_seen = parts.iter().any(|part| part.redirects);
+            prop_assert!(is_seen || !shell_says(&command, folder.path()), "{command:?} {parts:?}");
         }
     }
 

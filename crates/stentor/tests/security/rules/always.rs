@@ -75,13 +75,17 @@ fn a_command_that_stays_harmless_is_not_asked_again_with_other_arguments() {
             "ls > made",
             "ls >&1made",
             "ls\u{a0}x",
+            "ls < x",
+            "ls </dev/tcp/127.0.0.1/9",
+            "ls </dev/tcp/$HOST/9",
+            "ls . </dev/null 2>/dev/null",
         ];
         let (first, further, world) = questions_after_always(dialect, &asked);
         assert!(
             first.contains("Always allow commands that start with `ls`"),
             "{first}"
         );
-        assert_eq!(further, 3, "{dialect:?}");
+        assert_eq!(further, 6, "{dialect:?}");
         let written = std::fs::read_dir(world.path("work")).unwrap();
         let names = written.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         assert!(!names.into_iter().any(|name| name.contains("made")));
