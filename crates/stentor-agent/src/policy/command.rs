@@ -24,6 +24,8 @@ pub(super) struct Part {
     /// It reads or writes something by itself, whatever its program does: a file, or a connection
     /// (`</dev/tcp/HOST/PORT`).
     pub redirects: bool,
+    /// It is no command: it stands between `$((` and `))`.
+    pub is_arithmetic: bool,
 }
 
 /// Takes a command apart.
@@ -32,6 +34,7 @@ pub(super) fn parts(command: &str) -> Parts {
         chars: command.chars().collect(),
         at: 0,
         found: Vec::new(),
+        is_arithmetic: false,
     };
     match reader.commands(None, 0) {
         Some(()) if reader.at == reader.chars.len() => Parts::Clear(reader.found),
@@ -83,6 +86,8 @@ struct Reader {
     chars: Vec<char>,
     at: usize,
     found: Vec<Part>,
+    /// What is read next is a calculation.
+    is_arithmetic: bool,
 }
 
 /// The simple command that is being read.
@@ -90,6 +95,7 @@ struct Reader {
 struct Current {
     text: String,
     redirects: bool,
+    is_arithmetic: bool,
 }
 
 impl Reader {
@@ -108,8 +114,10 @@ impl Reader {
         if depth > MAX_DEPTH {
             return None;
         }
+        let is_arithmetic = std::mem::take(&mut self.is_arithmetic);
         let mut current = Current::default();
         loop {
+            current.is_arithmetic = is_arithmetic;
             let Some(c) = self.next() else {
                 self.finish(&mut current);
                 return end.is_none().then_some(());
@@ -129,6 +137,7 @@ impl Reader {
                 '#' if starts_word || follows_operator => return None,
                 '(' if starts_word => {
                     self.finish(&mut current);
+                    self.is_arithmetic = is_arithmetic;
                     self.commands(Some(')'), depth + 1)?;
                 }
                 // A function, an array, a pattern: not a simple command.
@@ -141,7 +150,11 @@ impl Reader {
     }
 
     fn finish(&mut self, current: &mut Current) {
-        let Current { text, redirects } = std::mem::take(current);
+        let Current {
+            text,
+            redirects,
+            is_arithmetic,
+        } = std::mem::take(current);
         // The braces of a group are words of their own.
         let text = text.trim_matches(is_blank);
         let text = text
@@ -154,6 +167,7 @@ impl Reader {
                 text: text.to_owned(),
                 plain: spelled_plainly(text),
                 redirects,
+                is_arithmetic,
             });
         }
     }
@@ -204,8 +218,10 @@ impl Reader {
         match self.peek() {
             Some('(') => {
                 let from = self.at;
-                self.at += 1;
-                self.commands(Some(')'), depth + 1)?;
+                if self.calculation(depth).is_none() {
+                    self.at = from + 1;
+                    self.commands(Some(')'), depth + 1)?;
+                }
                 let inner = self.chars.get(from..self.at)?;
                 current.text.extend(inner);
             }
@@ -227,6 +243,21 @@ impl Reader {
         Some(())
     }
 
+    /// At the first bracket of `$((…))`. Nothing, and nothing found, if it is no calculation.
+    fn calculation(&mut self, depth: usize) -> Option<()> {
+        self.chars.get(self.at + 1).filter(|c| **c == '(')?;
+        let found = self.found.len();
+        self.at += 2;
+        self.is_arithmetic = true;
+        let end = self.commands(Some(')'), depth + 2);
+        if end.is_none() || self.next() != Some(')') {
+            self.found.truncate(found);
+            self.is_arithmetic = false;
+            return None;
+        }
+        Some(())
+    }
+
     /// A substitution between backquotes, read as a command of its own.
     fn backquoted(&mut self, current: &mut Current, depth: usize) -> Option<()> {
         let mut inner = String::new();
@@ -244,6 +275,7 @@ impl Reader {
             chars: inner.chars().collect(),
             at: 0,
             found: Vec::new(),
+            is_arithmetic: false,
         };
         reader.commands(None, depth + 1)?;
         self.found.append(&mut reader.found);

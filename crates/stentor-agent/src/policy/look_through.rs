@@ -2,9 +2,12 @@
 //! `bash -c 'rm x'`, `/bin/rm x` and `if true; then rm x; fi`.
 //!
 //! Rules that deny or ask are held against these, too. Nothing is ever allowed by them: where it is
-//! not certain which word begins a command, every word that may is taken for one.
+//! not certain which word begins a command, every word that may is taken for one. Where no word
+//! says what runs (`$X x`, `… | sh`), that is noted, so that rules can ask.
 
-use super::command::{self, Parts, is_blank};
+use super::command::{self, Parts};
+use super::here_documents;
+use super::shell_words::{Split, Word, is_assignment, split};
 
 /// What a command runs, as far as it can be seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub(super) struct Inside {
     pub commands: Vec<String>,
     /// It goes on where nobody looked: deeper, or longer, than anyone writes.
     pub has_more: bool,
+    /// It runs something that only the shell knows when it runs it.
+    pub runs_unknown: bool,
 }
 
 /// The commands inside a command, itself included.
@@ -77,6 +82,9 @@ const WRAPPERS: [(&str, usize); 33] = [
 /// Programs that run what stands after `-c`.
 const SHELLS: [&str; 8] = ["ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "zsh"];
 
+/// Programs that run what a file says.
+const SOURCES: [&str; 2] = [".", "source"];
+
 struct Search {
     found: Inside,
     bytes_left: usize,
@@ -91,38 +99,65 @@ impl Search {
         if !self.can_take(SCRIPT_BYTES) {
             return;
         }
+        if let Some((outside, bodies)) = here_documents::take_out(command) {
+            return self.look_into_here_documents(&outside, &bodies, depth);
+        }
         match command::parts(command) {
             Parts::Clear(parts) => {
                 for part in parts {
-                    self.look_at(&part.text, depth);
+                    self.look_at(&part.text, depth, part.is_arithmetic);
                 }
             }
             // Not understood, so it is cut wherever a command could end, and also taken as a whole.
             Parts::Unclear => {
-                self.look_at(command, depth);
-                for piece in command.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']) {
-                    self.look_at(piece, depth);
-                }
+                self.look_at(command, depth, false);
+                self.look_at_pieces(command, depth);
             }
         }
     }
 
+    fn look_at_pieces(&mut self, text: &str, depth: usize) {
+        let mut before = ' ';
+        let ends_command = |c: char| {
+            let is_parameter = std::mem::replace(&mut before, c) == '$' && c == '{';
+            matches!(c, ';' | '&' | '|' | '\n' | '(' | ')' | '`' | '{' | '}') && !is_parameter
+        };
+        for piece in text.split(ends_command) {
+            self.look_at(piece, depth, false);
+        }
+    }
+
+    /// What stands in a here-document runs if a shell reads it. Otherwise it is text, though it may
+    /// hold substitutions.
+    fn look_into_here_documents(&mut self, outside: &str, bodies: &str, depth: usize) {
+        let noted = self.found.commands.len();
+        self.look_into(outside, depth + 1);
+        let is_shell = |command: &String| {
+            let program = command.split(' ').next().unwrap_or_default();
+            SHELLS.contains(&program) || SOURCES.contains(&program)
+        };
+        let mut commands = self.found.commands.iter().skip(noted);
+        let has_shell = commands.any(is_shell);
+        let runs_unknown = self.found.runs_unknown;
+        self.look_at_pieces(bodies, depth);
+        self.found.runs_unknown = runs_unknown || (has_shell && self.found.runs_unknown);
+    }
+
     /// Looks at one simple command.
-    fn look_at(&mut self, text: &str, depth: usize) {
-        let Split { words, here } = split(text);
-        for script in here {
-            self.look_into(&script, depth + 1);
+    fn look_at(&mut self, text: &str, depth: usize, is_arithmetic: bool) {
+        let Split { words, here, input } = split(text);
+        for script in &here {
+            self.look_into(&script.text, depth + 1);
         }
         let mut is_seen = vec![false; words.len()];
-        let mut starts = vec![0];
-        while let Some(start) = starts.pop() {
+        let mut starts = vec![(0, !is_arithmetic)];
+        while let Some((start, is_certain)) = starts.pop() {
             if self.found.has_more {
                 return;
             }
-            let skipped = words
-                .iter()
-                .skip(start)
-                .take_while(|word| BEFORE_COMMANDS.contains(&word.as_str()) || is_assignment(word));
+            let skipped = words.iter().skip(start).take_while(|word| {
+                BEFORE_COMMANDS.contains(&word.text.as_str()) || is_assignment(&word.text)
+            });
             let at = start + skipped.count();
             match is_seen.get_mut(at) {
                 Some(seen) if !*seen => *seen = true,
@@ -134,24 +169,50 @@ impl Search {
             let Some((program, rest)) = command.split_first() else {
                 continue;
             };
-            let name = base_name(program);
+            self.found.runs_unknown |= is_certain && (program.is_expanded || program.is_pattern);
+            let name = base_name(&program.text);
+            let is_fed = !here.is_empty() || input.as_ref().is_some_and(is_script_file);
+            self.found.runs_unknown |= runs_input(name, rest, is_fed)
+                || here
+                    .iter()
+                    .any(|script| script.is_expanded && SHELLS.contains(&name));
             for (offset, what) in inner(name, rest) {
+                let offset = at + 1 + offset;
                 match what {
-                    Inner::Command => starts.push(at + 1 + offset),
-                    Inner::Script(script) => self.look_into(&script, depth + 1),
+                    Inner::Command => starts.push((offset, true)),
+                    Inner::Operand => starts.push((offset, false)),
+                    Inner::Script(script) => {
+                        if self.script_runs_unknown(&script, depth) {
+                            // What it runs may be among its arguments: `sh -c 'exec "$@"' _ rm x`.
+                            let arguments = offset + 1..words.len();
+                            starts.extend(arguments.map(|argument| (argument, false)));
+                        }
+                    }
                 }
             }
         }
     }
 
-    fn note(&mut self, words: &[String]) {
+    /// Looks at a script, and says whether it runs something that cannot be known.
+    fn script_runs_unknown(&mut self, script: &Word, depth: usize) -> bool {
+        let before = std::mem::take(&mut self.found.runs_unknown);
+        self.look_into(&script.text, depth + 1);
+        // What is put into a script may end one command in it and begin another.
+        let runs_unknown = self.found.runs_unknown || script.is_expanded;
+        self.found.runs_unknown = before || runs_unknown;
+        runs_unknown
+    }
+
+    fn note(&mut self, words: &[Word]) {
         let Some((program, rest)) = words.split_first() else {
             return;
         };
+        let program = program.text.as_str();
         let name = base_name(program);
-        let as_given = (name != program).then_some(program.as_str());
+        let as_given = (name != program).then_some(program);
         for program in [Some(name), as_given].into_iter().flatten() {
-            let words = || std::iter::once(program).chain(rest.iter().map(String::as_str));
+            let words =
+                || std::iter::once(program).chain(rest.iter().map(|word| word.text.as_str()));
             if self.can_take(words().map(|word| word.len() + 1).sum()) {
                 let command = words().collect::<Vec<_>>().join(" ");
                 self.found.commands.push(command);
@@ -173,23 +234,26 @@ impl Search {
 enum Inner {
     /// What begins at this word.
     Command,
+    /// The same, though the word is rather something else that the program needs.
+    Operand,
     /// What the word says.
-    Script(String),
+    Script(Word),
 }
 
 /// What the program `name` runs of the words after it, by their place.
-fn inner(name: &str, rest: &[String]) -> Vec<(usize, Inner)> {
+fn inner(name: &str, rest: &[Word]) -> Vec<(usize, Inner)> {
     if SHELLS.contains(&name) {
         return shell_scripts(rest);
     }
     match name {
-        "eval" => vec![(0, Inner::Script(rest.join(" ")))],
+        "eval" => vec![(rest.len(), Inner::Script(joined(rest)))],
+        "trap" => trapped(rest),
         "find" => after_exec(rest),
         // It only says where a program is.
         "command"
             if rest
                 .first()
-                .is_some_and(|word| ["-v", "-V"].contains(&word.as_str())) =>
+                .is_some_and(|word| ["-v", "-V"].contains(&word.text.as_str())) =>
         {
             Vec::new()
         }
@@ -200,58 +264,177 @@ fn inner(name: &str, rest: &[String]) -> Vec<(usize, Inner)> {
     }
 }
 
-fn wrapped(rest: &[String], mut operands: usize) -> Vec<(usize, Inner)> {
+/// The words as one script.
+fn joined(words: &[Word]) -> Word {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    Word {
+        text: texts.join(" "),
+        is_expanded: words.iter().any(|word| word.is_expanded),
+        is_pattern: words.iter().any(|word| word.is_pattern),
+    }
+}
+
+fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
     let mut found = Vec::new();
     let mut after_option = false;
     for (offset, word) in rest.iter().enumerate() {
-        // `su -c 'rm x'`, `env -S 'rm x'`, `watch 'rm x'`.
-        if word.contains([' ', '\t', '\n', ';']) {
-            found.push((offset, Inner::Script(word.clone())));
-        }
-        if word.starts_with('-') {
+        let text = word.text.as_str();
+        if text.starts_with('-') {
             after_option = true;
+            let following = rest.get(offset + 1..).unwrap_or_default();
+            let script = script_in_option(word, following);
+            found.extend(script.map(|script| (offset, Inner::Script(script))));
             continue;
         }
-        if is_assignment(word) {
+        // `su -c 'rm x'`, `env -S 'A=1 rm x'`, `watch 'rm x'`; in `env A='b c'` it is a value.
+        let is_value = is_assignment(text);
+        if is_several_words(text) && (after_option || !is_value) {
+            found.push((offset, Inner::Script(with_blanks(word))));
+        }
+        if is_value {
             continue;
         }
         // It may also be what the option before it takes, or an operand.
-        found.push((offset, Inner::Command));
         if std::mem::take(&mut after_option) {
+            found.push((offset, Inner::Command));
             continue;
         }
         match operands.checked_sub(1) {
-            Some(left) => operands = left,
-            None => break,
+            Some(left) => {
+                found.push((offset, Inner::Operand));
+                operands = left;
+            }
+            None => {
+                found.push((offset, Inner::Command));
+                break;
+            }
         }
     }
     found
 }
 
+/// The script in an option that holds it: `env -S'rm x'`, `env --split-string='rm x'`,
+/// `su -c'rm x'`, `su --command='rm x'`. What follows belongs to the command for `env`.
+fn script_in_option(option: &Word, following: &[Word]) -> Option<Word> {
+    let script = match option.text.strip_prefix("--") {
+        Some(long) => {
+            let (name, script) = long.split_once('=')?;
+            name.starts_with(['s', 'c']).then_some(script)?
+        }
+        None => option.text.split_once(['S', 'c'])?.1,
+    };
+    if script.is_empty() {
+        return None;
+    }
+    let script = Word {
+        text: script.to_owned(),
+        ..option.clone()
+    };
+    let words: Vec<Word> = std::iter::once(script)
+        .chain(following.iter().cloned())
+        .collect();
+    Some(with_blanks(&joined(&words)))
+}
+
+/// The script with the blanks that `env -S` takes these for.
+fn with_blanks(script: &Word) -> Word {
+    let blanks = ["\\_", "\\t", "\\n", "\\v", "\\f", "\\r"];
+    let replace = |text: String, blank: &&str| text.replace(blank, " ");
+    Word {
+        text: blanks.iter().fold(script.text.clone(), replace),
+        ..script.clone()
+    }
+}
+
+fn is_several_words(text: &str) -> bool {
+    text.contains([' ', '\t', '\n', ';']) || text.contains("\\_")
+}
+
 /// The words after `-c` up to the first that is more than one word to a shell: those before it
 /// may belong to options.
-fn shell_scripts(rest: &[String]) -> Vec<(usize, Inner)> {
-    let takes_script =
-        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+fn shell_scripts(rest: &[Word]) -> Vec<(usize, Inner)> {
     let Some(option) = rest.iter().position(takes_script) else {
         return Vec::new();
     };
     let mut found = Vec::new();
     for (offset, word) in rest.iter().enumerate().skip(option + 1) {
-        if word.starts_with('-') {
+        if word.text.starts_with('-') {
             continue;
         }
         found.push((offset, Inner::Script(word.clone())));
-        if word.contains([' ', '\t', '\n', ';']) {
+        if is_several_words(&word.text) || word.is_expanded {
             break;
         }
     }
     found
 }
 
-fn after_exec(rest: &[String]) -> Vec<(usize, Inner)> {
+fn takes_script(word: &Word) -> bool {
+    let text = word.text.as_str();
+    text.starts_with('-') && !text.starts_with("--") && text.contains('c')
+}
+
+/// True when a shell runs what it reads from its input, or from what cannot be looked up: without
+/// `-c` and without a file that has a name.
+fn runs_input(name: &str, rest: &[Word], is_fed: bool) -> bool {
+    if SOURCES.contains(&name) {
+        return !rest.first().is_some_and(is_script_file);
+    }
+    // What they run ends with words that they read: `xargs env` runs any.
+    if name == "xargs" || name == "parallel" {
+        let is_runner = |(offset, what): &(usize, Inner)| {
+            let name = rest.get(*offset).map_or("", |word| base_name(&word.text));
+            let is_wrapper = WRAPPERS.iter().any(|(wrapper, _)| *wrapper == name);
+            matches!(what, Inner::Command) && (is_wrapper || name == "eval")
+        };
+        let is_bare = name == "parallel" && rest.iter().all(|word| word.text.starts_with('-'));
+        return is_bare || wrapped(rest, 0).iter().any(is_runner);
+    }
+    let only_tells = |word: &Word| ["--version", "--help"].contains(&word.text.as_str());
+    if !SHELLS.contains(&name)
+        || rest
+            .iter()
+            .any(|word| takes_script(word) || only_tells(word))
+    {
+        return false;
+    }
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.text.as_str() {
+            "-o" | "-O" | "+o" | "+O" | "--rcfile" | "--init-file" => {
+                words.next();
+            }
+            "-" | "-s" => break,
+            option if option.starts_with(['-', '+']) => {}
+            _ => return !is_script_file(word),
+        }
+    }
+    !is_fed
+}
+
+/// True for a file with a name of its own.
+fn is_script_file(word: &Word) -> bool {
+    let is_stream = ["/dev/", "/proc/"]
+        .iter()
+        .any(|folder| word.text.starts_with(folder) && word.text != "/dev/null");
+    !word.is_expanded && !is_stream
+}
+
+/// What `trap` keeps to be run is its first argument.
+fn trapped(rest: &[Word]) -> Vec<(usize, Inner)> {
+    let action = rest
+        .iter()
+        .find(|word| !word.text.starts_with('-'))
+        .cloned();
+    action
+        .map(|action| (rest.len(), Inner::Script(action)))
+        .into_iter()
+        .collect()
+}
+
+fn after_exec(rest: &[Word]) -> Vec<(usize, Inner)> {
     let runs = |word: &str| ["-exec", "-execdir", "-ok", "-okdir"].contains(&word);
-    let options = rest.iter().enumerate().filter(|(_, word)| runs(word));
+    let options = rest.iter().enumerate().filter(|(_, word)| runs(&word.text));
     options
         .map(|(offset, _)| (offset + 1, Inner::Command))
         .collect()
@@ -259,105 +442,6 @@ fn after_exec(rest: &[String]) -> Vec<(usize, Inner)> {
 
 fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
-}
-
-/// `NAME=…` or `NAME+=…`.
-fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else {
-        return false;
-    };
-    let name = name.strip_suffix('+').unwrap_or(name);
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
-}
-
-/// A simple command in words.
-#[derive(Debug, Default)]
-struct Split {
-    /// Without quotes, and without redirections wherever they stand.
-    words: Vec<String>,
-    /// What `<<<` gives to the command's input.
-    here: Vec<String>,
-}
-
-fn split(text: &str) -> Split {
-    let mut split = Split::default();
-    let mut chars = text.chars().peekable();
-    let mut target = Target::Word;
-    loop {
-        while chars.next_if(|c| is_blank(*c) || *c == '\n').is_some() {}
-        let mut word = String::new();
-        let mut quote = None;
-        let mut is_quoted = false;
-        while let Some(c) = chars.peek().copied() {
-            match (quote, c) {
-                (None, ' ' | '\t' | '\n' | '<' | '>') => break,
-                // `&>` is a redirection, too.
-                (None, '&') => break,
-                (None, '\'' | '"') => (quote, is_quoted) = (Some(c), true),
-                (Some(open), c) if open == c => quote = None,
-                (None, '\\') => {
-                    chars.next();
-                    word.extend(chars.peek().filter(|next| **next != '\n'));
-                }
-                (Some('"'), '\\') => {
-                    chars.next();
-                    match chars.peek() {
-                        Some('"' | '\\' | '$' | '`') => {}
-                        Some(_) => word.push(c),
-                        None => break,
-                    }
-                    word.extend(chars.peek());
-                }
-                // `$'…'` and `$"…"` are quotes with a sign before them.
-                (None, '$') if is_quote_next(&chars) => {}
-                (_, c) => word.push(c),
-            }
-            chars.next();
-        }
-        let has_ended = chars.peek().is_none();
-        let is_operator = chars.peek().is_some_and(|c| matches!(c, '<' | '>' | '&'));
-        let is_descriptor = is_operator
-            && !is_quoted
-            && !word.is_empty()
-            && (word.bytes().all(|byte| byte.is_ascii_digit())
-                || (word.starts_with('{') && word.ends_with('}')));
-        if (!word.is_empty() || is_quoted) && !is_descriptor {
-            match std::mem::replace(&mut target, Target::Word) {
-                Target::Word => split.words.push(word),
-                Target::File => {}
-                Target::Here => split.here.push(word),
-            }
-        }
-        if has_ended {
-            return split;
-        }
-        if is_operator {
-            let mut operator = String::new();
-            while let Some(c) = chars.next_if(|c| matches!(c, '<' | '>' | '&' | '|')) {
-                operator.push(c);
-            }
-            target = match operator.as_str() {
-                "<<<" => Target::Here,
-                // Only in what was not understood.
-                "&" | "&&" => Target::Word,
-                _ => Target::File,
-            };
-        }
-    }
-}
-
-/// What the next word is.
-enum Target {
-    Word,
-    File,
-    Here,
-}
-
-fn is_quote_next(chars: &std::iter::Peekable<std::str::Chars<'_>>) -> bool {
-    let mut ahead = chars.clone();
-    ahead.next();
-    matches!(ahead.next(), Some('\'' | '"'))
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@
 //! of a session are held back from by a sandbox, its other tools are held back from here.
 //!
 //! A shell command is taken apart and every part must be allowed: see `command`. Denials see what
-//! it runs through other programs: see `look_through`. A path counts as inside the folder only if
+//! it runs through other programs: see `look_through`; where that cannot be known, a command is
+//! asked about if a rule denies or asks for some. A path counts as inside the folder only if
 //! it is there after every link and `..`: see `location`. A rule for a path is about the paths a
 //! call names; a tool that walks a folder leaves out what its [`PathRules`] deny. What a command
 //! reads by itself is not seen here.
@@ -27,6 +28,7 @@ use crate::permission::{Decision, PermissionAnswer, PermissionMode, PermissionRe
 use crate::tool::{ToolEffect, Touches};
 
 mod command;
+mod here_documents;
 mod location;
 mod look_through;
 mod memory;
@@ -35,6 +37,7 @@ mod pattern;
 mod protected_paths;
 mod rule;
 mod scope;
+mod shell_words;
 mod wall;
 mod words;
 
@@ -166,6 +169,11 @@ impl Policy {
                 RuleDecision::Deny => Decision::Deny(words::denied_before(&subject)),
                 RuleDecision::Ask | RuleDecision::Allow => Decision::Allow,
             };
+        }
+        if says != Some(RuleDecision::Ask)
+            && let Some(rule) = rule::unable_to_look(&self.rules, &subject)
+        {
+            return Decision::Ask(words::asked_as_unknown(&subject, rule));
         }
         match configured {
             Some(rule) if rule.decision() == RuleDecision::Allow => Decision::Allow,

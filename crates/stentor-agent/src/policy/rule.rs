@@ -200,6 +200,20 @@ pub(super) fn strongest<'r>(rules: &'r [Rule], subject: &Subject<'_>) -> Option<
     }
 }
 
+/// The rule about commands that nobody can hold against this one, because it runs what only a
+/// shell knows: such a command is asked about, unless a rule has it word for word.
+pub(super) fn unable_to_look<'r>(rules: &'r [Rule], subject: &Subject<'_>) -> Option<&'r Rule> {
+    let is_named = |rule: &Rule| rule.text.command.as_deref() == subject.command;
+    if !subject.inside.runs_unknown || rules.iter().any(is_named) {
+        return None;
+    }
+    rules
+        .iter()
+        .filter(|rule| rule.text.decision > RuleDecision::Allow)
+        .filter(|rule| rule.matches(subject, Piece::Unseen))
+        .max_by_key(|rule| (rule.text.decision, rule.specificity()))
+}
+
 fn most_specific<'r>(
     rules: &'r [Rule],
     subject: &Subject<'_>,

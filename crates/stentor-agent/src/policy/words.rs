@@ -62,6 +62,15 @@ pub(super) fn asked_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
     format!("{} is to be asked by the rule {rule}", call(subject))
 }
 
+/// A rule is about commands, and this one does not say which it runs.
+pub(super) fn asked_as_unknown(subject: &Subject<'_>, rule: &Rule) -> String {
+    format!(
+        "what {} runs cannot be read from it, so nobody can tell whether the rule {rule} is about it; \
+         a command whose programs are written out is not asked for this reason",
+        call(subject)
+    )
+}
+
 /// Edits are free, but not of this.
 pub(super) fn asked_for_protected(subject: &Subject<'_>, path: &Path, why: &str) -> String {
     format!(

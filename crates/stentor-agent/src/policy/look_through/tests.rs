@@ -72,6 +72,35 @@ fn a_command_is_seen_through_what_runs_it() {
         "true # it\nrm x",
         "a && b || rm x",
         "rm x > out",
+        "A=$(echo 1) rm x",
+        "A=$(echo \"1 )\" 2) rm x",
+        "A=`echo 1` rm x",
+        "A=${B:-1 2} rm x",
+        "a[0]=1 rm x",
+        "a[1 + 1]+=1 rm x",
+        "env A=$(echo 1) rm x",
+        "env A='b c' rm x",
+        "env -S\"rm x\"",
+        "env -iS\"rm x\"",
+        "env -Srm x",
+        "env -S 'rm\\_x'",
+        "env -S 'A=1 rm x'",
+        "env --split-string=\"rm x\"",
+        "su --command='rm x'",
+        "sh -c 'A=$(echo 1) rm x'",
+        "sh -c 'exec \"$@\"' _ rm x",
+        "sh -c '$1 $2' _ rm x",
+        ">$(echo f) rm x",
+        ">`echo f` rm x",
+        "$'\\x72m' x",
+        "$'\\162\\u006d' x",
+        "r$'m' x",
+        "true; $'r\\x6d' x",
+        "trap 'rm x' EXIT",
+        "trap -- 'rm x' EXIT",
+        "cat <<EOF | sh\nrm x\nEOF",
+        "cat <<EOF\n$(rm x)\nEOF",
+        "cat <<EOF\na\nEOF\nrm x",
     ] {
         let seen = inside(command);
         assert!(
@@ -97,6 +126,92 @@ fn what_a_command_only_speaks_of_is_not_inside_it() {
         let seen = inside(command);
         let is_rm = |inner: &String| inner == "rm" || inner.starts_with("rm ");
         assert!(!seen.commands.iter().any(is_rm), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn what_only_a_shell_knows_is_told_from_what_can_be_read() {
+    for command in [
+        "rm${IFS}x",
+        "$X x",
+        "\"$X\" x",
+        "r$@m x",
+        "$(echo rm) x",
+        "`echo rm` x",
+        "/bin/r? x",
+        "/bin/[r]m x",
+        "{rm,x}",
+        "true && $X x",
+        "echo $($X x)",
+        "echo $(( $($X x) ))",
+        "echo $( ($X x) )",
+        "echo $(($X x) )",
+        "if true; then $X x; fi",
+        "A=1 $X x",
+        "env $X x",
+        "env -i $X x",
+        "sudo -n \"$X\" x",
+        "timeout 5 $X x",
+        "sh -c \"$(echo 'rm x')\"",
+        "sh -c \"$X\"",
+        "sh -c \"true $X\"",
+        "sh -c '$0 x' rm",
+        "eval \"$X\"",
+        "eval true $X",
+        "trap \"$X\" EXIT",
+        "env -S \"$X x\"",
+        "env -S\"$X x\"",
+        ". <(echo rm x)",
+        "source /dev/stdin",
+        ". \"$X\"",
+        "bash <(echo rm x)",
+        "echo rm x | sh",
+        "echo rm x | sh -",
+        "echo rm x | sh -s a",
+        "echo rm x | bash -o pipefail",
+        "echo rm x | bash -e /dev/stdin",
+        "echo rm x | sudo bash",
+        "echo rm x | sh </dev/fd/0",
+        "bash <<< \"$X\"",
+        "echo rm x | xargs env",
+        "echo rm | xargs -I{} {} x",
+        "cat <<EOF | sh\ntrue\nEOF",
+        "sh <<EOF\n$X x\nEOF",
+        "cat <<EOF\ntrue\nEOF\n$X x",
+        "$'\\x72m' x; $X",
+    ] {
+        assert!(inside(command).runs_unknown, "{command}");
+    }
+    for command in [
+        "rm x",
+        "ls *.rs $HOME {a,b}",
+        "cd \"$DIR\" && make -j$(nproc)",
+        "A=$X B=`y` make",
+        "env A=\"b $x\" make",
+        "echo $(( $x + (2 * $y) ))",
+        "echo ${x:-$HOME}/a",
+        "echo $'a' $x",
+        "for f in $(ls); do echo $f; done",
+        "while read -r x; do echo $x; done < in",
+        "if [ -n \"$x\" ] && [[ $y ]]; then echo; fi",
+        "timeout $T make",
+        "timeout -k 1 9 make",
+        "find . -name '*.rs' -exec wc {} +",
+        "ls | xargs -n 1 grep time",
+        "sh script.sh $x",
+        "bash -e ./script.sh <in",
+        "sh < script.sh",
+        "bash --version",
+        "sh -c 'cd \"$1\" && make' _ \"$x\"",
+        ". ./env.sh",
+        "trap - EXIT",
+        "{ make; }",
+        "> \"$f\" make",
+        "cat > f <<'EOF'\n[package]\n$x = 1;\n* a\nEOF\nmake",
+        "python3 - <<EOF\n[a]\nEOF",
+    ] {
+        let seen = inside(command);
+        assert!(!seen.runs_unknown, "{command}: {seen:?}");
     }
 }
 
@@ -129,14 +244,14 @@ proptest::proptest! {
         let folder = tempfile::tempdir().unwrap();
         if runs_rm(&command, folder.path()) {
             let seen = inside(&command);
-            let is_seen = seen.has_more || seen.commands.iter().any(|inner| inner == "rm x");
+            let is_seen = seen.has_more || seen.runs_unknown || seen.commands.iter().any(|inner| inner == "rm x");
             proptest::prop_assert!(is_seen, "{command}: {seen:?}");
         }
     }
 }
 
 /// What can stand around a command. `C` is the command, `Q` is it between quotes.
-const LAYERS: [&str; 36] = [
+const LAYERS: [&str; 52] = [
     "env C",
     "env -i PATH=$PATH C",
     "env -u HOME A=1 C",
@@ -173,6 +288,22 @@ const LAYERS: [&str; 36] = [
     "echo \"$(C)\"",
     "true && C",
     "bash <<< Q",
+    "A=$(echo 1 2) C",
+    "A=`echo 1 2` C",
+    "a[0]=1 C",
+    "a[1 + 1]=1 C",
+    "env -S Q",
+    "env -SQ",
+    "env --split-string=Q",
+    ">$(echo /dev/null) C",
+    "$'\\x65nv' C",
+    "trap Q EXIT",
+    "sh -c 'exec \"$@\"' _ C",
+    "sh -c '\"$@\"' _ C",
+    "sh -c \"$(echo Q)\"",
+    ". <(echo Q)",
+    "echo Q | sh",
+    "cat <<E | sh\nC\nE\n",
 ];
 
 fn wrap(layer: &str, command: &str) -> String {

@@ -12,7 +12,7 @@ decision = "deny"
 "#;
 
 /// Ways to run `touch made…`, all of which a shell takes.
-const WAYS: [&str; 24] = [
+const WAYS: [&str; 36] = [
     "env touch made",
     "env -i /usr/bin/touch made",
     "command touch made",
@@ -37,6 +37,31 @@ const WAYS: [&str; 24] = [
     "echo $(touch made)",
     "echo \"`touch made`\"",
     "eval 'touch made'",
+    "A=$(echo 1) touch made",
+    "A=`echo 1` touch made",
+    "a[0]=1 touch made",
+    "env A=$(echo 1) touch made",
+    "env -S\"touch made\"",
+    "env --split-string=\"touch made\"",
+    "sh -c 'A=$(echo 1) touch made'",
+    "sh -c 'exec \"$@\"' _ touch made",
+    ">$(echo f) touch made",
+    ">`echo f` touch made",
+    "$'\\x74ouch' made",
+    "trap 'touch made' EXIT",
+];
+
+/// Ways to run it that only a shell can read.
+const UNKNOWN: [&str; 9] = [
+    "touch${IFS}made",
+    "X=touch; $X made",
+    "/usr/bin/touc? made",
+    "{touch,made}",
+    "$(echo touch) made",
+    "sh -c \"$(echo 'touch made')\"",
+    ". <(echo touch made)",
+    "echo touch made | sh",
+    "echo touch made | xargs env",
 ];
 
 fn world() -> World {
@@ -74,6 +99,37 @@ fn so_it_is_in_every_dialect() {
     child.until_type("response");
     check(&world, "synaps");
     child.end();
+}
+
+#[test]
+fn what_cannot_be_read_is_asked_about_where_commands_are_denied() {
+    for way in UNKNOWN {
+        let world = World::new(&commands(&[way]), DENIED);
+        let said = world.asked(&["-p", "go", "--no-session"]);
+        assert!(
+            said.starts_with("It said: Not permitted: "),
+            "{way}: {said}"
+        );
+        assert!(
+            said.contains("runs cannot be read from it"),
+            "{way}: {said}"
+        );
+        assert!(said.contains(r#"command = "touch *""#), "{way}: {said}");
+        check(&world, way);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_runs_where_no_command_is_denied() {
+    for config in [
+        "",
+        "[[permissions]]\ntool = \"write\"\ndecision = \"deny\"\n",
+    ] {
+        let config = format!("permission_mode = \"all\"\n{config}");
+        let world = World::new(&commands(&["X=touch; $X made"]), &config);
+        world.asked(&["-p", "go", "--no-session"]);
+        assert!(world.path("work/made").exists(), "{config}");
+    }
 }
 
 #[test]
