@@ -130,9 +130,7 @@ fn a_message_without_its_message_and_a_line_of_nothing_are_warned_of() {
             line(&user("a", None, "one")),
             r#"{"type":"message","id":"b","parentId":"a","timestamp":""}"#.into(),
             "\0\0\0\0".into(),
-            r#"{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":7}}"#
-                .into(),
-            line(&user("d", Some("c"), "four")),
+            line(&user("d", Some("b"), "four")),
         ],
     );
     let opened = open(&path).unwrap();
@@ -141,13 +139,11 @@ fn a_message_without_its_message_and_a_line_of_nothing_are_warned_of() {
         .iter()
         .map(|told| told.split_once("file: ").unwrap().1)
         .collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(
-        told[0].contains("7}}") || told[0].contains(r#"\"id\":\"c\""#),
-        "{told:?}"
-    );
-    assert_eq!(told[1], "nothing but NUL bytes");
-    assert!(told[2].contains(r#"\"id\":\"b\""#), "{told:?}");
+    let [nothing, message] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert_eq!(*nothing, "nothing but NUL bytes");
+    assert!(message.contains(r#"\"id\":\"b\""#), "{told:?}");
 }
 
 #[test]
