@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn names(book: &CommandBook) -> Vec<(String, String)> {
-        let all = all(book).into_iter();
+        let all = book.all_agents().into_iter();
         all.map(|agent| (agent.name, agent.description)).collect()
     }
 
