@@ -218,7 +218,7 @@ async fn what_is_no_answer_is_told_and_not_asked_for_again() {
                     .iter()
                     .map(|(name, value)| ((*name).into(), (*value).into()))
                     .collect(),
-                steps: if body.is_empty() {
+                steps: if status == 204 {
                     vec![Step::Cut]
                 } else {
                     vec![Step::Send(body.clone())]
