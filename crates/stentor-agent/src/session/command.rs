@@ -104,8 +104,6 @@ pub(super) enum Command {
     SetAutoCompaction(bool),
     SetAutoRetry(bool),
     SetPermissionMode(PermissionMode),
-    /// Whether somebody can be asked for a permission.
-    SetCanAsk(bool),
     AnswerPermission {
         id: u64,
         answer: PermissionAnswer,

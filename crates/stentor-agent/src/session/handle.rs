@@ -428,7 +428,9 @@ impl Session {
 
     /// Whether somebody can be asked. Where nobody can, asking means denying.
     pub async fn set_can_ask(&self, can_ask: bool) -> Result<(), SessionError> {
-        self.tell(Command::SetCanAsk(can_ask)).await
+        // Not by way of the actor: who asks next must find it so.
+        self.dialogs.set_can_ask(can_ask);
+        Ok(())
     }
 
     /// Answers a permission question.

@@ -119,7 +119,6 @@ impl Actor {
                 self.changed(StateChange::AutoRetry(on));
             }
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode),
-            Command::SetCanAsk(can_ask) => self.dialogs.set_can_ask(can_ask),
             Command::AnswerDialog {
                 id,
                 answer: given,
