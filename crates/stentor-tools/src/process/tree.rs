@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getsid, kill_process, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid,
 };
 
 /// One process.
@@ -103,10 +103,11 @@ pub(super) fn kill_adopted(known: &[Pid]) {
         return;
     }
     let until = Instant::now() + LONGEST;
-    let own_session = getsid(None).ok();
-    let is_adopted = |id: &Pid| {
-        let session = getsid(Some(*id)).ok();
-        session.is_some() && session != own_session && !known.contains(id)
+    let own_session = session_of(getpid()).ok();
+    let is_adopted = |id: &Pid| match session_of(*id) {
+        Ok(session) => Some(session) != own_session && !known.contains(id),
+        // It has ended. What only cannot be looked at may well be one of those.
+        Err(error) => error.kind() != io::ErrorKind::NotFound && !known.contains(id),
     };
     while Instant::now() < until {
         match children() {
@@ -179,11 +180,30 @@ fn all() -> Option<Vec<Process>> {
     all.iter().any(|one| one.id == me).then_some(all)
 }
 
-/// The fields after the name, which is in parentheses and may contain anything.
-fn read_stat(id: Pid, stat: &[u8]) -> Option<Process> {
+/// The session of a process; 0 when its leader is outside our container, or when the process is
+/// just ending. (`getsid` would say the same, but rustix takes 0 for impossible.)
+fn session_of(id: Pid) -> io::Result<i32> {
+    let stat = std::fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).map_err(|error| {
+        // It ended between opening and reading.
+        match rustix::io::Errno::from_io_error(&error) {
+            Some(rustix::io::Errno::SRCH) => io::ErrorKind::NotFound.into(),
+            _ => error,
+        }
+    })?;
+    let session = fields_after_name(&stat).and_then(|mut fields| fields.nth(3)?.parse().ok());
+    session.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The fields from the third on, the state. The name before it is in parentheses and may contain
+/// anything.
+fn fields_after_name(stat: &[u8]) -> Option<std::str::SplitAsciiWhitespace<'_>> {
     let after_name = memchr::memrchr(b')', stat)? + 1;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
+    Some(rest.split_ascii_whitespace())
+}
+
+fn read_stat(id: Pid, stat: &[u8]) -> Option<Process> {
+    let mut fields = fields_after_name(stat)?;
     let _state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     // The fifth field is next, the 24th is the one.
@@ -214,6 +234,18 @@ mod tests {
             512 18446744073709551615";
         let read = read_stat(Pid::from_raw(42).unwrap(), line).unwrap();
         assert_eq!((read.parent, read.resident_pages), (7, 512));
+    }
+
+    #[test]
+    fn a_session_is_read_and_of_a_process_that_ended_there_is_none() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let id = Pid::from_child(&child);
+        // Also while it waits to be collected.
+        let session = session_of(getpid()).unwrap();
+        assert!([session, 0].contains(&session_of(id).unwrap()));
+        child.wait().unwrap();
+        let error = session_of(id).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
