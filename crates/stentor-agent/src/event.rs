@@ -7,14 +7,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::{Message, ToolCall};
+use stentor_journal::store::Entry;
+use stentor_journal::usage::Usage;
+
 use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
-use crate::message::{Message, ToolCall};
 use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
 use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
-use crate::store::Entry;
 use crate::tool::{Plan, ToolOutput};
-use crate::usage::Usage;
 
 /// One thing that happened in a session.
 #[derive(Debug, Clone)]

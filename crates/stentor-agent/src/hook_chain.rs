@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use stentor_journal::message::ToolCall;
 
 use crate::event::CommandInfo;
 use crate::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
-use crate::message::ToolCall;
 use crate::tool::{Tool, ToolOutput};
 
 /// Hooks that are asked in order, each about what the one before it made of things.

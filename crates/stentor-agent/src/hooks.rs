@@ -9,9 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stentor_journal::message::ToolCall;
 
 use crate::event::CommandInfo;
-use crate::message::ToolCall;
 use crate::session::WeakSession;
 use crate::tool::{Tool, ToolOutput};
 

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::clock::SharedClock;
+use stentor_journal::message::{Message, ToolCall};
 use tokio::sync::Notify;
 
-use crate::clock::SharedClock;
 use crate::event::{Event, EventKind, Subagent};
-use crate::message::{Message, ToolCall};
 use crate::visible::visible;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.

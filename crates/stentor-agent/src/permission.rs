@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use stentor_journal::message::ToolCall;
 
-use crate::message::ToolCall;
 use crate::policy::Always;
 use crate::tool::ToolEffect;
 use crate::visible::visible;

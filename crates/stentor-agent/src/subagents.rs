@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::message::ContentBlock;
 use tokio_util::sync::CancellationToken;
 
-use crate::message::ContentBlock;
 use crate::session::{Session, SessionError};
 
 /// The subagents at work for one session.

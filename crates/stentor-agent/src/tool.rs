@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use stentor_journal::message::{ContentBlock, ToolCall};
+use stentor_journal::usage::Usage;
 use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hooks::Hooks;
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
 use crate::policy::{PathRules, resolve};
 use crate::session::Budget;
 use crate::subagents::Subagents;
-use crate::usage::Usage;
 
 /// Something a model can have done.
 pub trait Tool: Send + Sync {

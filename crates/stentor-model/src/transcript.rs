@@ -9,11 +9,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use stentor_agent::message::{
+use stentor_agent::model::{InputKind, ModelInfo};
+use stentor_journal::message::{
     AssistantMessage, ContentBlock, DocumentBlock, ImageBlock, KnownBlock, KnownMessage, Message,
     ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_agent::model::{InputKind, ModelInfo};
 
 use crate::pdf;
 

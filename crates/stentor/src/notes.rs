@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::memory::{MemoryStore, ProjectNotes};
-use stentor_agent::store::encoded_cwd;
 use stentor_agent::tool::Tool;
+use stentor_journal::store::encoded_cwd;
 use stentor_tools::memory::{MEMORY, Memory};
 
 use crate::config::{Config, Settings};

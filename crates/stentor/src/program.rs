@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use clap::Parser;
 use serde_json::json;
-use stentor_agent::agent::SessionFiles;
-use stentor_agent::clock::iso_time;
 use stentor_agent::permission::PermissionMode;
+use stentor_journal::clock::iso_time;
+use stentor_journal::session_files::SessionFiles;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;

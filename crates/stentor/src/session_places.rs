@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stentor_agent::agent::SessionFiles;
+use stentor_journal::session_files::SessionFiles;
 
 use crate::config::{Config, Settings, Source};
 use crate::setup;

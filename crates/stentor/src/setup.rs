@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
+use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::agent_folders::AgentFolders;
-use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
@@ -26,6 +25,8 @@ use stentor_agent::session::{
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
+use stentor_journal::clock::{SharedClock, SystemClock, iso_time};
+use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
 use stentor_tools::mcp::McpServers;

@@ -2,8 +2,9 @@
 
 use std::pin::Pin;
 
+use stentor_journal::message::ContentBlock;
+
 use crate::event::CommandInfo;
-use crate::message::ContentBlock;
 
 /// Whoever keeps prompts that people can call by name.
 ///

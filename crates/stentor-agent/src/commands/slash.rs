@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use stentor_journal::message::ContentBlock;
+
 use super::SUBAGENT_TOOL;
 use super::book::{AgentDefinition, CommandBook};
 use super::prompts::PromptSource;
@@ -9,7 +11,6 @@ use super::shelf::Shelf;
 use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
-use crate::message::ContentBlock;
 use crate::system_prompt;
 use crate::tool::ToolSpec;
 

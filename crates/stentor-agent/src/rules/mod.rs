@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use regex::Regex;
+use stentor_journal::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
 
 use crate::event::Rule;
 use crate::live::{LiveBlock, LiveBlockKind};
-use crate::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
 
 pub use files::{RuleFile, read_rules};
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use stentor_journal::message::{ContentBlock, KnownBlock, Message};
+use stentor_journal::store::{Entry, Header, Opened};
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
@@ -22,10 +24,8 @@ use crate::hook_chain;
 use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, KnownBlock, Message};
 use crate::model::ThinkingLevel;
 use crate::permission::{PermissionAnswer, PermissionMode};
-use crate::store::{Entry, Header, Opened};
 use crate::subagents::Subagents;
 use crate::tool::{Plan, Tool, ToolSpec};
 

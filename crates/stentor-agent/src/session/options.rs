@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
+use stentor_journal::usage::Usage;
+
 use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
@@ -17,7 +19,6 @@ use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
 use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
-use crate::usage::Usage;
 
 /// How long one answer may become unless something else is said: many times what the models with
 /// the largest answers can write, and small beside the memory of a machine.

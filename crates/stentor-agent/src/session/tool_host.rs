@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::message::ToolCall;
+use stentor_journal::usage::Usage;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
@@ -14,13 +16,11 @@ use crate::event::EventKind;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
-use crate::message::ToolCall;
 use crate::model::ModelInfo;
 use crate::policy::PathRules;
 use crate::subagents::Subagents;
 use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};
-use crate::usage::Usage;
 
 /// What the tools of a session see of it.
 ///

@@ -8,9 +8,9 @@ use stentor_agent::hooks::{
     AddedContext, CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks,
     PromptVerdict,
 };
-use stentor_agent::message::ToolCall;
-use stentor_agent::store::EntryKind;
 use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_journal::message::ToolCall;
+use stentor_journal::store::EntryKind;
 use stentor_model::script::Scenario;
 
 use crate::stage::{Stage, with};

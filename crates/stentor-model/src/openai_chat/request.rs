@@ -227,8 +227,8 @@ fn copilot_headers(turns: &[Turn<'_>]) -> Vec<(&'static str, String)> {
 mod tests {
     use std::sync::Arc;
 
-    use stentor_agent::message::{ContentBlock, Message};
     use stentor_agent::model::{InputKind, ModelInfo, Purpose, ThinkingLevel};
+    use stentor_journal::message::{ContentBlock, Message};
 
     use super::*;
     use crate::credential::Credential;

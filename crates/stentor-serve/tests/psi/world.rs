@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
-use stentor_agent::clock::{Clock, CountingClock, SharedClock};
+use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel, NoticeSource};
@@ -16,7 +15,6 @@ use stentor_agent::hooks::{
     CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
 };
 use stentor_agent::memory::MemoryStore;
-use stentor_agent::message::ToolCall;
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
@@ -24,6 +22,9 @@ use stentor_agent::session::{Environment, ScopedModel, SessionOptions};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
+use stentor_journal::clock::{Clock, CountingClock, SharedClock};
+use stentor_journal::message::ToolCall;
+use stentor_journal::session_files::SessionFiles;
 use stentor_model::script::{Format, ScriptModel};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::PsiOptions;

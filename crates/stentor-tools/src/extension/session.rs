@@ -8,8 +8,8 @@ use stentor_agent::event::CommandInfo;
 use stentor_agent::hooks::{
     AddedContext, CallVerdict, CommandRan, HookFuture, HookedSession, Hooks, PromptVerdict,
 };
-use stentor_agent::message::ToolCall;
 use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_journal::message::ToolCall;
 use stentor_wire::extension::{
     AfterToolParams, AfterToolResult, BeforePromptParams, BeforePromptResult, BeforeToolParams,
     BeforeToolResult, CommandRunParams, CommandRunResult, HookName, method,

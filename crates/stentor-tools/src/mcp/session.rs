@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
-use stentor_agent::message::ToolCall;
 use stentor_agent::session::WeakSession;
 use stentor_agent::tool::{Tool, ToolOutput};
 use stentor_agent::tool_servers::SessionServers;
+use stentor_journal::message::ToolCall;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 

@@ -11,8 +11,8 @@ use stentor_agent::event::CommandInfo;
 use stentor_agent::hooks::{
     CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
 };
-use stentor_agent::message::ToolCall;
 use stentor_agent::tool::{Tool, ToolHost, ToolOutput};
+use stentor_journal::message::ToolCall;
 
 use super::definition;
 use super::permitted::Permitted;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stentor_agent::clock::SystemClock;
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::{ContentBlock, KnownMessage, Message};
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::permission::PermissionMode;
 use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions};
+use stentor_journal::clock::SystemClock;
+use stentor_journal::message::{ContentBlock, KnownMessage, Message};
 use stentor_model::script::{Format, Scenario, ScriptModel};
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, event_name};
 use stentor_tools::{SubagentSetup, subagent_tool};

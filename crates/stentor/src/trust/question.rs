@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stentor_agent::clock::{SharedClock, iso_time};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{
     CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
 };
-use stentor_agent::message::ToolCall;
 use stentor_agent::session::{Session, WeakSession};
 use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_journal::clock::{SharedClock, iso_time};
+use stentor_journal::message::ToolCall;
 
 use super::Wanted;
 use super::brought::notice;

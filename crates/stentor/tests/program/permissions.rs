@@ -8,10 +8,11 @@ use stentor::config::{self, Layer, Platform, Surroundings};
 use stentor::notes::Notes;
 use stentor::setup::{self, Defaults};
 use stentor::trust::question::Asking;
-use stentor_agent::agent::{NewSession, SessionFiles};
+use stentor_agent::agent::NewSession;
 use stentor_agent::event::EventKind;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::permission::{PermissionAnswer, PermissionMode};
+use stentor_journal::message::ContentBlock;
+use stentor_journal::session_files::SessionFiles;
 
 const SCENARIO: &str = r#"
 [[turn]]

@@ -1,7 +1,8 @@
 //! Policies over a folder with links out of it.
 
+use stentor_journal::message::ToolCall;
+
 use super::*;
-use crate::message::ToolCall;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::ToolCall;
+
 use super::{Actor, answer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
-use crate::message::ToolCall;
 use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
 use crate::policy::{self, Remembered};
 use crate::session::command::Reply;

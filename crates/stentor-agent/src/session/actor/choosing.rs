@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use stentor_journal::store::EntryKind;
+
 use super::Actor;
 use crate::event::StateChange;
 use crate::model::{NamedBy, ThinkingLevel};
@@ -10,7 +12,6 @@ use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
 use crate::session::settings::{ChosenModel, ForRun};
 use crate::session::state::ModelChoice;
-use crate::store::EntryKind;
 
 impl Actor {
     pub(super) fn set_model(

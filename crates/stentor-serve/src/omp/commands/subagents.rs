@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use stentor_agent::message::ContentBlock;
-use stentor_agent::store::{Transcript, transcript};
 use stentor_agent::subagents::SteerError;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store::{Transcript, transcript};
 use stentor_wire::omp::command::{
     SteerSubagent, SubagentId, SubagentLevel, SubagentMessages, Subscription,
 };

@@ -1,7 +1,7 @@
 //! The commands that only say something.
 
 use stentor_agent::event::CommandSource;
-use stentor_agent::message::{KnownMessage, Message, text_of};
+use stentor_journal::message::{KnownMessage, Message, text_of};
 
 use super::{BUILTINS, Effect};
 use crate::psi::connection::session_error;

@@ -1,5 +1,5 @@
 //! How long it takes, and how much memory, to open a session of 200 MB that was compacted near its
-//! end. `cargo bench -p stentor-agent --bench store_open`
+//! end. `cargo bench -p stentor-journal --bench store_open`
 //!
 //! The file is opened in child processes, so that what made it does not count.
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use stentor_agent::store;
+use stentor_journal::store;
 
 const FILE_BYTES: u64 = 200_000_000;
 const ROUNDS: usize = 7;
