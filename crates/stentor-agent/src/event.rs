@@ -10,11 +10,12 @@ use std::sync::Arc;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_journal::store::Entry;
 use stentor_journal::usage::Usage;
+use stentor_policy::{PermissionAnswer, PermissionMode};
 
 use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
 use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
-use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
+use crate::permission::PermissionRequest;
 use crate::tool::{Plan, ToolOutput};
 
 /// One thing that happened in a session.

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_journal::clock::SharedClock;
 use stentor_journal::message::{Message, ToolCall};
+use stentor_text::visible::visible;
 use tokio::sync::Notify;
 
 use crate::event::{Event, EventKind, Subagent};
-use crate::visible::visible;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;

@@ -1,4 +1,4 @@
-//! The agent: sessions, turns, queues, permissions, compaction and retry.
+//! The agent: sessions, turns, queues, compaction and retry.
 //!
 //! Nothing in this crate knows a wire protocol. A dialect calls [`session::Session`] and reads
 //! [`event::Event`]s; a model implements [`model::Model`]; a tool implements [`tool::Tool`].
@@ -23,9 +23,7 @@ pub mod live;
 pub mod memory;
 pub mod model;
 pub mod permission;
-pub mod policy;
 pub mod project_files;
-pub mod redaction;
 pub mod rules;
 pub mod sandbox;
 pub mod session;
@@ -34,4 +32,3 @@ pub mod system_prompt;
 pub mod tool;
 pub mod tool_servers;
 pub mod turn;
-pub mod visible;

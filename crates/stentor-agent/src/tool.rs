@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use stentor_journal::message::{ContentBlock, ToolCall};
 use stentor_journal::usage::Usage;
+use stentor_policy::PathRules;
 use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
@@ -15,9 +16,10 @@ use crate::event::EventKind;
 use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::model::ModelInfo;
-use crate::policy::{PathRules, resolve};
 use crate::session::Budget;
 use crate::subagents::Subagents;
+
+pub use stentor_policy::{ToolEffect, Touches};
 
 /// Something a model can have done.
 pub trait Tool: Send + Sync {
@@ -71,43 +73,6 @@ pub struct ToolSpec {
     /// JSON Schema of the arguments, an object. It is large, and all sessions have the same.
     pub parameters: Arc<Value>,
     pub effect: ToolEffect,
-}
-
-/// What a tool does to the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolEffect {
-    /// Touches nothing outside the session, such as the plan.
-    Nothing,
-    /// Only looks. Calls of this kind run together.
-    Reads,
-    /// Changes files.
-    Writes,
-    /// Runs programs or reaches the network.
-    Executes,
-}
-
-/// What one call would touch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Touches {
-    /// Absolute paths as they were named, links and `..` included.
-    pub paths: Vec<PathBuf>,
-    /// Where each of them really is, once [`Touches::settle`] has looked; nothing for one whose
-    /// links go in circles.
-    pub settled: Option<Vec<Option<PathBuf>>>,
-    /// The shell command, if there is one.
-    pub command: Option<String>,
-}
-
-impl Touches {
-    /// Follows the links of every path, once and for all: what is judged, what a person is asked
-    /// about and what is opened then are the same, whatever the links say by that time.
-    #[must_use]
-    pub fn settle(mut self, cwd: &Path) -> Self {
-        let really = |path: &PathBuf| resolve(&cwd.join(path));
-        self.settled = Some(self.paths.iter().map(really).collect());
-        self
-    }
 }
 
 /// The outcome of a call, or the state of one that is still running.

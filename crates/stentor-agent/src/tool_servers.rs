@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stentor_text::redaction::{names_a_secret, redact, secrets_in_address, secrets_in_command};
+
 use crate::commands::PromptSource;
 use crate::hooks::{HookedSession, Hooks};
-use crate::redaction::{names_a_secret, redact, secrets_in_address, secrets_in_command};
 
 /// How long a server has to start unless something else is said.
 pub const START_LIMIT: Duration = Duration::from_secs(30);

@@ -10,8 +10,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
 };
-use stentor_agent::redaction::{names_a_secret, secrets_in_address};
 use stentor_journal::clock::SharedClock;
+use stentor_text::redaction::{names_a_secret, secrets_in_address};
 use stentor_wire::sse::SseDecoder;
 use tokio::time::{Instant, timeout};
 

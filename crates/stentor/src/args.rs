@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_policy::PermissionMode;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use stentor_agent::agent_folders::in_home;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
 use stentor_journal::message::ContentBlock;
 use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
+use stentor_policy::PermissionMode;
 use stentor_serve::omp::{
     LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, Resume, print_events, serve,
 };

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use clap::Parser;
 use serde_json::json;
-use stentor_agent::permission::PermissionMode;
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
+use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;
@@ -22,22 +22,18 @@ use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
-use crate::extensions;
-use crate::log;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::notes::Notes;
-use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
-use crate::rpc;
-use crate::session_places;
 use crate::setup::{self, Defaults};
 use crate::trust::brought;
 use crate::trust::question::{Asking, ask_at_terminal};
 use crate::trust::store::TrustStore;
+use crate::{extensions, log, omp, rpc, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::permission::PermissionMode;
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
+use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
 use stentor_tools::BuiltinTools;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginInput, Logins};
+use stentor_policy::PermissionMode;
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;

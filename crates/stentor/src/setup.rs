@@ -14,8 +14,6 @@ use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
 use stentor_agent::hooks::HookSource;
 use stentor_agent::model::NamedBy;
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
 use stentor_agent::project_files::Reader;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
@@ -29,6 +27,7 @@ use stentor_journal::clock::{SharedClock, SystemClock, iso_time};
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
+use stentor_policy::{PermissionMode, Policy};
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
@@ -41,16 +40,15 @@ use crate::config::{
     self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Sourced,
     Surroundings,
 };
-use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::launcher::launcher;
-use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
 use crate::trust::brought;
 use crate::trust::question::{Asking, TrustQuestion};
 use crate::trust::store::TrustStore;
+use crate::{extensions, mcp_servers};
 
 /// The environment the program was started in. `HOME` comes from the password database where it
 /// is not set: some frontends start their agents with `PATH` alone.

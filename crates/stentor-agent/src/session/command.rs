@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::store::{Entry, Header, Opened};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
@@ -15,7 +16,6 @@ use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState
 use crate::dialog::DialogAnswer;
 use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::model::ThinkingLevel;
-use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::tool::{Plan, Tool, ToolSpec};
 
 /// Commands a session may have waiting. A caller waits when it is full.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use stentor_journal::message::{ContentBlock, KnownBlock, Message};
 use stentor_journal::store::{Entry, Header, Opened};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
@@ -25,7 +26,6 @@ use crate::hooks::{CommandRan, HookedSession};
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
 use crate::model::ThinkingLevel;
-use crate::permission::{PermissionAnswer, PermissionMode};
 use crate::subagents::Subagents;
 use crate::tool::{Plan, Tool, ToolSpec};
 

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use stentor_journal::clock::SharedClock;
 use stentor_journal::usage::Usage;
+use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
 
 use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
 use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use crate::permission::PermissionMode;
-use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_journal::message::ToolCall;
 use stentor_journal::usage::Usage;
+use stentor_policy::PathRules;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
@@ -17,7 +18,6 @@ use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::model::ModelInfo;
-use crate::policy::PathRules;
 use crate::subagents::Subagents;
 use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
 use crate::turn::{Request, Verdict};

@@ -12,6 +12,7 @@ use stentor_journal::message::{
     ThinkingBlock, ToolCall,
 };
 use stentor_journal::usage::Usage;
+use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
@@ -21,7 +22,6 @@ use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
-use crate::visible::visible;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {

@@ -16,8 +16,6 @@ use stentor_agent::hooks::{
 };
 use stentor_agent::memory::MemoryStore;
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy};
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, ScopedModel, SessionOptions};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
@@ -26,6 +24,7 @@ use stentor_journal::clock::{Clock, CountingClock, SharedClock};
 use stentor_journal::message::ToolCall;
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::script::{Format, ScriptModel};
+use stentor_policy::{PermissionMode, Policy};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::PsiOptions;
 use stentor_tools::SubagentSetup;

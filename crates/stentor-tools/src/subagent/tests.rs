@@ -9,13 +9,12 @@ use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
 use stentor_journal::clock::CountingClock;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store;
 use stentor_model::script::{Format, ScriptModel};
+use stentor_policy::{PermissionMode, Policy};
 
 use super::{MAX_TASKS, SubagentSetup, Task, subagent_tool, tasks};
 

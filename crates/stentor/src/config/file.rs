@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::policy::Rule;
 use stentor_agent::project_files::{NotRead, Reader};
+use stentor_policy::Rule;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

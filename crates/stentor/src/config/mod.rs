@@ -20,9 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::model::NamedBy;
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Rule;
 use stentor_agent::project_files::{NotRead, Project, Reader};
+use stentor_policy::{PermissionMode, Rule};
 
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use file::RawTable;

@@ -1,8 +1,8 @@
 //! Permission rules as they are written: `[[permissions]]` tables.
 
 use serde_json::{Map, Value as Json};
-use stentor_agent::policy::{Rule, RuleDecision};
 use stentor_agent::tool::ToolEffect;
+use stentor_policy::{Rule, RuleDecision};
 use stentor_tools::memory::MEMORY;
 use stentor_tools::{ALL_TOOLS, SUBAGENT};
 use toml::Spanned;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use stentor_agent::policy::Remembered;
+use stentor_policy::Remembered;
 
 /// An answer that is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

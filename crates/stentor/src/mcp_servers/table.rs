@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use stentor_agent::redaction::{command_without_secrets, public_address};
 use stentor_agent::tool_servers::{ToolChoice, ToolServer, ToolServerTransport};
+use stentor_text::redaction::{command_without_secrets, public_address};
 
 use super::Found;
 use super::expand::{Unset, expand};

@@ -15,8 +15,8 @@ use stentor_agent::event::{
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::session::SessionState;
 use stentor_agent::tool::ToolOutput;
-use stentor_agent::visible::visible;
 use stentor_journal::message::ToolCall;
+use stentor_text::visible::visible;
 
 use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::Style;

@@ -2,9 +2,8 @@
 //! waits for trust, a key that is new tomorrow as well.
 
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::policy::RuleDecision;
-use stentor_model::catalogue;
-use stentor_model::script;
+use stentor_model::{catalogue, script};
+use stentor_policy::RuleDecision;
 use stentor_tools::memory::MEMORY;
 
 use super::Wanted;

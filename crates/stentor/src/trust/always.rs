@@ -4,10 +4,10 @@
 //! that says must never be a way out of the sandbox. And a scenario file is a program that speaks
 //! as a model: only the user names one.
 
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::project_files::Project;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_model::script;
+use stentor_policy::PermissionMode;
 
 use crate::config::file::FileContent;
 use crate::config::{Location, RawTable, Source, Sourced, Warning};

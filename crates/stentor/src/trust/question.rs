@@ -23,7 +23,7 @@ use stentor_journal::message::ToolCall;
 use super::Wanted;
 use super::brought::notice;
 use super::store::TrustStore;
-use stentor_agent::visible::visible;
+use stentor_text::visible::visible;
 
 /// How the sessions of a way in are asked.
 #[derive(Debug, Clone, Default)]

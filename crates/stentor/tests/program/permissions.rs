@@ -10,9 +10,9 @@ use stentor::setup::{self, Defaults};
 use stentor::trust::question::Asking;
 use stentor_agent::agent::NewSession;
 use stentor_agent::event::EventKind;
-use stentor_agent::permission::{PermissionAnswer, PermissionMode};
 use stentor_journal::message::ContentBlock;
 use stentor_journal::session_files::SessionFiles;
+use stentor_policy::{PermissionAnswer, PermissionMode};
 
 const SCENARIO: &str = r#"
 [[turn]]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use stentor_journal::store::EntryKind;
+use stentor_policy::PermissionMode;
 
 use super::Actor;
 use crate::event::StateChange;
 use crate::model::{NamedBy, ThinkingLevel};
-use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
 use crate::session::settings::{ChosenModel, ForRun};

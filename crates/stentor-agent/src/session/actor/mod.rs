@@ -27,6 +27,7 @@ use stentor_journal::conversation::Conversation;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store::Opened;
 use stentor_journal::usage::Usage;
+use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -48,8 +49,6 @@ use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
 use crate::model::ModelErrorKind;
-use crate::permission::PermissionMode;
-use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
 use crate::subagents::Subagents;
 use crate::tool::{Place, Tool, ToolSpec};

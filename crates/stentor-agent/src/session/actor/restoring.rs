@@ -12,13 +12,13 @@ use stentor_journal::message::{
     StopReason, ToolCall, ToolResultMessage, UserContent,
 };
 use stentor_journal::store::{Compaction, Entry, EntryKind};
+use stentor_policy::PermissionMode;
 
 use super::bash::{DEFERRED, Deferred};
 use super::queueing::{QUEUED, UNQUEUED};
 use super::{Actor, Consumed};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::model::NamedBy;
-use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;

@@ -16,8 +16,7 @@ use crate::psi::item::{OpError, Part};
 use crate::psi::live::Live;
 use crate::psi::ops::login;
 use crate::psi::params::word_of;
-use crate::psi::payload;
-use crate::psi::slash;
+use crate::psi::{payload, slash};
 
 pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let text = ask.params.filled("message")?;

@@ -8,10 +8,9 @@ use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use super::context::{slots_as_they_came, sorted_by_tree};
 use super::model;
-use crate::psi::git;
 use crate::psi::live::{Live, RetryWait, View};
 use crate::psi::shared::Shared;
-use crate::psi::text;
+use crate::psi::{git, text};
 
 /// The states of sessions, in the order they are shown.
 const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];

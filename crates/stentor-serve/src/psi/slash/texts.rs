@@ -5,11 +5,10 @@ use stentor_journal::message::{KnownMessage, Message, text_of};
 
 use super::{BUILTINS, Effect};
 use crate::psi::connection::session_error;
-use crate::psi::git;
 use crate::psi::limits::HISTORY_LINE_CHARS;
 use crate::psi::live::Live;
 use crate::psi::ops::reading::context_fraction;
-use crate::psi::text;
+use crate::psi::{git, text};
 
 pub(super) async fn status(live: &Live) -> Effect {
     let (state, entries) = match (live.session.state().await, live.session.entries().await) {

@@ -13,11 +13,11 @@ use stentor_agent::event::{
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::model::{InputKind, ModelErrorKind, ModelInfo, ThinkingLevel};
-use stentor_agent::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
-use stentor_agent::policy::Always;
+use stentor_agent::permission::PermissionRequest;
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, ToolEffect};
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::usage::{Prices, Usage};
+use stentor_policy::{Always, PermissionAnswer, PermissionMode};
 
 use super::*;
 

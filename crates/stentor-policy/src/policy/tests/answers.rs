@@ -90,24 +90,24 @@ fn always_is_about_calls_like_the_one_that_was_asked() {
     ];
     for (tool, effect, asked, then) in table {
         let mut policy = Policy::new(PermissionMode::Ask, Vec::new());
-        let request = request(tool, effect, &asked, &ground.work);
+        let always = always(tool, effect, &asked, &ground.work);
         for answer in [
             PermissionAnswer::AllowOnce,
             PermissionAnswer::RejectOnce,
             PermissionAnswer::Cancelled,
         ] {
-            policy.remember(&request, answer);
+            policy.remember(&always, answer);
             let decision = policy.decide(tool, effect, &asked, &ground.work);
             assert_eq!(letter(&decision), 'a', "{tool} {asked:?}");
         }
-        policy.remember(&request, PermissionAnswer::AllowAlways);
+        policy.remember(&always, PermissionAnswer::AllowAlways);
         for (touches, expected) in then {
             let decision = policy.decide(tool, effect, &touches, &ground.work);
             assert_eq!(letter(&decision), expected, "{tool} {asked:?} {touches:?}");
         }
         let other = policy.decide("other", effect, &asked, &ground.work);
         assert_eq!(letter(&other), 'a', "another tool");
-        policy.remember(&request, PermissionAnswer::RejectAlways);
+        policy.remember(&always, PermissionAnswer::RejectAlways);
         let decision = policy.decide(tool, effect, &asked, &ground.work);
         assert_eq!(letter(&decision), 'd', "rejection outweighs");
     }
@@ -153,7 +153,7 @@ fn a_kept_answer_decides_in_a_later_session_as_it_did_in_the_first() {
             (PermissionAnswer::RejectAlways, "deny", 'd'),
         ] {
             let mut first = Policy::new(PermissionMode::Ask, Vec::new());
-            let asked_for = request(tool, effect, &asked, &ground.work);
+            let asked_for = always(tool, effect, &asked, &ground.work);
             let kept = first.remember(&asked_for, answer).unwrap();
             assert_eq!(kept.to_string(), format!("{word} {shown}"));
             let again = first.remember(&asked_for, answer);
@@ -189,7 +189,7 @@ fn a_yes_for_a_folder_does_not_reach_what_is_protected_in_it() {
     let outside = |path: &str| ground.on(&format!("../other/{path}"));
     let mut policy = Policy::new(PermissionMode::Ask, Vec::new());
     let yes_to = |policy: &mut Policy, tool: &str, effect, touches: &Touches| {
-        let asked = request(tool, effect, touches, &ground.work);
+        let asked = always(tool, effect, touches, &ground.work);
         policy
             .remember(&asked, PermissionAnswer::AllowAlways)
             .unwrap()

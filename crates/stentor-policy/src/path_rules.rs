@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::location::resolve;
 use super::rule::{PathPattern, Rule, RuleDecision};
-use crate::tool::ToolEffect;
+use super::touches::ToolEffect;
 
 /// The rules that decide about paths. Cheap to clone.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,7 @@
 //! What a mode decides, and what no rule opens.
 
 use super::*;
+use crate::wall::WriteLimit;
 
 #[test]
 fn the_mode_decides_where_no_rule_does() {
@@ -61,8 +62,8 @@ fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
            {path = "src/secret", decision = "ask"}"#,
     );
     let mut policy = Policy::new(PermissionMode::Ask, rules);
-    let request = request("write", ToolEffect::Writes, &ground.on("a"), &ground.work);
-    policy.remember(&request, PermissionAnswer::AllowAlways);
+    let always = always("write", ToolEffect::Writes, &ground.on("a"), &ground.work);
+    policy.remember(&always, PermissionAnswer::AllowAlways);
     policy.set_mode(PermissionMode::ReadOnly);
     for (tool, effect, touches) in [
         ("bash", ToolEffect::Executes, command("ls")),
@@ -120,7 +121,7 @@ fn nothing_opens_the_wall() {
         };
         let rules = rules(r#"{decision = "allow"}"#);
         let mut policy = Policy::new(PermissionMode::All, rules).with_wall(wall);
-        let asked = request("tool", effect, &touches, &ground.work);
+        let asked = always("tool", effect, &touches, &ground.work);
         policy.remember(&asked, PermissionAnswer::AllowAlways);
         let decision = policy.decide("tool", effect, &touches, &ground.work);
         assert_eq!(

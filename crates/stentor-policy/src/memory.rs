@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stentor_text::visible::visible;
 
 use super::command::{Part, Parts};
 use super::protected_paths::needs_its_own_permission;
 use super::rule::{RuleDecision, Subject};
 use super::scope::{About, starts_with_words};
-use crate::visible::visible;
 
 /// Keeps "always" answers beyond the session they were given in.
 pub trait AnswerKeeper: Send + Sync {

@@ -1,10 +1,8 @@
 //! Policies over a folder with links out of it.
 
-use stentor_journal::message::ToolCall;
-
 use super::*;
+use crate::location::resolve;
 use std::os::unix::fs::symlink;
-use std::sync::Arc;
 
 mod answers;
 mod modes;
@@ -66,24 +64,12 @@ fn letter(decision: &Decision) -> char {
     }
 }
 
-fn request(tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> PermissionRequest {
+/// What an "always" to such a call would be remembered as.
+fn always(tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> Always {
     let paths: Vec<PathBuf> = touches
         .paths
         .iter()
         .filter_map(|path| resolve(path))
         .collect();
-    PermissionRequest {
-        call: Arc::new(ToolCall {
-            id: "1".into(),
-            name: tool.into(),
-            arguments: serde_json::Map::new(),
-            thought_signature: None,
-            intent: None,
-        }),
-        effect,
-        always: Policy::default().always(tool, effect, touches.command.as_deref(), &paths, cwd),
-        paths,
-        command: touches.command.clone(),
-        reason: String::new(),
-    }
+    Policy::default().always(tool, effect, touches.command.as_deref(), &paths, cwd)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::location::resolve;
 use super::rule::Subject;
-use crate::tool::ToolEffect;
+use super::touches::ToolEffect;
 
 /// Where tools may write at most, and what they may not touch at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

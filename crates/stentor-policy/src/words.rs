@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use stentor_text::visible::visible;
+
 use super::location::Location;
 use super::rule::{Rule, Subject};
-use crate::tool::ToolEffect;
-use crate::visible::visible;
+use super::touches::ToolEffect;
 
 /// A rule of the configuration forbids it.
 pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {

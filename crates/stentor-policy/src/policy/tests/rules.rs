@@ -84,7 +84,7 @@ fn blanks_and_quotes_lead_past_no_denial_and_into_no_permission() {
            {tool = "bash", command = "git log *", decision = "allow"}"#,
     );
     let mut policy = Policy::new(PermissionMode::Ask, rules);
-    let asked = request(
+    let asked = always(
         "bash",
         ToolEffect::Executes,
         &command("npm publish"),
@@ -139,14 +139,14 @@ fn a_configured_denial_stands_whatever_was_answered() {
            {tool = "bash", command = "git *", decision = "ask"}"#,
     );
     let mut policy = Policy::new(PermissionMode::Ask, rules);
-    let asked = request(
+    let asked = always(
         "bash",
         ToolEffect::Executes,
         &command("git push"),
         &ground.work,
     );
     policy.remember(&asked, PermissionAnswer::AllowAlways);
-    let asked = request(
+    let asked = always(
         "bash",
         ToolEffect::Executes,
         &command("git log -1"),

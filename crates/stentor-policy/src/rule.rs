@@ -9,7 +9,7 @@ use super::command::{self, Part, Parts};
 use super::location::resolve;
 use super::look_through::{self, Inside};
 use super::pattern::Wildcard;
-use crate::tool::{ToolEffect, Touches};
+use super::touches::{ToolEffect, Touches};
 
 /// One rule, as it is written in the configuration:
 /// `{ tool = "bash", command = "git *", decision = "allow" }`.

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::location::resolve;
 use super::rule::{Subject, TouchedPath};
-use crate::tool::ToolEffect;
+use super::touches::ToolEffect;
 
 /// Folders, wherever in the working folder, with what they do.
 const FOLDERS: [(&str, &str); 18] = [
