@@ -29,6 +29,7 @@ pub mod message;
 pub mod model;
 pub mod permission;
 pub mod policy;
+pub mod private_file;
 pub mod project_files;
 pub mod redaction;
 pub mod rules;
