@@ -28,6 +28,7 @@ use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
 use stentor_policy::{PermissionMode, Policy};
+use stentor_text::spelling::nearest;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
@@ -35,7 +36,6 @@ use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::error::ConfigError;
-use crate::config::suggest::nearest;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Sourced,
     Surroundings,

@@ -13,7 +13,6 @@ pub mod model_choice;
 pub mod rules;
 pub mod show;
 pub mod source;
-pub mod suggest;
 pub mod value;
 
 use std::path::{Path, PathBuf};
