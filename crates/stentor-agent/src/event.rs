@@ -16,7 +16,8 @@ use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
 use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
 use crate::permission::PermissionRequest;
-use crate::tool::{Plan, ToolOutput};
+use crate::plan::Plan;
+use crate::tool_output::ToolOutput;
 
 /// One thing that happened in a session.
 #[derive(Debug, Clone)]
@@ -187,7 +188,7 @@ pub enum EventKind {
         work: Arc<SubagentWork>,
     },
     /// What happened in a subagent's own session, while somebody wants to know it
-    /// ([`crate::subagents::Subagents::watch`]). Deltas merge like those of the session.
+    /// (`Subagents::watch`). Deltas merge like those of the session.
     SubagentEvent {
         agent: Arc<Subagent>,
         event: Box<Event>,

@@ -11,7 +11,7 @@ use stentor_journal::message::{Message, StopReason};
 use stentor_journal::usage::{Prices, Usage};
 
 use crate::live::LiveBlockKind;
-use crate::tool::ToolSpec;
+use crate::tool_spec::ToolSpec;
 
 /// A model one can talk to.
 pub trait Model: Send + Sync {

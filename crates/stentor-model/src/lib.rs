@@ -8,6 +8,7 @@
 
 pub mod answer;
 pub mod anthropic;
+pub mod call;
 pub mod catalogue;
 pub mod configuration;
 pub mod credential;

@@ -16,13 +16,14 @@ use stentor_wire::sse::SseDecoder;
 use tokio::time::{Instant, timeout};
 
 use crate::answer::{Answer, Decoder, StreamFault};
+use crate::call::{Call, Target};
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::echo::EchoFilter;
 use crate::failure::{Asked, fault_in};
 use crate::http::{Http, Limits};
 use crate::response::{Body, FirstBytes};
 use crate::secret::Secret;
-use crate::wire::{Call, Target, Wire};
+use crate::wire::Wire;
 
 /// The most of an error response that is read.
 const ERROR_BODY_BYTES: usize = 64 << 10;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use serde::Deserialize;
-use stentor_agent::hooks::HookSource;
+use stentor_agent::session::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
 use stentor_tools::process::Launcher;
 

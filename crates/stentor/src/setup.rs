@@ -12,13 +12,12 @@ use stentor_agent::agent_folders::AgentFolders;
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
-use stentor_agent::hooks::HookSource;
 use stentor_agent::model::NamedBy;
 use stentor_agent::project_files::Reader;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{
-    Budget, CompactionSettings, Environment, PlanClearing, SessionOptions,
+    Budget, CompactionSettings, Environment, HookSource, PlanClearing, SessionOptions,
 };
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};

@@ -8,9 +8,8 @@ use crate::event::CommandInfo;
 
 /// Whoever keeps prompts that people can call by name.
 ///
-/// It is given to a session with [`Session::add_prompts`](crate::session::Session::add_prompts),
-/// and calls [`Session::commands_changed`](crate::session::Session::commands_changed) when its
-/// list has changed.
+/// It is given to a session with `Session::add_prompts`, and calls `Session::commands_changed` when
+/// its list has changed.
 pub trait PromptSource: Send + Sync {
     /// The prompts there are now, each with its name as a command. Returns at once: asked whenever
     /// commands are listed or used.

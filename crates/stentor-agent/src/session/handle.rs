@@ -12,6 +12,7 @@ use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
+use super::hook_source::HookedSession;
 use super::injected::{Delivery, Injected};
 use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
@@ -22,7 +23,7 @@ use crate::event::{
     CompactionReason, CompactionResult, EventKind, InterruptMode, QueueMode, Queues,
 };
 use crate::hook_chain;
-use crate::hooks::{CommandRan, HookedSession};
+use crate::hooks::CommandRan;
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
 use crate::model::ThinkingLevel;

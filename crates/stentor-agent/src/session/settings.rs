@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use stentor_policy::PermissionMode;
 
-use super::options::{Budget, CompactionSettings, Environment, ScopedModel, SessionOptions};
+use super::options::{CompactionSettings, Environment, ScopedModel, SessionOptions};
 use super::state::ModelChoice;
+use crate::budget::Budget;
 use crate::event::{InterruptMode, QueueMode};
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 

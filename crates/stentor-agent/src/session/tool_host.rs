@@ -19,7 +19,9 @@ use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
-use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
+use crate::tool::{
+    CallHooks, DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches,
+};
 use crate::turn::{Request, Verdict};
 
 /// What the tools of a session see of it.
@@ -171,8 +173,9 @@ impl ToolHost for SessionToolHost {
         })
     }
 
-    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
-        self.lock().hooks.clone()
+    fn hooks(&self) -> Option<Arc<dyn CallHooks>> {
+        let hooks: Arc<dyn CallHooks> = self.lock().hooks.clone()?;
+        Some(hooks)
     }
 
     fn consumed(&self, usage: Usage) {

@@ -237,7 +237,7 @@ impl Worker<'_> {
         if content.is_empty() {
             return None;
         }
-        at_work.open(self.session).await;
+        at_work.open(self.session.clone()).await;
         Some(content)
     }
 }

@@ -11,14 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
-use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
-use stentor_agent::hooks::{
-    CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
-};
-use stentor_agent::session::{Session, WeakSession};
-use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
+use stentor_agent::hooks::{CallHooks, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::session::{HookSource, HookedSession, Session, WeakSession};
 use stentor_journal::clock::{SharedClock, iso_time};
-use stentor_journal::message::ToolCall;
 
 use super::Wanted;
 use super::brought::notice;
@@ -169,19 +165,9 @@ fn tell(session: &Session, level: NoticeLevel, message: String) {
     });
 }
 
+impl CallHooks for Attached {}
+
 impl Hooks for Attached {
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        Vec::new()
-    }
-
-    fn commands(&self) -> Vec<CommandInfo> {
-        Vec::new()
-    }
-
-    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
-        Box::pin(std::future::ready(None))
-    }
-
     fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
         let pass = PromptVerdict::Answer {
             context: Vec::new(),
@@ -204,18 +190,6 @@ impl Hooks for Attached {
             }
             pass
         })
-    }
-
-    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
-        Box::pin(std::future::ready(CallVerdict::Allowed))
-    }
-
-    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
-        Box::pin(std::future::ready(output))
-    }
-
-    fn session_ended(&self) -> HookFuture<()> {
-        Box::pin(std::future::ready(()))
     }
 }
 

@@ -129,6 +129,6 @@ pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> Outcome 
     match session.subagents().steer(number, content).await {
         Ok(()) => Ok(Data::none()),
         Err(SteerError::NotAtWork) => Err(not_running()),
-        Err(SteerError::Session(error)) => Err(error.into()),
+        Err(SteerError::Refused(why)) => Err(Failure::new(why.to_string())),
     }
 }
