@@ -1,9 +1,10 @@
 //! The plainest reader there is: everything in memory, front to back. What the real one finds by
 //! reading backwards must be the same. Tests and the fuzz target compare with it.
 
-use super::line::LineHead;
-use super::walk::MAX_GAPS;
 use super::{Entry, EntryKind};
+
+/// As many missing entries are passed over as the real reader passes over.
+const MAX_GAPS: usize = 64;
 
 /// What the plain reader found.
 #[derive(Debug, Default, PartialEq)]
@@ -21,7 +22,7 @@ pub fn read_plainly(bytes: &[u8]) -> Plain {
     let solid = solid.map_or(&[][..], |last| &bytes[..=last]);
     let lines: Vec<Option<Entry>> = solid
         .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty() && LineHead::of(line) != LineHead::Preamble)
+        .filter(|line| !line.is_empty() && !is_preamble(line))
         .map(Entry::from_line)
         .collect();
     let path = path_to_last(&lines);
@@ -89,4 +90,15 @@ fn in_context(path: Vec<&Entry>) -> Vec<Entry> {
             .unwrap_or(at),
     };
     path[start..].iter().map(|entry| (*entry).clone()).collect()
+}
+
+/// A header or a title line: nothing of the tree.
+fn is_preamble(line: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(rename = "type")]
+        name: String,
+    }
+    serde_json::from_slice::<Kind>(line.trim_ascii())
+        .is_ok_and(|kind| kind.name == "session" || kind.name == "title")
 }

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
-use super::super::{MAX_DEPTH, ReadErrorKind as Kind, Reader, Tagged, Value, read_one};
+use stentor_wire::edn::{MAX_DEPTH, ReadErrorKind as Kind, Reader, Tagged, Value, read_one};
 
 fn keyword(name: &str) -> Value<'_> {
     Value::keyword(name)

@@ -1,4 +1,4 @@
-//! **A test oracle, not part of the protocol:** reads only what the frontend's built-in parser
+//! Reads only what the frontend's built-in parser
 //! reads (the table in section 2.2), and refuses everything that it would misread.
 //!
 //! Every test of emitted frames, in whatever crate, passes them through here. It shares no code
@@ -8,7 +8,7 @@ use std::fmt;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-use super::value::Value;
+use stentor_wire::edn::Value;
 
 /// Reads a whole frame: one line, one map, nothing but the forms a frame may contain.
 pub fn read_frame(line: &str) -> Result<Value<'static>, Refusal> {

@@ -6,7 +6,8 @@
 use clojure_reader::edn::Edn;
 use proptest::prelude::*;
 
-use super::super::{Reader, Value};
+use stentor_wire::edn::{Reader, Tagged, Value};
+
 use super::name;
 
 /// A form as text, with arbitrary blanks in it.
@@ -103,7 +104,7 @@ fn convert(form: &Edn<'_>) -> Value<'static> {
                 .map(|(key, value)| (convert(key), convert(value)))
                 .collect(),
         ),
-        Edn::Tagged(tag, value) => Value::Tagged(Box::new(super::super::Tagged {
+        Edn::Tagged(tag, value) => Value::Tagged(Box::new(Tagged {
             tag: owned(tag),
             value: convert(value),
         })),

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::{EdnWriter, Keyword, Value, WriteEdn, escape_into, fallback, read_one};
+use stentor_psi_check::fallback;
+use stentor_wire::edn::{EdnWriter, Keyword, Value, WriteEdn, escape_into, read_one};
+
 use super::{frame_text, map_of, plain};
 
 fn text_of(value: &(impl WriteEdn + ?Sized)) -> String {

@@ -1,11 +1,13 @@
-//! **A test oracle, not part of the protocol:** what must be true of every frame that goes out.
+//! **For tests, not part of the program:** what must be true of every psi frame that goes out.
 //!
 //! Every test that sees frames, in whatever crate, passes each of them through here: the frontend's
 //! own parser reads it ([`fallback`]), its envelope has the keys it must and no others, a payload
 //! has the keys its topic requires, and one that the focus decides about names its session.
 
-use super::{ErrorCode, Topic};
-use crate::edn::{Map, Value, fallback};
+pub mod fallback;
+
+use stentor_wire::edn::{Map, Value};
+use stentor_wire::psi::{ErrorCode, Topic};
 
 /// Reads a frame, or says what the frontend would not understand about it.
 pub fn check(line: &str) -> Result<Value<'static>, String> {

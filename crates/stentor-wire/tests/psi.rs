@@ -1,9 +1,9 @@
 //! Each check of section 4 that a line alone can fail, and the frames as they are written.
 
-use super::envelope::Request;
-use super::frame::{self, ErrorContext, Stamp};
-use super::*;
-use crate::edn::fallback;
+use stentor_psi_check::fallback;
+use stentor_wire::psi::envelope::Request;
+use stentor_wire::psi::frame::{self, ErrorContext, Stamp};
+use stentor_wire::psi::*;
 
 fn refusal(line: &str) -> String {
     let mut out = Vec::new();

@@ -1,10 +1,12 @@
+//! EDN as the psi dialect reads and writes it.
+
 mod oracle;
 mod read;
 mod written;
 
 use proptest::prelude::*;
 
-use super::{EdnWriter, Map, Value};
+use stentor_wire::edn::{EdnWriter, Map, Value};
 
 /// Writes a value the way frames are written.
 fn frame_text(value: &Value<'_>) -> String {
