@@ -471,8 +471,9 @@ fn tail(older: &EventKind, newer: &str) -> Arc<str> {
     };
     let all = [older, newer].concat();
     let most = all.len().saturating_sub(OUTPUT_BYTES);
-    let cut = (most..=all.len()).find(|at| all.is_char_boundary(*at));
-    all.get(cut.unwrap_or(0)..).unwrap_or_default().into()
+    all.get(all.ceil_char_boundary(most)..)
+        .unwrap_or_default()
+        .into()
 }
 
 impl Subscription {

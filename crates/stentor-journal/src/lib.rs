@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod export;
 mod foreign_roles;
 pub mod message;
+pub mod private_file;
 pub mod session_files;
 pub mod store;
 pub mod usage;

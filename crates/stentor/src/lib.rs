@@ -20,7 +20,6 @@ pub mod notes;
 pub mod omp;
 pub mod overview;
 pub mod print;
-pub mod private_file;
 pub mod program;
 pub mod rpc;
 pub mod rpc_edn;

@@ -43,8 +43,8 @@ const USAGE: u8 = 2;
     name = "stentor rpc",
     bin_name = "stentor rpc",
     about = "Serve a frontend over stdin and stdout.",
-    after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` and `… omp --help` \
-                  show what is understood there. The flags above are those of the synaps dialect.",
+    after_help = "The flags above are for the synaps dialect. Each dialect parses its own flags: see \
+                  `stentor rpc --dialect acp --help` and `stentor rpc --dialect omp --help`.",
     max_term_width = 100,
     // A parent adds its own words to those somebody configured: the last counts.
     args_override_self = true
@@ -53,16 +53,16 @@ struct RpcArgs {
     /// The protocol
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Dialect::Synaps)]
     dialect: Dialect,
-    /// Go on with a stored session: its id, a unique beginning of it, or its name
+    /// Resume a stored session: its id, a unique prefix of the id, or its name
     #[arg(long = "continue", value_name = "SESSION")]
     resume: Option<String>,
-    /// The system prompt, or a file with it
+    /// The system prompt, or a file that contains it
     #[arg(short, long, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
-    /// The model; any name is taken, one that means nothing fails when it is used
+    /// The model; an unknown name is accepted here and fails when it is used
     #[arg(short, long, allow_hyphen_values = true)]
     model: Option<String>,
-    /// Accepted for the sake of parents that pass one; there are no profiles
+    /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
 }
@@ -74,7 +74,7 @@ struct RpcArgs {
     about = "List the tools of a child as JSON."
 )]
 struct ToolsListArgs {
-    /// The only form there is
+    /// Print JSON (the only format)
     #[arg(long)]
     json: bool,
 }

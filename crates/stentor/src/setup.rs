@@ -23,13 +23,13 @@ use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
 use stentor_policy::{PermissionMode, Policy};
+use stentor_text::spelling::nearest;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
-use crate::config::suggest::nearest;
 use crate::config::table::tables;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,

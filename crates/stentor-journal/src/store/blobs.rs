@@ -7,11 +7,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use base64::Engine as _;
@@ -23,6 +21,7 @@ use super::entry::{Entry, EntryKind};
 use super::error::StoreError;
 use super::names::hex;
 use crate::message::{ContentBlock, ImageBlock, KnownBlock, KnownMessage, Message, UserContent};
+use crate::private_file::{PRIVATE, Replacement, create_folder};
 
 /// The longest base64 text that stays in the entry.
 pub(super) const INLINE_BYTES: usize = 64 * 1024;
@@ -122,33 +121,18 @@ impl Blobs {
     }
 
     fn write(&self, hash: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = self.dir.join(hash);
         let size = fs::symlink_metadata(&path).map(|found| (found.is_file(), found.len()));
         if matches!(size, Ok((true, size)) if size == bytes.len() as u64) {
             // Another session may have written it and not synced it yet.
             return self.note_unsynced(path);
         }
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)
-            .map_err(StoreError::io("create", &self.dir))?;
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let half = self
-            .dir
-            .join(format!(".{hash}.{}.{count}.tmp", std::process::id()));
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&half)
-            .and_then(|mut file| file.write_all(bytes))
-            .and_then(|()| fs::rename(&half, &path));
-        if let Err(source) = written {
-            let _ = fs::remove_file(&half);
-            return Err(StoreError::io("write", &path)(source));
-        }
+        create_folder(&self.dir).map_err(StoreError::io("create", &self.dir))?;
+        let written = Replacement::begin(&path, PRIVATE).and_then(|mut new| {
+            new.file().write_all(bytes)?;
+            new.finish_unsynced()
+        });
+        written.map_err(StoreError::io("write", &path))?;
         self.note_unsynced(path)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::blobs::{BlobReader, Blobs};
@@ -19,6 +19,7 @@ use super::restore::{Restored, restore};
 use super::tail::tail_of;
 use super::{migrate, walk};
 use crate::clock::{Clock, iso_time, parse_iso_time};
+use crate::private_file::{PRIVATE, Replacement, create_folder};
 
 /// Starts a session in a new file of `dir`, which is made if it is missing. The header is written
 /// at once. A header without a time gets the clock's.
@@ -242,11 +243,7 @@ fn open_to_append(path: &Path) -> Result<File, StoreError> {
 }
 
 fn make_folder(dir: &Path) -> Result<(), StoreError> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(StoreError::io("create", dir))
+    create_folder(dir).map_err(StoreError::io("create", dir))
 }
 
 /// The one name of a file, so that two ways to it meet at the same lock.
@@ -287,28 +284,16 @@ fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(
 
 /// Replaces an older file by its lifted form, so that there is a whole file at every moment.
 fn rewrite_lifted(file: &File, path: &Path, version: u32) -> Result<(), StoreError> {
-    let mut half = path.as_os_str().to_owned();
-    half.push(".tmp");
-    let half = PathBuf::from(half);
     let write = || -> io::Result<()> {
         let end = tail_of(file)?.keep;
-        let lifted = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .custom_flags(no_follow())
-            .open(&half)?;
-        let mut out = BufWriter::new(lifted);
+        let mut lifted = Replacement::begin(path, PRIVATE)?;
+        let mut out = BufWriter::new(lifted.file());
         migrate::lift(file, end, version, &mut out)?;
-        let lifted = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        lifted.sync_all()?;
-        fs::rename(&half, path)
+        out.flush()?;
+        drop(out);
+        lifted.finish()
     };
-    if let Err(source) = write() {
-        let _ = fs::remove_file(&half);
-        return Err(StoreError::io("lift to the current version", path)(source));
-    }
+    write().map_err(StoreError::io("lift to the current version", path))?;
     sync_folder_of(path)
 }
 

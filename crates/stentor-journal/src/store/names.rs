@@ -87,8 +87,9 @@ fn fitting(name: String, path: &str) -> String {
     }
     let hash = hex(&Sha256::digest(path.as_bytes()));
     let room = MAX_FOLDER_BYTES - 17;
-    let cut = (0..=room).rev().find(|at| name.is_char_boundary(*at));
-    let head = name.get(..cut.unwrap_or(0)).unwrap_or_default();
+    let head = name
+        .get(..name.floor_char_boundary(room))
+        .unwrap_or_default();
     format!("{head}-{}", hash.get(..16).unwrap_or_default())
 }
 

@@ -15,7 +15,6 @@ pub mod model_choice;
 pub mod rules;
 pub mod show;
 pub mod source;
-pub mod suggest;
 pub mod table;
 pub mod value;
 pub mod wanted;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use stentor_text::spelling::nearest;
 
 use super::error::{ConfigError, ConfigErrors};
 use super::file::RawTable;
 use super::source::{Location, Scope};
-use super::suggest::nearest;
 
 /// What is wrong with a table: an unknown key with its line and the nearest right one, else the
 /// words of the reader with the line of the table.
