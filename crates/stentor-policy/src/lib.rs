@@ -18,7 +18,7 @@
 //! A shell command is taken apart and every part must be allowed: see `command`. Denials see what
 //! it runs through other programs: see `look_through`; where that cannot be known, a command is
 //! asked about if a rule denies or asks for some. A path counts as inside the folder only if
-//! it is there after every link and `..`: see `location`. A rule for a path is about the paths a
+//! it is there after every link and `..`: see `resolve`. A rule for a path is about the paths a
 //! call names; a tool that walks a folder leaves out what its [`PathRules`] deny. What a command
 //! reads by itself is not seen here.
 
@@ -32,6 +32,7 @@ mod pattern;
 mod permission;
 mod policy;
 mod protected_paths;
+mod resolve;
 mod rule;
 mod scope;
 mod shell_words;
@@ -39,11 +40,11 @@ mod touches;
 mod wall;
 mod words;
 
-pub use location::resolve;
 pub use memory::{Always, AnswerKeeper, InvalidAnswer, Remembered};
 pub use path_rules::{DeniedPaths, PathRules};
 pub use permission::{Decision, PermissionAnswer, PermissionMode, UnknownPermissionMode};
 pub use policy::Policy;
+pub use resolve::resolve;
 pub use rule::{InvalidRule, Rule, RuleDecision};
 pub use touches::{ToolEffect, Touches};
 pub use wall::{Wall, WriteLimit};

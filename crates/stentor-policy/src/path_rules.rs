@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::location::resolve;
+use super::resolve::resolve;
 use super::rule::{PathPattern, Rule, RuleDecision};
 use super::touches::ToolEffect;
 

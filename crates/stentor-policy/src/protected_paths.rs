@@ -7,7 +7,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::location::resolve;
+use super::resolve::resolve;
 use super::rule::{Subject, TouchedPath};
 use super::touches::ToolEffect;
 

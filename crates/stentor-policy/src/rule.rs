@@ -6,9 +6,9 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
 use super::command::{self, Part, Parts};
-use super::location::resolve;
 use super::look_through::{self, Inside};
 use super::pattern::Wildcard;
+use super::resolve::resolve;
 use super::touches::{ToolEffect, Touches};
 
 /// One rule, as it is written in the configuration:

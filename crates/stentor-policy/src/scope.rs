@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::command::{self, Part, Parts, is_blank};
-use super::location::resolve;
+use super::resolve::resolve;
 use super::rule::RuleDecision;
 
 /// What an answer is about.

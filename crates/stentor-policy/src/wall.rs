@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::location::resolve;
+use super::resolve::resolve;
 use super::rule::Subject;
 use super::touches::ToolEffect;
 

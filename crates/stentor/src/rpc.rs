@@ -25,11 +25,12 @@ use stentor_tools::mcp::McpServers;
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
 use crate::dialect::Dialect;
+use crate::environment;
 use crate::log::{self, PatientStderr};
 use crate::notes::Notes;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
+use crate::untrusted::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -207,9 +208,10 @@ fn originals_models(sources: &mut RegistrySources) {
 /// What the original child's variables say about folders. Sessions must always have a place: an id that was
 /// handed out must be one to go on with.
 fn surroundings(cwd: &Path) -> Layer {
-    let places = locate::places(&setup::variable, locate::Platform::HERE);
-    let base = setup::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
-    let nowhere = || places.data_dir.is_none() && setup::variable("STENTOR_DATA_DIR").is_none();
+    let places = locate::places(&environment::variable, locate::Platform::HERE);
+    let base = environment::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
+    let nowhere =
+        || places.data_dir.is_none() && environment::variable("STENTOR_DATA_DIR").is_none();
     let data_dir = match base {
         Some(base) => PathBuf::from(base),
         None if nowhere() => cwd.join(".stentor").join("data"),

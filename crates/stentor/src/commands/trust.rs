@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::trust::Wanted;
+use crate::config::Wanted;
 use crate::trust::store::{StoreError, TrustStore, TrustedFolder};
 use stentor_text::visible::visible;
 

@@ -7,7 +7,7 @@ use expect_test::expect;
 use stentor::config::{self, Layer, Platform, Surroundings};
 use stentor::notes::Notes;
 use stentor::setup::{self, Defaults};
-use stentor::trust::question::Asking;
+use stentor::untrusted::question::Asking;
 use stentor_agent::agent::NewSession;
 use stentor_agent::event::EventKind;
 use stentor_journal::message::ContentBlock;

@@ -1,7 +1,7 @@
 //! Policies over a folder with links out of it.
 
 use super::*;
-use crate::location::resolve;
+use crate::resolve::resolve;
 use std::os::unix::fs::symlink;
 
 mod answers;

@@ -9,8 +9,8 @@ use stentor_agent::sandbox::SandboxMode;
 use stentor_model::script;
 use stentor_policy::PermissionMode;
 
-use crate::config::file::FileContent;
-use crate::config::{Location, RawTable, Source, Sourced, Warning};
+use super::file::FileContent;
+use super::{Location, RawTable, Source, Sourced, Warning};
 
 /// Why a key is left out that is the user's own business.
 macro_rules! only_yours {

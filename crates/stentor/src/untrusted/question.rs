@@ -15,11 +15,11 @@ use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallHooks, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::session::{HookSource, HookedSession, Session, WeakSession};
 use stentor_journal::clock::{SharedClock, iso_time};
-
-use super::Wanted;
-use super::brought::notice;
-use super::store::TrustStore;
 use stentor_text::visible::visible;
+
+use super::brought::notice;
+use crate::config::Wanted;
+use crate::trust::store::TrustStore;
 
 /// How the sessions of a way in are asked.
 #[derive(Debug, Clone, Default)]

@@ -6,10 +6,9 @@ use stentor_model::{catalogue, script};
 use stentor_policy::RuleDecision;
 use stentor_tools::memory::MEMORY;
 
-use super::Wanted;
-use crate::config::Layer;
-use crate::config::file::FileContent;
-use crate::config::keys::DEFAULT_RETRIES;
+use super::file::FileContent;
+use super::keys::{DEFAULT_RETRIES, Layer};
+use super::wanted::Wanted;
 
 /// A key that an untrusted folder may set.
 struct Allowed {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use stentor_agent::project_files::{Project, Reader};
 use stentor_agent::rules::{RuleFile, read_rules};
 
-use super::Wanted;
-use crate::config::{Config, Lookup};
-use crate::{extensions, mcp_servers, setup};
+use crate::config::{Config, Lookup, Wanted};
+use crate::user_folders::command_folders;
+use crate::{extensions, mcp_servers};
 
 /// The folders of a project with rules that watch what a model writes: ours and omp's.
 pub fn rule_folders(project: &Project) -> Vec<PathBuf> {
@@ -54,7 +54,7 @@ pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
 const MOST_TOLD: usize = 8;
 
 fn agents(config: &Config) -> Vec<Wanted> {
-    let folders = setup::command_folders(config).of_project().into_iter();
+    let folders = command_folders(config).of_project().into_iter();
     let files = folders.flat_map(|folder| files_in(&folder.join("agents")));
     let why = "an agent chooses model, tools and instructions for the tasks it is given";
     markdown(files, config)
@@ -66,7 +66,7 @@ fn templates(config: &Config) -> Vec<Wanted> {
     if !config.settings.use_prompt_templates.value {
         return Vec::new();
     }
-    let folders = setup::command_folders(config).of_project().into_iter();
+    let folders = command_folders(config).of_project().into_iter();
     let folders = folders.flat_map(|folder| [folder.join("prompts"), folder.join("commands")]);
     let files = folders
         .flat_map(|folder| files_in(&folder))
