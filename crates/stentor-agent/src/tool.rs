@@ -12,10 +12,11 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hooks::Hooks;
 use crate::jobs::Jobs;
+use crate::left_running::LeftRunning;
 use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
 use crate::policy::{PathRules, resolve};
-use crate::session::Budget;
+use crate::session::{Budget, FolderTexts};
 use crate::subagents::Subagents;
 use crate::usage::Usage;
 
@@ -249,6 +250,8 @@ pub struct ShellJob {
     pub cancel: CancellationToken,
     /// Where output too long to show is kept whole.
     pub spill_dir: Arc<Path>,
+    /// Where what the command leaves running is noted.
+    pub left_running: Option<Arc<LeftRunning>>,
     /// Takes output as it comes, already free of escape sequences.
     pub output: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -319,6 +322,12 @@ pub trait ToolHost: Send + Sync {
         None
     }
 
+    /// What the texts of the folder say that was trusted after the session began: for a tool that
+    /// has sessions of its own.
+    fn folder_texts(&self) -> Option<FolderTexts> {
+        None
+    }
+
     /// Counts what a tool consumed of a model into the session.
     fn consumed(&self, usage: Usage) {
         let _ = usage;
@@ -332,6 +341,12 @@ pub trait ToolHost: Send + Sync {
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
     /// would look.
     fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
+    }
+
+    /// Where a tool notes what its commands leave running when they end. `None` where that may stay
+    /// until this process ends.
+    fn left_running(&self) -> Option<Arc<LeftRunning>> {
         None
     }
 

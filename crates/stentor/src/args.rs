@@ -86,14 +86,14 @@ pub enum Command {
         #[arg(long)]
         all: bool,
     },
-    /// Trust a folder: show what it brings, and let that count from now on
+    /// Trust a folder, so that everything it brings is used from now on
     Trust {
-        /// The folder [default: the current one]; its whole repository is meant
+        /// The folder [default: the current one]; the whole repository it is in is trusted
         folder: Option<PathBuf>,
         /// List the folders that are trusted
         #[arg(long, conflicts_with_all = ["folder", "revoke"])]
         list: bool,
-        /// Trust the folder no longer
+        /// Stop trusting the folder
         #[arg(long)]
         revoke: bool,
     },

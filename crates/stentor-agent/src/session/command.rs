@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::error::SessionError;
 use super::injected::{Delivery, Injected};
-use super::options::RunOptions;
+use super::options::{FolderTexts, RunOptions};
 use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
@@ -120,6 +120,10 @@ pub(super) enum Command {
     },
     SetPlan(Plan),
     SetTools(Vec<Arc<dyn Tool>>),
+    SetFolderTexts {
+        texts: FolderTexts,
+        reply: Reply<()>,
+    },
     AppendCustom {
         custom_type: String,
         data: Option<Value>,

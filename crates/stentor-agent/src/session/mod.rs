@@ -22,8 +22,8 @@ pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
 pub use injected::{DeliverAs, Delivery, Injected};
 pub use options::{
-    Budget, CompactionSettings, Environment, MAX_ANSWER_BYTES, PlanClearing, RunOptions,
-    ScopedModel, SessionOptions, Storage,
+    Budget, CompactionSettings, Environment, FolderTexts, MAX_ANSWER_BYTES, PlanClearing,
+    RunOptions, ScopedModel, SessionOptions, Storage,
 };
 pub use queues::QueueKind;
 pub use state::{

@@ -9,6 +9,7 @@ use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
 use crate::hooks::HookSource;
+use crate::left_running::LeftRunning;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::permission::PermissionMode;
 use crate::policy::{AnswerKeeper, Policy};
@@ -91,6 +92,17 @@ pub struct SessionOptions {
     pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
     pub servers: Option<SessionServers>,
+    /// Where what commands leave running is noted; absent for a session that ends its own with it.
+    pub left_running: Option<Arc<LeftRunning>>,
+}
+
+/// What the texts of a folder say to a session. A folder that is trusted while a session is open
+/// says more than it did when the session began.
+#[derive(Debug, Clone)]
+pub struct FolderTexts {
+    pub system_prompt: Arc<str>,
+    /// Rules that watch what the model writes.
+    pub rules: Arc<RuleBook>,
 }
 
 /// When what is done leaves the plan.
@@ -235,6 +247,7 @@ impl SessionOptions {
             commands: None,
             hooks: Vec::new(),
             servers: None,
+            left_running: None,
             cwd,
         }
     }

@@ -4,12 +4,13 @@
 //! programs it wants started. Cloning it and starting stentor in it must not run its author's
 //! commands. So a folder that the user does not trust may say only what [`allowed`] lists, each line
 //! with its reason; what else it [`brought`] waits until the user trusts it, which [`store`] keeps.
-//! [`question`] says so, once, and asks where somebody can answer. [`always`] is what no folder may
-//! say, trusted or not.
+//! [`question`] says so, once, and asks where somebody can answer; [`loading`] has what a yes allows
+//! join the session. [`always`] is what no folder may say, trusted or not.
 
 pub mod allowed;
 pub mod always;
 pub mod brought;
+pub mod loading;
 pub mod question;
 pub mod store;
 
@@ -42,6 +43,8 @@ pub struct Wanted {
     pub line: Option<usize>,
     /// Why it waits.
     pub why: &'static str,
+    /// A yes counts for it in the session that asks; else from the next session on.
+    pub at_once: bool,
 }
 
 impl Trust {
@@ -104,19 +107,21 @@ fn owner_of(folder: &Path) -> Option<u32> {
 }
 
 impl Wanted {
-    fn at(what: String, at: &Location, why: &'static str) -> Self {
+    /// What has a line in the folder's configuration.
+    fn at(what: String, at: &Location, why: &'static str, at_once: bool) -> Self {
         Self {
             what,
             file: at.file.to_path_buf(),
             line: Some(at.line),
             why,
+            at_once,
         }
     }
 
     /// A value of a file; what comes from elsewhere is the user's own.
-    fn of(what: String, source: &Source, why: &'static str) -> Option<Self> {
+    fn of(what: String, source: &Source, why: &'static str, at_once: bool) -> Option<Self> {
         match source {
-            Source::File(at) => Some(Self::at(what, at, why)),
+            Source::File(at) => Some(Self::at(what, at, why, at_once)),
             Source::Default | Source::Environment(_) | Source::Flag(_) => None,
         }
     }
