@@ -13,7 +13,7 @@ use crate::tool::{Tool, ToolOutput};
 struct HookChain(Arc<[Arc<dyn Hooks>]>);
 
 /// One that stands for all of them; `None` when there are none.
-pub(crate) fn all_in_one(mut hooks: Vec<Arc<dyn Hooks>>) -> Option<Arc<dyn Hooks>> {
+pub fn all_in_one(mut hooks: Vec<Arc<dyn Hooks>>) -> Option<Arc<dyn Hooks>> {
     match hooks.len() {
         0 | 1 => hooks.pop(),
         _ => Some(Arc::new(HookChain(hooks.into()))),

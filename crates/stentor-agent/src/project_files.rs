@@ -123,6 +123,15 @@ impl Project {
         self
     }
 
+    /// The project of another folder, of which the same may be read.
+    #[must_use]
+    pub fn of_folder(&self, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            unreadable: Arc::clone(&self.unreadable),
+            ..Self::of(cwd, self.owners.clone())
+        }
+    }
+
     /// Its root: that of the repository, else the working folder.
     pub fn root(&self) -> &Path {
         &self.root

@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::Budget;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
+use crate::folder_texts::FolderTexts;
 use crate::jobs::Jobs;
+use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
 
@@ -196,6 +198,8 @@ pub struct ShellJob {
     pub cancel: CancellationToken,
     /// Where output too long to show is kept whole.
     pub spill_dir: Arc<Path>,
+    /// Where what the command leaves running is noted.
+    pub left_running: Option<Arc<LeftRunning>>,
     /// Takes output as it comes, already free of escape sequences.
     pub output: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -266,6 +270,12 @@ pub trait ToolHost: Send + Sync {
         None
     }
 
+    /// What the texts of the folder say that was trusted after the session began: for a tool that
+    /// has sessions of its own.
+    fn folder_texts(&self) -> Option<FolderTexts> {
+        None
+    }
+
     /// Counts what a tool consumed of a model into the session.
     fn consumed(&self, usage: Usage) {
         let _ = usage;
@@ -279,6 +289,12 @@ pub trait ToolHost: Send + Sync {
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
     /// would look.
     fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
+    }
+
+    /// Where a tool notes what its commands leave running when they end. `None` where that may stay
+    /// until this process ends.
+    fn left_running(&self) -> Option<Arc<LeftRunning>> {
         None
     }
 

@@ -43,28 +43,47 @@ const BEFORE_COMMANDS: [&str; 9] = [
 ];
 
 /// Programs that run what follows their options, and how many words come before it.
-const WRAPPERS: [(&str, usize); 33] = [
+const WRAPPERS: [(&str, usize); 56] = [
     ("builtin", 0),
     ("busybox", 0),
+    ("bwrap", 0),
+    ("choom", 0),
     ("chroot", 1),
     ("chrt", 1),
     ("command", 0),
     ("coproc", 1),
+    ("dbus-run-session", 0),
     ("doas", 0),
+    ("eatmydata", 0),
     ("env", 0),
     ("exec", 0),
+    ("fakeroot", 0),
+    ("faketime", 1),
+    ("firejail", 0),
     ("flock", 1),
     ("function", 1),
+    ("gosu", 1),
+    ("i386", 0),
     ("ionice", 0),
+    ("linux32", 0),
+    ("linux64", 0),
+    ("logsave", 1),
     ("ltrace", 0),
     ("nice", 0),
     ("nohup", 0),
+    ("nsenter", 0),
+    ("numactl", 0),
     ("parallel", 0),
+    ("perf", 1),
+    ("pkexec", 0),
+    ("prlimit", 0),
     ("runuser", 0),
     ("script", 1),
     ("setarch", 1),
     ("setpriv", 0),
     ("setsid", 0),
+    ("sg", 1),
+    ("ssh-agent", 0),
     ("stdbuf", 0),
     ("strace", 0),
     ("su", 1),
@@ -74,13 +93,23 @@ const WRAPPERS: [(&str, usize); 33] = [
     ("time", 0),
     ("timeout", 1),
     ("toybox", 0),
+    ("uclampset", 0),
+    ("unbuffer", 0),
     ("unshare", 0),
+    ("valgrind", 0),
     ("watch", 0),
+    ("x86_64", 0),
     ("xargs", 0),
 ];
 
 /// Programs that run what stands after `-c`.
 const SHELLS: [&str; 8] = ["ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "zsh"];
+
+/// Builtins of a shell that run, or evaluate, what their arguments say.
+const EVALUATORS: [&str; 4] = ["compgen", "complete", "mapfile", "readarray"];
+
+/// Variables that have a shell run what they say, or what lies in the file they name.
+const RUN_BY_SHELLS: [&str; 2] = ["BASH_ENV", "PROMPT_COMMAND"];
 
 /// Programs that run what a file says.
 const SOURCES: [&str; 2] = [".", "source"];
@@ -149,6 +178,9 @@ impl Search {
         for script in &here {
             self.look_into(&script.text, depth + 1);
         }
+        for word in &words {
+            self.look_at_evaluated(word, depth);
+        }
         let mut is_seen = vec![false; words.len()];
         let mut starts = vec![(0, !is_arithmetic)];
         while let Some((start, is_certain)) = starts.pop() {
@@ -191,6 +223,21 @@ impl Search {
                 }
             }
         }
+    }
+
+    /// What a word says in quotes may be evaluated later: as a subscript (`let 'x[$(rm x)]'`, also
+    /// by way of a variable), as a prompt (`PS4='$(rm x)'`). What only looks so denies at most.
+    fn look_at_evaluated(&mut self, word: &Word, depth: usize) {
+        let text = word.text.as_str();
+        let sets = |variable: &&str| text.strip_prefix(*variable).is_some_and(is_value);
+        self.found.runs_unknown |= RUN_BY_SHELLS.iter().any(sets);
+        let Some(at) = text.find("$(").into_iter().chain(text.find('`')).min() else {
+            return;
+        };
+        let runs_unknown = self.found.runs_unknown;
+        self.look_at_pieces(text.get(at + 1..).unwrap_or_default(), depth + 1);
+        let is_subscript = text.get(..at).is_some_and(|before| before.contains('['));
+        self.found.runs_unknown = runs_unknown || (is_subscript && self.found.runs_unknown);
     }
 
     /// Looks at a script, and says whether it runs something that cannot be known.
@@ -246,7 +293,18 @@ fn inner(name: &str, rest: &[Word]) -> Vec<(usize, Inner)> {
         return shell_scripts(rest);
     }
     match name {
-        "eval" => vec![(rest.len(), Inner::Script(joined(rest)))],
+        "eval" => {
+            let ends_options = |word: &Word| word.text == "--";
+            let script = rest.get(usize::from(rest.first().is_some_and(ends_options))..);
+            vec![(
+                rest.len(),
+                Inner::Script(joined(script.unwrap_or_default())),
+            )]
+        }
+        _ if EVALUATORS.contains(&name) => {
+            let scripts = rest.iter().cloned().map(Inner::Script);
+            scripts.enumerate().collect()
+        }
         "trap" => trapped(rest),
         "find" => after_exec(rest),
         // It only says where a program is.
@@ -257,6 +315,7 @@ fn inner(name: &str, rest: &[Word]) -> Vec<(usize, Inner)> {
         {
             Vec::new()
         }
+        _ if is_loader(name) => wrapped(rest, 0),
         _ => match WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
             Some((_, operands)) => wrapped(rest, *operands),
             None => Vec::new(),
@@ -288,10 +347,15 @@ fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
         }
         // `su -c 'rm x'`, `env -S 'A=1 rm x'`, `watch 'rm x'`; in `env A='b c'` it is a value.
         let is_value = is_assignment(text);
+        // To `env` it is one whatever stands before the sign.
+        let may_be_value = is_value || text.contains('=');
         if is_several_words(text) && (after_option || !is_value) {
             found.push((offset, Inner::Script(with_blanks(word))));
         }
-        if is_value {
+        if may_be_value {
+            if !is_value {
+                found.push((offset, Inner::Operand));
+            }
             continue;
         }
         // It may also be what the option before it takes, or an operand.
@@ -374,9 +438,20 @@ fn takes_script(word: &Word) -> bool {
     text.starts_with('-') && !text.starts_with("--") && text.contains('c')
 }
 
+/// `ld-linux.so.2 PROGRAM` runs a program without its name.
+fn is_loader(name: &str) -> bool {
+    name.starts_with("ld-") || name.starts_with("ld.so")
+}
+
 /// True when a shell runs what it reads from its input, or from what cannot be looked up: without
-/// `-c` and without a file that has a name.
+/// `-c` and without a file that has a name. So it is when a word comes to mean another program.
 fn runs_input(name: &str, rest: &[Word], is_fed: bool) -> bool {
+    if name == "alias" {
+        return rest.iter().any(|word| word.text.contains('='));
+    }
+    if name == "hash" {
+        return rest.iter().any(|word| word.text.starts_with("-p"));
+    }
     if SOURCES.contains(&name) {
         return !rest.first().is_some_and(is_script_file);
     }
@@ -438,6 +513,10 @@ fn after_exec(rest: &[Word]) -> Vec<(usize, Inner)> {
     options
         .map(|(offset, _)| (offset + 1, Inner::Command))
         .collect()
+}
+
+fn is_value(rest: &str) -> bool {
+    rest.starts_with('=') || rest.starts_with("+=")
 }
 
 fn base_name(program: &str) -> &str {

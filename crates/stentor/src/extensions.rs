@@ -1,6 +1,6 @@
 //! Which extensions there are: those of the configuration, those in folders, those of the flags.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,17 @@ pub struct Found {
 /// The extensions of the sessions under a configuration; `None` when there are none. The error is
 /// text for a person.
 pub fn hooks(config: &Config, launcher: &Launcher) -> Result<Option<Arc<dyn HookSource>>, String> {
-    let found = find(config).map_err(|errors| errors.to_string())?;
+    hooks_except(config, launcher, &BTreeSet::new())
+}
+
+/// The same without those of certain names.
+pub fn hooks_except(
+    config: &Config,
+    launcher: &Launcher,
+    except: &BTreeSet<String>,
+) -> Result<Option<Arc<dyn HookSource>>, String> {
+    let mut found = find(config).map_err(|errors| errors.to_string())?;
+    found.retain(|found| !except.contains(&found.spec.name));
     if found.is_empty() {
         return Ok(None);
     }

@@ -1,5 +1,7 @@
 //! From the configuration to an agent: what a session in a folder is started with.
 
+mod loading;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,7 @@ use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
+use self::loading::Loader;
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::table::tables;
 use crate::config::{
@@ -56,6 +59,7 @@ pub fn load_config(cwd: &Path, flags: &Layer) -> Result<Config, ConfigErrors> {
 }
 
 /// How sessions are started: the flags of the command line, and what the way in has by default.
+#[derive(Clone)]
 pub struct Defaults {
     pub flags: Layer,
     pub models: Arc<Models>,
@@ -150,7 +154,9 @@ impl Defaults {
         }
         // Subagents have none of their own: what they do is asked of those of their session.
         options.hooks = extensions::hooks(config, &launcher)?.into_iter().collect();
-        options.hooks.extend(self.trust_question(config));
+        options
+            .hooks
+            .extend(self.trust_question(config, cwd, options.commands.clone()));
         let servers =
             mcp_servers::of_sessions(config, &environment::variable, &self.mcp, launcher)?;
         options.servers = Some(servers);
@@ -217,7 +223,12 @@ impl Defaults {
     }
 
     /// The question whether the folder is trusted, if it brings what waits for that.
-    fn trust_question(&self, config: &Config) -> Option<Arc<dyn HookSource>> {
+    fn trust_question(
+        &self,
+        config: &Config,
+        cwd: &Path,
+        commands: Option<Arc<Shelf>>,
+    ) -> Option<Arc<dyn HookSource>> {
         let wanted = brought::waiting(config, &environment::variable);
         if wanted.is_empty() {
             return None;
@@ -227,6 +238,7 @@ impl Defaults {
             root: config.project.root().to_owned(),
             wanted: wanted.into(),
             store: trust_store(config),
+            loader: Arc::new(Loader::new(self.clone(), config, cwd.to_owned(), commands)),
             clock: Arc::clone(&self.clock),
         }))
     }
@@ -323,7 +335,10 @@ pub fn models_with(
         let read = self::registry(&config, &adjust);
         read.map_err(|errors| errors.to_string())
     };
-    Ok(Arc::new(Models::new(registry, cwd).read_again_by(again)))
+    let own_file = config.files.user.as_ref();
+    let own_folder = own_file.and_then(|file| file.path.parent());
+    let models = Models::new(registry, cwd, own_folder.map(Path::to_owned));
+    Ok(Arc::new(models.read_again_by(again)))
 }
 
 /// The registry of a configuration.

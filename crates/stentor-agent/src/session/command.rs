@@ -15,6 +15,7 @@ use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
 use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
+use crate::folder_texts::FolderTexts;
 use crate::model::ThinkingLevel;
 use crate::tool::{Plan, Tool, ToolSpec};
 
@@ -120,6 +121,10 @@ pub(super) enum Command {
     },
     SetPlan(Plan),
     SetTools(Vec<Arc<dyn Tool>>),
+    SetFolderTexts {
+        texts: FolderTexts,
+        reply: Reply<()>,
+    },
     AppendCustom {
         custom_type: String,
         data: Option<Value>,

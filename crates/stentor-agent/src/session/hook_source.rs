@@ -20,4 +20,6 @@ pub struct HookedSession {
     pub cwd: Arc<Path>,
     /// True when the session goes on from a file.
     pub resumed: bool,
+    /// The names of the servers that bring it tools.
+    pub servers: Arc<[String]>,
 }

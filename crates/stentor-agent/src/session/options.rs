@@ -13,6 +13,7 @@ use crate::budget::Budget;
 use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
+use crate::left_running::LeftRunning;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
@@ -91,6 +92,8 @@ pub struct SessionOptions {
     pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
     pub servers: Option<SessionServers>,
+    /// Where what commands leave running is noted; absent for a session that ends its own with it.
+    pub left_running: Option<Arc<LeftRunning>>,
 }
 
 /// When what is done leaves the plan.
@@ -212,6 +215,7 @@ impl SessionOptions {
             commands: None,
             hooks: Vec::new(),
             servers: None,
+            left_running: None,
             cwd,
         }
     }

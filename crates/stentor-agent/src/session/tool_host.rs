@@ -14,9 +14,11 @@ use super::options::PlanClearing;
 use super::plan_keeper::PlanKeeper;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
+use crate::folder_texts::FolderTexts;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
+use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
 use crate::tool::{
@@ -32,6 +34,7 @@ pub(super) struct SessionToolHost {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    left_running: Arc<LeftRunning>,
     subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
     path_rules: PathRules,
@@ -47,13 +50,14 @@ struct State {
     budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
     file: Option<PathBuf>,
+    folder_texts: Option<FolderTexts>,
 }
 
 impl SessionToolHost {
     pub fn new(
         hub: Hub,
         dialogs: Arc<Dialogs>,
-        jobs: Arc<Jobs>,
+        (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
         requests: mpsc::Sender<Request>,
         path_rules: PathRules,
         clearing: PlanClearing,
@@ -63,6 +67,7 @@ impl SessionToolHost {
             hub,
             dialogs,
             jobs,
+            left_running,
             subagents: Arc::default(),
             requests,
             path_rules,
@@ -86,6 +91,10 @@ impl SessionToolHost {
 
     pub fn set_hooks(&self, hooks: Arc<dyn Hooks>) {
         self.lock().hooks = Some(hooks);
+    }
+
+    pub fn set_folder_texts(&self, texts: FolderTexts) {
+        self.lock().folder_texts = Some(texts);
     }
 
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
@@ -122,6 +131,10 @@ impl ToolHost for SessionToolHost {
 
     fn jobs(&self) -> Option<Arc<Jobs>> {
         Some(Arc::clone(&self.jobs))
+    }
+
+    fn left_running(&self) -> Option<Arc<LeftRunning>> {
+        Some(Arc::clone(&self.left_running))
     }
 
     fn subagents(&self) -> Option<Arc<Subagents>> {
@@ -176,6 +189,10 @@ impl ToolHost for SessionToolHost {
     fn hooks(&self) -> Option<Arc<dyn CallHooks>> {
         let hooks: Arc<dyn CallHooks> = self.lock().hooks.clone()?;
         Some(hooks)
+    }
+
+    fn folder_texts(&self) -> Option<FolderTexts> {
+        self.lock().folder_texts.clone()
     }
 
     fn consumed(&self, usage: Usage) {

@@ -22,6 +22,7 @@ use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
+use crate::rules::RuleBook;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {
@@ -59,7 +60,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
         info.id.clone(),
         started_ms,
     );
-    let mut writing = Writing::new(link, live, &info, started_ms);
+    let mut writing = Writing::new(link, call, live, &info, started_ms);
     // A model that panics failed; what it said so far is kept all the same.
     let broken = || failed_inside(&info.full_name());
     let opened = std::panic::catch_unwind(AssertUnwindSafe(|| call.model.stream(request)));
@@ -214,6 +215,7 @@ pub(super) fn failed_inside(model: &str) -> ModelError {
 /// The answer while it is being written.
 struct Writing<'a> {
     link: &'a Link,
+    rules: &'a RuleBook,
     live: LiveMessage,
     model: &'a ModelInfo,
     limit: AnswerLimit,
@@ -234,9 +236,16 @@ struct Done {
 }
 
 impl<'a> Writing<'a> {
-    fn new(link: &'a Link, live: LiveMessage, model: &'a ModelInfo, started_ms: u64) -> Self {
+    fn new(
+        link: &'a Link,
+        call: &'a ModelCall,
+        live: LiveMessage,
+        model: &'a ModelInfo,
+        started_ms: u64,
+    ) -> Self {
         Self {
             link,
+            rules: &call.rules,
             live,
             model,
             limit: AnswerLimit::new(link.watch.max_answer_bytes),
@@ -283,7 +292,7 @@ impl<'a> Writing<'a> {
                 }
                 let fitting = self.limit.fitting(&text);
                 let range = block.append(fitting);
-                self.stopped_by = self.link.watch.rules.triggered_by(block, range.start);
+                self.stopped_by = self.rules.triggered_by(block, range.start);
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
                 if fitting.len() < text.len() {

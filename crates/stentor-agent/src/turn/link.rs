@@ -47,7 +47,6 @@ pub(crate) struct Link {
 /// What a run has an eye on besides its work.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    pub rules: RuleBook,
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
     /// How long one answer of a model may become.
@@ -192,6 +191,8 @@ pub(crate) struct ModelCall {
     pub tools: Arc<[Arc<dyn Tool>]>,
     pub place: Arc<dyn Place>,
     pub host: Arc<dyn ToolHost>,
+    /// Rules that watch what the model writes.
+    pub rules: Arc<RuleBook>,
 }
 
 /// No model is called.

@@ -435,6 +435,6 @@ fn fallback_chains(settings: &Value) -> FallbackChains {
         never_return: settings.pointer("/retry/fallbackRevertPolicy")
             == Some(&Value::String("never".to_owned())),
         // They lie in the user's home.
-        by: NamedBy::User,
+        by: NamedBy::OwnFile,
     }
 }

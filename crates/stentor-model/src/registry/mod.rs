@@ -213,7 +213,7 @@ impl Registry {
         }
         let optimistic = |provider: &str, id: &str| self.optimistic(provider, id, by);
         let listed = match by {
-            NamedBy::User | NamedBy::Others => self.list(),
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => self.list(),
             NamedBy::Untrusted => self.list_with(&[], by),
         };
         names::resolve(name, &listed, optimistic)
@@ -287,7 +287,7 @@ impl Registry {
     fn providers_named(&self, by: NamedBy) -> impl Iterator<Item = &Provider> {
         let providers = self.providers().iter();
         providers.filter(move |provider| match by {
-            NamedBy::User | NamedBy::Others => true,
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => true,
             NamedBy::Untrusted => hosted::is_hosted(&provider.base_url),
         })
     }
@@ -295,7 +295,7 @@ impl Registry {
     /// What is part of this program is not hosted.
     fn plugged_named(&self, by: NamedBy) -> &[Arc<dyn PluggedProvider>] {
         match by {
-            NamedBy::User | NamedBy::Others => &self.sources.plugged,
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => &self.sources.plugged,
             NamedBy::Untrusted => &[],
         }
     }
@@ -463,7 +463,7 @@ impl ModelRegistry for Registry {
     fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         let known = self.providers_named(by).find(|known| known.id == provider);
         let local = || match by {
-            NamedBy::User | NamedBy::Others => self.local.named(provider),
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => self.local.named(provider),
             NamedBy::Untrusted => None,
         };
         let plugged = || {

@@ -59,6 +59,10 @@ impl Unloaded {
         if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
             return None;
         }
+        // It would end with the session.
+        if live.session.left_running().is_something() {
+            return None;
+        }
         let view = live.view().await.ok()?;
         let state = &view.state;
         let file = state.file.as_deref()?;

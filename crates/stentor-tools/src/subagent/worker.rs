@@ -294,6 +294,10 @@ fn options(
     let brought = hooks.map(|hooks| hooks.tools()).unwrap_or_default();
     let tools = definition::tools(&job.agent, &setup.session.tools, &brought)?;
     let mut options = setup.session.clone();
+    if let Some(texts) = context.host.folder_texts() {
+        options.system_prompt = texts.system_prompt;
+        options.rules = texts.rules;
+    }
     options.id = None;
     options.name = None;
     let parent = context.host.session_file();
@@ -310,16 +314,17 @@ fn options(
     options.hooks = ParentsHooks::of(&context.host, &job.agent)
         .into_iter()
         .collect();
-    options.system_prompt = system_prompt(setup, &job.agent, context).into();
+    options.system_prompt = system_prompt(&options.system_prompt, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
     options.budget = context.host.budget_left();
+    options.left_running = context.host.left_running();
     Ok(options)
 }
 
-fn system_prompt(setup: &SubagentSetup, agent: &AgentDefinition, context: &ToolContext) -> String {
+fn system_prompt(usual: &str, agent: &AgentDefinition, context: &ToolContext) -> String {
     let own = match &agent.prompt {
         Some(prompt) => format!("{prompt}\n\nWorking folder: {}", context.cwd.display()),
-        None => setup.session.system_prompt.to_string(),
+        None => usual.to_owned(),
     };
     format!("{own}\n\n{AS_A_SUBAGENT}")
 }

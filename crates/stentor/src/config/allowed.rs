@@ -29,8 +29,8 @@ const ALLOWED: &[Allowed] = &[
             provider.is_none_or(|set| is_hosted_provider(&set.value.0))
                 && model.is_none_or(|set| is_hosted(&set.value.0))
         },
-        reason: "it may only choose a hosted model, without a thinking level: one you have \
-                 credentials for answers, and nothing of the folder runs",
+        reason: "it may only choose a hosted model that you have credentials for, without a \
+                 thinking level: nothing of the folder runs then",
     },
     Allowed {
         key: "provider",
@@ -38,8 +38,8 @@ const ALLOWED: &[Allowed] = &[
             let provider = folder.provider.as_ref();
             provider.is_none_or(|set| is_hosted_provider(&set.value.0))
         },
-        reason: "it may only choose a hosted provider that stentor knows by itself, no server on \
-                 this machine and nothing that works without a network",
+        reason: "it may only choose a hosted provider that stentor knows by itself, not a server \
+                 on this machine or anything that works without a network",
     },
     Allowed {
         key: "thinking",
@@ -49,7 +49,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed {
         key: "permission_mode",
         when: |_, _| true,
-        reason: "it counts only where it is stricter",
+        reason: "it is used only where it is stricter",
     },
     Allowed {
         key: "tools",
@@ -131,7 +131,19 @@ const ALLOWED: &[Allowed] = &[
 ];
 
 /// Why a key waits that is not on the list.
-const NOT_LISTED: &str = "it is not among what a folder may set that is not trusted";
+const NOT_LISTED: &str = "only a trusted folder may set it";
+
+/// The keys that only say which texts and extensions a session has: those can join one that is open.
+const AT_ONCE: [&str; 6] = [
+    "system_prompt",
+    "append_system_prompt",
+    "context_files",
+    "extension_files",
+    "use_skills",
+    "use_prompt_templates",
+];
+
+const SENDS_KEYS: &str = "it could send your keys elsewhere";
 
 /// Takes out of what a folder's file says what waits for trust, and returns that.
 pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
@@ -145,7 +157,8 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
             Some(allowed) => allowed.reason,
         };
         folder.layer.unset(key);
-        wanted.extend(Wanted::of(format!("`{key}`"), &source, why));
+        let at_once = AT_ONCE.contains(&key);
+        wanted.extend(Wanted::of(format!("`{key}`"), &source, why, at_once));
     }
     let FileContent {
         layer: _,
@@ -155,16 +168,15 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
         extensions,
         mcp_servers,
     } = folder;
-    for (section, tables, why) in [
-        ("providers", providers, "it could send your keys elsewhere"),
-        ("models", models, "it could send your keys elsewhere"),
-        ("extensions", extensions, "it would run a program"),
+    for (section, tables, why, at_once) in [
+        ("providers", providers, SENDS_KEYS, false),
+        ("models", models, SENDS_KEYS, false),
+        ("extensions", extensions, "it would run a program", true),
     ] {
-        wanted.extend(
-            tables
-                .drain(..)
-                .map(|raw| Wanted::at(format!("[{section}.{}]", raw.name), &raw.at, why)),
-        );
+        wanted.extend(tables.drain(..).map(|raw| {
+            let what = format!("[{section}.{}]", raw.name);
+            Wanted::at(what, &raw.at, why, at_once)
+        }));
     }
     // Those are found where the servers are found.
     mcp_servers.clear();
@@ -185,6 +197,7 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
             "a permission rule".to_owned(),
             &rule.source,
             why,
+            false,
         ));
         false
     });

@@ -19,7 +19,7 @@ macro_rules! only_yours {
     };
 }
 
-const OPENS: &str = "a project's file can close the sandbox, never open it";
+const OPENS: &str = "a project's file may tighten the sandbox, never loosen it";
 const MOVES: &str = "a project's file cannot make stentor write outside the project";
 const SCRIPTED: &str = "a scripted model could run commands: only a flag, the environment, your own \
                         file or your client can name one";

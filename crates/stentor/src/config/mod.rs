@@ -133,11 +133,22 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let unreadable = unreadable.map_or(&[][..], |set| &set.value.0);
     let place = Project::of(cwd, trust.owners(cwd)).without(unreadable);
     let project_file = locate::project_file(&place);
+    let root_trusted = trust.covers(place.root());
+    let project_trusted = project_file
+        .as_ref()
+        .is_some_and(|found| root_trusted || trust.covers(&found.root));
     let mut project = match &project_file {
         Some(found) => match place.look(&found.file) {
             Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
                 let file = (found.file.as_path(), Reader::Project(&place));
-                content(file, Scope::Project, &found.root, home, &mut errors)
+                let mut wrong = Vec::new();
+                let content = content(file, Scope::Project, &found.root, home, &mut wrong);
+                // Whoever wrote the folder must not keep the user from starting in it.
+                match project_trusted {
+                    true => errors.extend(wrong),
+                    false => warnings.extend(ignored(&found.file, &wrong)),
+                }
+                content
             }
             Err(why) => {
                 let why = format!("is not read: {why}");
@@ -152,10 +163,6 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         return Err(ConfigErrors(errors));
     }
 
-    let root_trusted = trust.covers(place.root());
-    let project_trusted = project_file
-        .as_ref()
-        .is_some_and(|found| root_trusted || trust.covers(&found.root));
     warnings.extend(always::restrict(&mut project, &user, &place));
     let mut project_mode = None;
     let mut untrusted_mcp_servers = Vec::new();
@@ -245,9 +252,15 @@ impl Config {
     pub fn model_choice(&self) -> ModelChoice {
         let mut choice = ModelChoice::of(&self.settings);
         let sources = choice.provider.iter().chain(&choice.model);
-        let mut by = sources.map(|set| self.named_by(&set.source));
-        let others = by.find(|by| *by != NamedBy::User);
-        choice.by = others.unwrap_or(NamedBy::User);
+        let by = sources.map(|set| self.named_by(&set.source));
+        choice.by = match by.max().unwrap_or(NamedBy::User) {
+            // A path is relative to where it was written.
+            NamedBy::User | NamedBy::OwnFile => choice
+                .model
+                .as_ref()
+                .map_or(NamedBy::User, |set| self.named_by(&set.source)),
+            others @ (NamedBy::Others | NamedBy::Untrusted) => others,
+        };
         choice
     }
 
@@ -255,9 +268,8 @@ impl Config {
     pub fn named_by(&self, source: &Source) -> NamedBy {
         match source {
             Source::File(at) if at.scope == Scope::Project => self.named_by_project(),
-            Source::File(_) | Source::Default | Source::Environment(_) | Source::Flag(_) => {
-                NamedBy::User
-            }
+            Source::File(_) => NamedBy::OwnFile,
+            Source::Default | Source::Environment(_) | Source::Flag(_) => NamedBy::User,
         }
     }
 
@@ -286,6 +298,15 @@ fn content(
         errors.extend(wrong);
         FileContent::default()
     })
+}
+
+/// The warning that a file with mistakes is left out as a whole.
+fn ignored(file: &Path, wrong: &[ConfigError]) -> Option<Warning> {
+    let first = wrong.first()?.to_string();
+    let place = format!("{}:", file.display());
+    let first = first.strip_prefix(&place).unwrap_or(&first).trim_start();
+    let message = format!("the file is ignored, since it has mistakes: {first}");
+    Some(Warning::of_file(file, Scope::Project, message))
 }
 
 fn fill_in_folders(settings: &mut Settings, places: &Places) {

@@ -14,22 +14,31 @@ pub struct Wanted {
     pub line: Option<usize>,
     /// Why it waits.
     pub why: &'static str,
+    /// A yes counts for it in the session that asks; else from the next session on.
+    pub at_once: bool,
 }
 
 impl Wanted {
-    pub(super) fn at(what: String, at: &Location, why: &'static str) -> Self {
+    /// What has a line in the folder's configuration.
+    pub(super) fn at(what: String, at: &Location, why: &'static str, at_once: bool) -> Self {
         Self {
             what,
             file: at.file.to_path_buf(),
             line: Some(at.line),
             why,
+            at_once,
         }
     }
 
     /// A value of a file; what comes from elsewhere is the user's own.
-    pub(super) fn of(what: String, source: &Source, why: &'static str) -> Option<Self> {
+    pub(super) fn of(
+        what: String,
+        source: &Source,
+        why: &'static str,
+        at_once: bool,
+    ) -> Option<Self> {
         match source {
-            Source::File(at) => Some(Self::at(what, at, why)),
+            Source::File(at) => Some(Self::at(what, at, why, at_once)),
             Source::Default | Source::Environment(_) | Source::Flag(_) => None,
         }
     }

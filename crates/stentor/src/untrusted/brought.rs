@@ -42,8 +42,8 @@ pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "{} is not trusted, so this of it is left out: {}{more}. `stentor trust {}` shows it and \
-         allows it",
+        "{} is not trusted, so part of what it contains is not used: {}{more}. To see why and to \
+         allow it, run `stentor trust {}`",
         root.display(),
         listed.join(", "),
         root.display()
@@ -119,6 +119,7 @@ fn servers(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
         file: server.file,
         line: None,
         why: "it would run a program or call a server",
+        at_once: true,
     });
     servers.collect()
 }
@@ -130,6 +131,7 @@ fn named(kind: &str, file: PathBuf, why: &'static str) -> Wanted {
         file,
         line: None,
         why,
+        at_once: true,
     }
 }
 

@@ -1,23 +1,26 @@
-//! Asking whether a folder is to be trusted, and telling what is left out where nobody is asked.
+//! Asking whether a folder is to be trusted, and warning of what is left out where nobody is asked.
 //!
 //! It is asked once for each folder and process, with the first prompt, and only of who can answer.
-//! Whatever is not a clear yes leaves the folder untrusted. A yes counts from the next session on:
-//! the one that asks has begun without what the folder brings.
+//! Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::loading`] has what
+//! the folder brings join the session that asked.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
-use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
-use stentor_agent::hooks::{CallHooks, HookFuture, Hooks, PromptVerdict};
-use stentor_agent::session::{HookSource, HookedSession, Session, WeakSession};
+use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
+use stentor_agent::hooks::{CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::session::{HookSource, HookedSession, Session};
+use stentor_agent::tool::{Tool, ToolOutput};
 use stentor_journal::clock::{SharedClock, iso_time};
+use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
 
 use super::brought::notice;
+use super::joining::{Joining, LoadTrusted};
 use crate::config::Wanted;
 use crate::trust::store::TrustStore;
 
@@ -59,34 +62,65 @@ pub struct TrustQuestion {
     pub wanted: Arc<[Wanted]>,
     /// Absent where there is no folder to keep an answer in: then nobody is asked.
     pub store: Option<TrustStore>,
+    pub loader: Arc<dyn LoadTrusted>,
     pub clock: SharedClock,
 }
 
 impl HookSource for TrustQuestion {
     fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
-        Arc::new(Attached {
-            session: hooked.session,
-            question: Arc::new(self.clone()),
+        Arc::new(Attached(Arc::new(Asked {
+            hooked,
+            question: self.clone(),
             prompted: AtomicBool::new(false),
-        })
+            brought: OnceLock::new(),
+        })))
     }
 }
 
-struct Attached {
-    session: WeakSession,
-    question: Arc<TrustQuestion>,
+struct Attached(Arc<Asked>);
+
+/// The question of one session.
+struct Asked {
+    hooked: HookedSession,
+    question: TrustQuestion,
     prompted: AtomicBool,
+    /// The hooks that the folder brought when it was trusted.
+    brought: OnceLock<Arc<dyn Hooks>>,
+}
+
+impl Asked {
+    /// Asks, and has what a yes allows join the session.
+    async fn ask(&self, session: &Session) {
+        if !self.question.is_answered_with_yes(session).await {
+            return;
+        }
+        let question = self.question.clone();
+        let trusted = tokio::task::spawn_blocking(move || question.trust()).await;
+        let trusted = trusted.map_err(|error| error.to_string()).flatten();
+        let root = self.question.root.display();
+        let loaded = match trusted {
+            Ok(loaded) => loaded,
+            Err(why) => return notify(session, NoticeLevel::Error, format!("{root} {why}")),
+        };
+        if let Some(hooks) = loaded.join(session, self.hooked.clone()).await {
+            let _ = self.brought.set(hooks);
+        }
+        let message = format!("{root} is trusted{}", counts_later(&self.question.wanted));
+        notify(session, NoticeLevel::Info, message);
+    }
+
+    fn brought(&self) -> Option<&Arc<dyn Hooks>> {
+        self.brought.get()
+    }
 }
 
 impl TrustQuestion {
-    async fn ask(&self, session: &Session) {
-        let Some(store) = self.store.as_ref().filter(|_| session.can_ask()) else {
-            return tell(
-                session,
-                NoticeLevel::Warning,
-                notice(&self.root, &self.wanted),
-            );
-        };
+    async fn is_answered_with_yes(&self, session: &Session) -> bool {
+        if self.store.is_none() || !session.can_ask() {
+            let message = notice(&self.root, &self.wanted);
+            notify(session, NoticeLevel::Warning, message);
+            return false;
+        }
         let dialog = Dialog {
             title: format!("Trust {}?", visible(&self.root.display().to_string())),
             kind: DialogKind::Confirm {
@@ -95,28 +129,36 @@ impl TrustQuestion {
             },
             timeout_ms: Some(LONGEST_WAIT_MS),
         };
-        if session.ask_dialog(dialog).await != DialogAnswer::Confirmed(true) {
-            return;
-        }
-        let (store, root) = (store.clone(), self.root.clone());
+        session.ask_dialog(dialog).await == DialogAnswer::Confirmed(true)
+    }
+
+    /// Trusts the folder and loads what it brings. Waits for the disk. The error goes on after the
+    /// folder's name.
+    fn trust(&self) -> Result<Joining, String> {
         let now = iso_time(self.clock.now_ms());
-        let kept = tokio::task::spawn_blocking(move || store.trust(&root, &now)).await;
-        let root = self.root.display();
-        let (level, message) = match kept {
-            Ok(Ok(_)) => (
-                NoticeLevel::Info,
-                format!("{root} is trusted: what it brings counts from the next session on"),
-            ),
-            Ok(Err(error)) => (
-                NoticeLevel::Error,
-                format!("{root} is not trusted: {error}"),
-            ),
-            Err(error) => (
-                NoticeLevel::Error,
-                format!("{root} is not trusted: {error}"),
-            ),
-        };
-        tell(session, level, message);
+        let stored = self
+            .store
+            .as_ref()
+            .map(|store| store.trust(&self.root, &now));
+        if let Some(Err(error)) = stored {
+            return Err(format!("is not trusted: {error}"));
+        }
+        let loaded = self.loader.load();
+        loaded.map_err(|error| format!("is trusted from the next session on: {error}"))
+    }
+}
+
+/// What of it does not reach the session that asked, to go on after "is trusted".
+fn counts_later(wanted: &[Wanted]) -> String {
+    let later: Vec<&str> = wanted
+        .iter()
+        .filter(|one| !one.at_once)
+        .map(|one| one.what.as_str())
+        .collect();
+    match later.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} takes effect with the next session"),
+        several => format!("; {} take effect with the next session", several.join(", ")),
     }
 }
 
@@ -125,12 +167,12 @@ const LONGEST_WAIT_MS: u64 = 10 * 60 * 1000;
 
 /// What a person is asked: everything that waits, and what a yes means.
 pub fn question(root: &Path, wanted: &[Wanted]) -> String {
-    let mut text = String::from("It brings what is left out until you trust it:\n");
+    let mut text = String::from("This is not used until you trust the folder:\n");
     for one in wanted {
         let line = format!("- {} ({}): {}\n", one.what, one.place(root), one.why);
         text.push_str(&visible(&line));
     }
-    text.push_str("A yes counts from the next session on; `stentor trust --revoke` takes it back.");
+    text.push_str("To take trust back later, run `stentor trust --revoke`.");
     text
 }
 
@@ -143,21 +185,21 @@ pub fn ask_at_terminal(
 ) -> io::Result<bool> {
     writeln!(
         out,
-        "{} is not trusted. It brings:",
+        "{} is not trusted, so this is not used:",
         visible(&root.display().to_string())
     )?;
     for one in wanted {
         let line = format!("  {} ({}): {}", one.what, one.place(root), one.why);
         writeln!(out, "{}", visible(&line))?;
     }
-    write!(out, "Trust it from now on? [y/N] ")?;
+    write!(out, "Trust this folder? [y/N] ")?;
     out.flush()?;
     let mut answer = String::new();
     answers.read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
 }
 
-fn tell(session: &Session, level: NoticeLevel, message: String) {
+fn notify(session: &Session, level: NoticeLevel, message: String) {
     session.publish(EventKind::Notice {
         level,
         message: visible(&message).into_owned(),
@@ -165,31 +207,73 @@ fn tell(session: &Session, level: NoticeLevel, message: String) {
     });
 }
 
-impl CallHooks for Attached {}
+impl CallHooks for Attached {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let brought = self.0.brought();
+        brought.map(|hooks| hooks.tools()).unwrap_or_default()
+    }
+
+    fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        match self.0.brought() {
+            Some(hooks) => hooks.before_tool_call(call),
+            None => Box::pin(std::future::ready(CallVerdict::Allowed)),
+        }
+    }
+
+    fn after_tool_call(&self, call: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
+        match self.0.brought() {
+            Some(hooks) => hooks.after_tool_call(call, output),
+            None => Box::pin(std::future::ready(output)),
+        }
+    }
+}
 
 impl Hooks for Attached {
-    fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
-        let pass = PromptVerdict::Answer {
-            context: Vec::new(),
-        };
-        let session = self.session.upgrade();
-        let is_first = !self.prompted.swap(true, Ordering::AcqRel);
-        let (Some(session), true) = (session, is_first) else {
-            return Box::pin(std::future::ready(pass));
-        };
-        if !self.question.asking.tell(&self.question.root) {
-            return Box::pin(std::future::ready(pass));
+    fn commands(&self) -> Vec<CommandInfo> {
+        let brought = self.0.brought();
+        brought.map(|hooks| hooks.commands()).unwrap_or_default()
+    }
+
+    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
+        self.0.brought()?.command_to_come(name)
+    }
+
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        match self.0.brought() {
+            Some(hooks) => hooks.run_command(name, arguments),
+            None => Box::pin(std::future::ready(None)),
         }
-        let question = Arc::clone(&self.question);
-        let in_turn = question.asking.in_turn;
-        let asked = async move { question.ask(&session).await };
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        let asked = Arc::clone(&self.0);
+        let is_first = !asked.prompted.swap(true, Ordering::AcqRel);
+        let session = asked.hooked.session.upgrade().filter(|_| is_first);
+        let question = &asked.question;
+        let session = session.filter(|_| question.asking.tell(&question.root));
         Box::pin(async move {
-            match in_turn {
-                true => asked.await,
-                false => drop(tokio::spawn(asked)),
+            match session {
+                Some(session) if asked.question.asking.in_turn => asked.ask(&session).await,
+                Some(session) => {
+                    let asked = Arc::clone(&asked);
+                    tokio::spawn(async move { asked.ask(&session).await });
+                }
+                None => {}
             }
-            pass
+            match asked.brought() {
+                Some(hooks) => hooks.before_prompt(text).await,
+                None => PromptVerdict::Answer {
+                    context: Vec::new(),
+                },
+            }
         })
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        match self.0.brought() {
+            Some(hooks) => hooks.session_ended(),
+            None => Box::pin(std::future::ready(())),
+        }
     }
 }
 
@@ -213,14 +297,15 @@ mod tests {
                 file: "/r/.stentor/config.toml".into(),
                 line: Some(3),
                 why: "it is not listed",
+                at_once: false,
             }];
             let said = ask_at_terminal(Path::new("/r"), &wanted, &mut answer.as_bytes(), &mut out);
             assert_eq!(said.unwrap(), trusted, "{answer:?}");
             let shown = String::from_utf8(out).unwrap();
             assert_eq!(
                 shown,
-                "/r is not trusted. It brings:\n  `retry.fallback` (.stentor/config.toml:3): it is \
-                 not listed\nTrust it from now on? [y/N] "
+                "/r is not trusted, so this is not used:\n  `retry.fallback` \
+                 (.stentor/config.toml:3): it is not listed\nTrust this folder? [y/N] "
             );
         }
     }

@@ -25,7 +25,8 @@ impl World {
             dir: tempfile::tempdir().unwrap(),
         };
         world.file("work/plan.toml", scenario);
-        let config = format!("model = \"script/plan.toml\"\n{config}");
+        let plan = world.path("work/plan.toml");
+        let config = format!("model = \"script/{}\"\n{config}", plan.display());
         world.file("home/.config/stentor/config.toml", &config);
         world
     }

@@ -127,7 +127,7 @@ fn a_stranger_project_runs_no_servers_until_it_is_trusted() {
         let ran = ask(&world);
         assert!(ran.out.contains("not found"), "{ran:?}");
         assert!(
-            ran.err.contains("left out") && ran.err.contains("`stentor trust "),
+            ran.err.contains("not used") && ran.err.contains("`stentor trust "),
             "{}",
             ran.err
         );

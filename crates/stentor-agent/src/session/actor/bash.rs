@@ -72,6 +72,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             cancel,
             spill_dir: Arc::clone(&self.environment.spill_dir),
+            left_running: Some(self.left_running()),
             output: Arc::new(move |delta| {
                 hub.publish(EventKind::BashOutput {
                     id,

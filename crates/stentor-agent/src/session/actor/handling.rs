@@ -140,6 +140,10 @@ impl Actor {
             }
             Command::SetPlan(plan) => self.set_plan(plan),
             Command::SetTools(tools) => self.set_tools(tools),
+            Command::SetFolderTexts { texts, reply } => {
+                self.set_folder_texts(texts);
+                answer(reply, ());
+            }
             Command::AppendCustom {
                 custom_type,
                 data,

@@ -45,10 +45,13 @@ use crate::event::{
     RunEnd, RunOutcome, StateChange,
 };
 use crate::fallback::FallbackSettings;
+use crate::folder_texts::FolderTexts;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
+use crate::left_running::LeftRunning;
 use crate::model::ModelErrorKind;
+use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::subagents::Subagents;
 use crate::tool::{Place, Tool, ToolSpec};
@@ -92,7 +95,6 @@ pub(super) struct Actor {
     sandbox: Arc<SandboxState>,
 
     cwd: Arc<Path>,
-    system_prompt: Arc<str>,
     tools: Arc<[Arc<dyn Tool>]>,
     specs: Arc<[ToolSpec]>,
     place: Arc<dyn Place>,
@@ -103,6 +105,7 @@ pub(super) struct Actor {
     fallback: FallbackSettings,
     fallbacks: Fallbacks,
     watch: Arc<Watch>,
+    rules: Arc<RuleBook>,
 
     activity: Option<Activity>,
     /// How many there have been.
@@ -114,6 +117,8 @@ pub(super) struct Actor {
     next_question: u64,
     /// What runs beside the conversation, and what ran.
     jobs: Arc<Jobs>,
+    /// What commands leave running, and whether it ends with this session.
+    left_running: (Arc<LeftRunning>, bool),
     /// How many commands of the user are running.
     running_bash: usize,
     next_bash: u64,
@@ -205,15 +210,17 @@ impl Actor {
         let dialogs = Arc::new(Dialogs::new(hub.clone()));
         let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
         let jobs = Jobs::new(Arc::clone(&environment.clock));
+        let left_running = options.left_running.clone().unwrap_or_default();
         let host = SessionToolHost::new(
             hub.clone(),
             Arc::clone(&dialogs),
-            Arc::clone(&jobs),
+            (Arc::clone(&jobs), Arc::clone(&left_running)),
             requests.0.clone(),
             options.policy.path_rules(),
             options.plan_clearing.clone(),
         );
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
+        slash.set_base_prompt(Arc::clone(&options.system_prompt));
         let mut actor = Self {
             hub,
             commands,
@@ -232,7 +239,6 @@ impl Actor {
             answer_keeper: options.answer_keeper.clone(),
             sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),
-            system_prompt: Arc::clone(&options.system_prompt),
             tools: Arc::new([]),
             specs: Arc::new([]),
             place: Arc::clone(&options.place),
@@ -243,11 +249,11 @@ impl Actor {
             fallback: options.fallback.clone(),
             fallbacks: Fallbacks::default(),
             watch: Arc::new(Watch {
-                rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,
                 max_answer_bytes: options.max_answer_bytes,
                 steering_waits_for_first_call: options.steering_waits_for_first_call,
             }),
+            rules: Arc::new(options.rules.afresh()),
             activity: None,
             activities: 0,
             afterwards: Vec::new(),
@@ -255,6 +261,7 @@ impl Actor {
             questions: HashMap::new(),
             next_question: 1,
             jobs,
+            left_running: (left_running, options.left_running.is_none()),
             running_bash: 0,
             next_bash: 1,
             unheard_bash: Vec::new(),
@@ -291,6 +298,10 @@ impl Actor {
 
     pub fn jobs(&self) -> Arc<Jobs> {
         Arc::clone(&self.jobs)
+    }
+
+    pub fn left_running(&self) -> Arc<LeftRunning> {
+        Arc::clone(&self.left_running.0)
     }
 
     pub fn subagents(&self) -> Arc<Subagents> {
@@ -378,6 +389,13 @@ impl Actor {
         self.tools = tools.into();
     }
 
+    /// Has what the folder says taken the place of what the session began with.
+    fn set_folder_texts(&mut self, texts: FolderTexts) {
+        self.slash.set_base_prompt(Arc::clone(&texts.system_prompt));
+        self.rules = Arc::new(texts.rules.afresh());
+        self.host.set_folder_texts(texts);
+    }
+
     fn changed(&self, change: StateChange) {
         self.hub.publish(EventKind::StateChanged(change));
     }
@@ -415,6 +433,9 @@ impl Drop for Actor {
             activity.cancel.cancel();
         }
         self.jobs.cancel_all(JobKind::Shell);
+        if let (left_running, true) = &self.left_running {
+            left_running.end();
+        }
     }
 }
 

@@ -172,12 +172,13 @@ impl Actor {
                 Ok(ModelCall {
                     model,
                     thinking: self.thinking_of_now(),
-                    system: self.slash.system_prompt(&self.system_prompt, &specs),
+                    system: self.slash.system_prompt(&specs),
                     messages: self.conversation.for_model(),
                     specs,
                     tools,
                     place: Arc::clone(&self.place),
                     host: Arc::clone(&self.host) as Arc<dyn ToolHost>,
+                    rules: Arc::clone(&self.rules),
                 })
             }
         }

@@ -123,7 +123,7 @@ impl Actor {
                     None => "choose another".to_owned(),
                 };
                 let why = match by {
-                    NamedBy::User | NamedBy::Others => "is not known here",
+                    NamedBy::User | NamedBy::OwnFile | NamedBy::Others => "is not known here",
                     NamedBy::Untrusted => {
                         "is not known here, or not hosted, which counts only in one of your own \
                          session files"

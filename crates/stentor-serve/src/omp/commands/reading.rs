@@ -37,7 +37,7 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
     let tools = dialect.hosting.tools(&live.tools, &dialect.me());
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
-    let system_prompt = slash.prompt_with_skills(&live.system_prompt, can_read);
+    let system_prompt = slash.prompt_with_skills(can_read);
     let connection = Arc::clone(&dialect.connection);
     let write = move |framing: &Framing, frames: &mut Vec<u8>| {
         if let Some(told) = connection.told_queues.of(live.generation) {

@@ -56,7 +56,7 @@ pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Fa
     // Both come from the file, if they can.
     options.usual_model = options.model.take();
     options.thinking = None;
-    let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+    let tools = options.tools.clone();
     let open_now = dialect
         .session()
         .state()
@@ -76,14 +76,10 @@ pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Fa
                 return Err(error.into());
             }
         };
-        leaving.enter(Next::of(session, tools, prompt)).await;
+        leaving.enter(Next::of(session, tools)).await;
     } else {
         let session = dialect.agent.resume(path, options)?;
-        dialect
-            .leave()
-            .await
-            .enter(Next::of(session, tools, prompt))
-            .await;
+        dialect.leave().await.enter(Next::of(session, tools)).await;
     }
     Ok(())
 }
@@ -128,13 +124,9 @@ async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>
     let mut options = options_like_now(dialect).await?;
     options.usual_model = options.model.take();
     options.thinking = None;
-    let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+    let tools = options.tools.clone();
     let (copied, text) = dialect.agent.fork(&session, point, options).await?;
-    dialect
-        .leave()
-        .await
-        .enter(Next::of(copied, tools, prompt))
-        .await;
+    dialect.leave().await.enter(Next::of(copied, tools)).await;
     Ok(text)
 }
 

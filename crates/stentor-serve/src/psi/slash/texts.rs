@@ -168,7 +168,7 @@ pub(super) fn extensions(live: &Live) -> Effect {
 
 pub(super) async fn worktree(live: &Live) -> Effect {
     let mut text = format!("Worktree: {}", live.cwd.display());
-    let repository = git::repository(&live.cwd).await;
+    let repository = git::repository(git::project_of(&live.session, &live.cwd)).await;
     for tree in repository.into_iter().flat_map(|found| found.trees) {
         let head = tree.head.label();
         text.push_str(&format!("\n  {} ({head})", tree.path.display()));
