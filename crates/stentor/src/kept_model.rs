@@ -80,7 +80,7 @@ impl ConfiguredModel {
         Some(match (refused, waits) {
             (Some(warning), _) => warning.to_string(),
             (None, Some(wanted)) => format!(
-                "{}:{line}: left out, since the project is not trusted: {}",
+                "{}:{line}: ignored, because the project is not trusted: {}",
                 file.display(),
                 wanted.why
             ),
@@ -98,7 +98,7 @@ fn lasting(provider: &str, id: &str, cwd: &Path) -> Result<String, String> {
     match path.to_str() {
         Some(text) if path.is_file() => Ok(text.to_owned()),
         _ => Err(format!(
-            "{} is no scenario file, so later sessions could not find it",
+            "{} is not a scenario file, so later sessions could not find it",
             path.display()
         )),
     }

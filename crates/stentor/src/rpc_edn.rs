@@ -128,8 +128,7 @@ fn read_words(words: &[&str]) -> Words {
             },
             flag if flag.starts_with("--memory-") => {
                 value();
-                read.notes
-                    .push(format!("{flag} means nothing here; ignored"));
+                read.notes.push(format!("{flag} is not supported; ignored"));
             }
             other => read.notes.push(format!("unknown flag {other}; ignored")),
         }

@@ -19,7 +19,7 @@ pub struct Named {
 pub enum NameError {
     #[error("there is no model `{name}`{nearest}; `stentor models` lists them all")]
     Unknown { name: String, nearest: String },
-    #[error("`{name}` may mean {candidates}; say which")]
+    #[error("`{name}` could mean {candidates}; be more specific")]
     Ambiguous { name: String, candidates: String },
 }
 

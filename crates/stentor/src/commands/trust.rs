@@ -32,10 +32,10 @@ impl Trusted<'_> {
             return writeln!(out, "{report}");
         }
         if self.already {
-            return writeln!(out, "{root} is trusted already.");
+            return writeln!(out, "{root} is already trusted.");
         }
         match self.wanted.is_empty() {
-            true => writeln!(out, "{root} brings nothing that waits for trust.")?,
+            true => writeln!(out, "{root} contains nothing that needs trust.")?,
             false => writeln!(out, "{root} brings:")?,
         }
         for one in self.wanted {
@@ -44,7 +44,7 @@ impl Trusted<'_> {
         }
         writeln!(
             out,
-            "It is trusted now; `stentor trust --revoke` takes that back."
+            "It is trusted now; `stentor trust --revoke` undoes this."
         )
     }
 }
@@ -101,7 +101,7 @@ pub fn revoke(
             "{shown} is still trusted: `trusted_projects` names it or a folder above it ({})",
             listed.source
         ),
-        (false, true) => format!("{shown} is trusted no longer."),
+        (false, true) => format!("{shown} is no longer trusted."),
         (false, false) => format!("{shown} was not trusted."),
     };
     Ok((visible(&said).into_owned(), revoked))

@@ -152,7 +152,7 @@ fn nothing_is_kept_with_no_session() {
     let none = world.run(&["-c", "-p", "go"]);
     assert_eq!(
         none.err,
-        "stentor: there is no session of this folder to go on with\n"
+        "stentor: there is no session of this folder to continue\n"
     );
 }
 

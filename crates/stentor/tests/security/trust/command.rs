@@ -40,10 +40,10 @@ fn a_folder_is_trusted_listed_and_revoked() {
           `system_prompt` (.stentor/config.toml:1): it is not among what a folder may set that is not trusted
           the agent a (.stentor/agents/a.md): an agent chooses model, tools and instructions for the tasks it is given
           the rule r (.omp/rules/r.md): a rule stops answers and speaks to the model in your name
-        It is trusted now; `stentor trust --revoke` takes that back.
-        ~~/work is trusted already.
+        It is trusted now; `stentor trust --revoke` undoes this.
+        ~~/work is already trusted.
         ~~/work  since THEN
-        ~~/work is trusted no longer.
+        ~~/work is no longer trusted.
         ~~/work was not trusted.
         {"folders":[],"trusted_projects":[]}
     "#]]
