@@ -309,7 +309,7 @@ mod tests {
             idle_timeout_ms: Some(9000),
             notes: vec![
                 "--nrepl is not available; ignored".into(),
-                "--memory-store means nothing here; ignored".into(),
+                "--memory-store is not supported; ignored".into(),
                 "--llm-idle-timeout-ms needs a number of milliseconds; ignored".into(),
                 "unknown flag --what; ignored".into(),
             ],

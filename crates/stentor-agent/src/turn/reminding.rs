@@ -82,7 +82,7 @@ mod tests {
         };
         let text = text_of(&plan, 1, 3);
         assert!(
-            text.contains("- two (in progress)\n- three (pending)\nGo on"),
+            text.contains("- two (in progress)\n- three (pending)\nContinue"),
             "{text}"
         );
         assert!(text.contains("Reminder 1 of 3"), "{text}");

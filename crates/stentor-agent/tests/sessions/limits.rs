@@ -206,7 +206,7 @@ async fn where_nobody_can_be_asked_asking_is_denying() {
     stage.session.set_can_ask(false).await.unwrap();
     let seen = stage.run("go").await;
     assert!(
-        !seen.contains("may act run?") && seen.contains("Nobody is there to be asked"),
+        !seen.contains("may act run?") && seen.contains("Nobody can be asked"),
         "{seen}"
     );
     assert!(stage.runs.all().is_empty());

@@ -232,7 +232,7 @@ mod tests {
         for (name, expected) in [
             (
                 "sonnet",
-                "`sonnet` may mean anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5; say which",
+                "`sonnet` could mean anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5; be more specific",
             ),
             (
                 "claude-opsu-5-5",

@@ -201,7 +201,7 @@ async fn a_code_can_be_pasted_and_json_can_be_asked_for() {
     let error = logins.complete("acme", LoginInput::Wait).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no login at acme is under way; begin one first"
+        "no login for acme is in progress; start one first"
     );
 }
 

@@ -305,7 +305,7 @@ mod tests {
         let [own, missing] = settled.state.gaps.as_slice() else {
             panic!("two gaps expected, not {:?}", settled.state.gaps)
         };
-        assert!(missing.contains("none is not there"), "{missing}");
+        assert!(missing.contains("none does not exist"), "{missing}");
         for (required, is_refused) in [(Required::Kept, false), (Required::Fully, true)] {
             let asked = Asked {
                 required,

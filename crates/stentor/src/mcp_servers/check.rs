@@ -121,7 +121,7 @@ mod tests {
             ("command = \" \"", "its `command` is empty"),
             (
                 "command = \"x\"\nenv = { \"A B\" = \"1\" }",
-                "no name of a variable",
+                "not a valid variable name",
             ),
             ("url = \"\"", "the URL is empty"),
             (
@@ -129,17 +129,17 @@ mod tests {
                 "does not begin with http:// or https://",
             ),
             ("url = \"ftp://x/\"", "neither http:// nor https://"),
-            ("url = \"http://secret me@h\"", "has a blank"),
+            ("url = \"http://secret me@h\"", "contains a blank"),
             ("url = \"http:///secret\"", "names no host"),
             ("url = \"http://:80\"", "names no host"),
-            ("url = \"http://h:99999/secret\"", "no port"),
+            ("url = \"http://h:99999/secret\"", "invalid port"),
             (
                 "url = \"http://h\"\nheaders = { \"Foo bar\" = \"secret\" }",
-                "no name of a header",
+                "not a valid header name",
             ),
             (
                 "url = \"http://h\"\nheaders = { A = \"secret\\nB: c\" }",
-                "has a line break",
+                "contains a line break",
             ),
         ] {
             let told = checked(server).unwrap_err();

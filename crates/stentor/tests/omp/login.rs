@@ -198,9 +198,9 @@ fn a_code_for_another_device_is_shown() {
     approved.store(true, Ordering::SeqCst);
     frames.extend(outcome(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/device?","instructions":"Open the address and type the code ABCD-1234."}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/device?","instructions":"Open the address and enter the code ABCD-1234."}
         {"type":"extension_ui_request","id":"3000000100000002","method":"notify","message":"Enter this code: ABCD-1234","notifyType":"info"}
-        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and type the code ABCD-1234. Paste it here.","placeholder":"code"}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and enter the code ABCD-1234. Paste it here.","placeholder":"code"}
         {"type":"extension_ui_request","id":"3000000100000003","method":"cancel","targetId":"1000000100000001"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
     "#]].assert_eq(&told(&frames, &folder));

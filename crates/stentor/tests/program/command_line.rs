@@ -89,7 +89,7 @@ fn alone_it_says_what_it_is_and_which_model_it_would_use() {
           model          offline/guide
                          no key is configured: this one follows rules and needs no network
           folder         ~~/work
-          configuration  none (~~/home/.config/stentor/config.toml is not there)
+          configuration  none (~~/home/.config/stentor/config.toml does not exist)
 
           Ask            stentor -p "summarise this folder"
           Continue       stentor -c -p "and now fix it"

@@ -265,15 +265,15 @@ fn a_server_that_cannot_work_is_not_added() {
         (&["--url", ""], "the URL is empty"),
         (
             &["--url", "ftp://x/"],
-            "the URL has neither http:// nor https://",
+            "the URL begins with neither http:// nor https://",
         ),
         (
             &["--url", "http://h/", "--header", "Foo bar: x"],
-            "\"Foo bar\" is no name of a header",
+            "\"Foo bar\" is not a valid header name",
         ),
         (
             &["--url", "http://h/", "--header", "A: x\nB: y"],
-            "the value of the header A has a line break",
+            "the value of the header A contains a line break",
         ),
         (
             &["--url", "http://h/", "--header", "A: x", "--header", "a: y"],
@@ -287,7 +287,7 @@ fn a_server_that_cannot_work_is_not_added() {
         ),
         (
             &["--env", "A B=", "--", "sh"],
-            "\"A B\" is no name of a variable",
+            "\"A B\" is not a valid variable name",
         ),
     ] {
         let ran = world.run(&[&["mcp", "add", "x"], words].concat());
@@ -327,7 +327,7 @@ fn a_server_that_is_left_out_is_told_from_one_that_is_not_there() {
         let tested = world.run(&["mcp", "test", "talk"]);
         assert_eq!(tested.status, Some(2), "{tested:?}");
         let left_out = format!(
-            "the MCP server `talk` in ~~/{file} is left out, since the project is not trusted"
+            "the MCP server `talk` in ~~/{file} is not used, because the project is not trusted"
         );
         assert!(tested.err.contains(&left_out), "{}", tested.err);
         let removed = world.run(&["mcp", "remove", "talk"]);

@@ -228,11 +228,11 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
         ),
         (
             "[[turn]]\nsteps = [\n { text = 'a' },\n { text = 'a', tool = 'bash' },\n]",
-            "s.toml:4: `tool` does not go with `text`: one step does one thing",
+            "s.toml:4: `tool` cannot be combined with `text`: a step does one thing",
         ),
         (
             "[[turn]]\nsteps = [ { tool = 'bash', signature = 'x' } ]",
-            "s.toml:2: `signature` does not go with `tool`: one step does one thing",
+            "s.toml:2: `signature` cannot be combined with `tool`: a step does one thing",
         ),
         (
             "[[turn]]\nsteps = [ { repeat = 3 } ]",
