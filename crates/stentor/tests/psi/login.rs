@@ -96,7 +96,7 @@ fn a_code_on_another_device_is_waited_for() {
     seen.push(backend.ask("o", "login_complete", "{}"));
     seen.extend(welcomed(&mut backend));
     expect![[r#"
-        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"}] :text "Log in at ACME: http://HERE/activate\nOpen the address and type the code UC-1.\nWaiting for the browser to come back…"} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"}] :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"} :id "s" :seq N :ts "TIME"}
         {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "✓ Logged in at ACME."}] :text "✓ Logged in at ACME."} :seq N :ts "TIME"}
         {:kind :error :error-code "request/no-pending-login" :error-message "no login was begun; login_begin begins one" :id "o" :op "login_complete"}
         {:id "m" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}
