@@ -79,7 +79,7 @@ pub struct Subscription {
 
 /// A subscriber asked for events that are no longer kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("events before number {oldest} are no longer kept; read the messages instead")]
+#[error("events before number {oldest} are no longer available; read the messages instead")]
 pub struct Missed {
     /// The oldest event that is still kept.
     pub oldest: u64,

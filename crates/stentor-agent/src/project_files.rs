@@ -73,7 +73,7 @@ pub struct Project {
 pub enum NotRead {
     #[error("there is no such file")]
     Missing,
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotRegular,
     #[error("it leads out of the project")]
     Outside,
@@ -81,7 +81,7 @@ pub enum NotRead {
     OfAnother,
     #[error("others can write to it")]
     WritableByOthers,
-    #[error("it is among what may not be read")]
+    #[error("reading it is not allowed")]
     Unreadable,
     #[error("it is larger than {limit_bytes} bytes")]
     TooLarge { limit_bytes: u64 },

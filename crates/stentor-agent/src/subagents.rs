@@ -48,7 +48,7 @@ pub struct AtWork {
 /// Why a subagent was told nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum SteerError {
-    #[error("the subagent is not at work")]
+    #[error("the subagent is not running")]
     NotAtWork,
     /// Its session did not take the message.
     #[error(transparent)]

@@ -340,7 +340,7 @@ fn describe_bash(run: &BashExecution) -> String {
     }
     if run.truncated {
         let place = run.full_output_path.as_deref().unwrap_or("nowhere");
-        text.push_str(&format!("\n\n[Output cut. The whole of it: {place}]"));
+        text.push_str(&format!("\n\n[Output truncated. Full output: {place}]"));
     }
     text
 }

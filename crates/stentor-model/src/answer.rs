@@ -172,7 +172,7 @@ impl StreamFault {
     /// An event that could not be read.
     pub fn unreadable(event: &str, error: &serde_json::Error) -> Self {
         let name = if event.is_empty() { "an event" } else { event };
-        Self::Malformed(format!("{name} is not what the wire promises: {error}"))
+        Self::Malformed(format!("{name} does not match the protocol: {error}"))
     }
 }
 

@@ -407,7 +407,7 @@ impl Reading {
             .map_err(|fault| self.asked.broken(fault))?;
         if self.decoder.held_bytes() > self.limits.event_bytes {
             let limit = self.limits.event_bytes;
-            let what = format!("more than {limit} bytes of it wait for what comes before them");
+            let what = format!("more than {limit} bytes of it arrived out of order");
             return Err(self.asked.broken(StreamFault::Malformed(what)));
         }
         Ok(true)

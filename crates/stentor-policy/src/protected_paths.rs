@@ -63,8 +63,8 @@ const FILES: [(&str, &str); 24] = [
 ];
 
 const AGENT: &str = "it configures an agent";
-const GIT: &str = "git runs what it says by itself";
-const EDITOR: &str = "an editor runs what it says by itself";
+const GIT: &str = "git runs what it says automatically";
+const EDITOR: &str = "an editor runs what it says automatically";
 const SHELL: &str = "it decides what runs when a shell starts or somebody logs in";
 
 /// The first path of a call that is asked for although edits are free, and why.

@@ -36,7 +36,7 @@ pub enum RuleDecision {
 pub enum InvalidRule {
     #[error("the {0} of a permission rule is empty: leave it out to match every call")]
     Empty(&'static str),
-    #[error("`{pattern}` is no path pattern: {problem}")]
+    #[error("`{pattern}` is not a valid path pattern: {problem}")]
     Path { pattern: String, problem: String },
 }
 
@@ -442,7 +442,7 @@ mod tests {
             ),
             (
                 "decision = \"ask\"\npath = \"a[\"",
-                "`a[` is no path pattern: unclosed character class; missing ']'",
+                "`a[` is not a valid path pattern: unclosed character class; missing ']'",
             ),
         ] {
             assert_eq!(read(text), Err(expected.to_owned()));

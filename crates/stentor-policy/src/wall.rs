@@ -70,7 +70,11 @@ impl Wall {
             .filter_map(resolve)
             .collect();
         if subject.paths.is_empty() {
-            return Some("it does not say where it writes, and the sandbox limits that".to_owned());
+            return Some(
+                "it does not declare where it writes, and the sandbox restricts \
+                         that"
+                    .to_owned(),
+            );
         }
         let is_allowed = |path: &Path| allowed.iter().any(|folder| path.starts_with(folder));
         let outside = subject.paths.iter().find(|path| match &path.resolved {
@@ -79,7 +83,7 @@ impl Wall {
         })?;
         let shown = outside.resolved.as_ref().unwrap_or(&outside.given);
         Some(format!(
-            "{} is outside of what the sandbox lets this session write",
+            "{} is outside the folders the sandbox lets this session write to",
             shown.display()
         ))
     }

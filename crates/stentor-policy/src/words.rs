@@ -11,8 +11,8 @@ use super::touches::ToolEffect;
 /// A rule of the configuration forbids it.
 pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
     format!(
-        "Permission denied: {} is forbidden by the rule {rule}. Do not try to reach the same by \
-         other means. Go on without it, or tell the user what you need and why.",
+        "Permission denied: {} is forbidden by the rule {rule}. Do not try to achieve the same in \
+         another way. Continue without it, or tell the user what you need and why.",
         call(subject)
     )
 }
@@ -20,8 +20,8 @@ pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
 /// A person said never.
 pub(super) fn denied_before(subject: &Subject<'_>) -> String {
     format!(
-        "Permission denied: the user rejected calls like {} for good. Go on without it, or ask the \
-         user what to do instead.",
+        "Permission denied: the user rejected calls like {} permanently. Continue without it, or \
+         ask the user what to do instead.",
         call(subject)
     )
 }
@@ -29,8 +29,8 @@ pub(super) fn denied_before(subject: &Subject<'_>) -> String {
 /// It lies behind the wall.
 pub(super) fn denied_by_wall(subject: &Subject<'_>, why: &str) -> String {
     format!(
-        "Permission denied: {}: {why}. No answer of the user changes that in this session; \
-         tell the user what you would need and why.",
+        "Permission denied: {}: {why}. The user cannot allow it in this session; tell the user \
+         what you would need and why.",
         call(subject)
     )
 }
@@ -47,7 +47,7 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
             "this session is read-only and may not run commands".to_owned()
         }
         (ToolEffect::Reads | ToolEffect::Nothing, _) => {
-            "a rule wants it asked, and a read-only session asks nobody".to_owned()
+            "a rule requires asking, and a read-only session never asks".to_owned()
         }
     };
     format!(
@@ -60,14 +60,17 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
 
 /// A rule of the configuration wants it asked.
 pub(super) fn asked_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
-    format!("{} is to be asked by the rule {rule}", call(subject))
+    format!(
+        "{} needs permission because of the rule {rule}",
+        call(subject)
+    )
 }
 
 /// A rule is about commands, and this one does not say which it runs.
 pub(super) fn asked_as_unknown(subject: &Subject<'_>, rule: &Rule) -> String {
     format!(
-        "what {} runs cannot be read from it, so nobody can tell whether the rule {rule} is about it; \
-         a command whose programs are written out is not asked for this reason",
+        "it is not clear from {} what it runs, so the rule {rule} may apply; a command that \
+         spells out its programs does not cause this question",
         call(subject)
     )
 }
@@ -75,7 +78,7 @@ pub(super) fn asked_as_unknown(subject: &Subject<'_>, rule: &Rule) -> String {
 /// Edits are free, but not of this.
 pub(super) fn asked_for_protected(subject: &Subject<'_>, path: &Path, why: &str) -> String {
     format!(
-        "{} changes {}, which is asked for even where edits are free: {why}",
+        "{} changes {}, which needs permission even in accept-edits mode: {why}",
         subject.tool,
         path.display()
     )

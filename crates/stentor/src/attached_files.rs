@@ -17,11 +17,11 @@ pub enum AttachError {
     Missing(PathBuf),
     #[error("Error: cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("Error: {0} is no regular file")]
+    #[error("Error: {0} is not a regular file")]
     NoFile(PathBuf),
     #[error("Error: {0} is larger than {LARGEST_BYTES} bytes")]
     TooLarge(PathBuf),
-    #[error("Error: {0} is neither text nor a picture")]
+    #[error("Error: {0} is neither text nor an image")]
     Binary(PathBuf),
 }
 

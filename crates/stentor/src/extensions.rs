@@ -226,10 +226,10 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
         }
     };
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
-        return Err("only your own file may say `sandbox = false`".to_owned());
+        return Err("only your own file may set `sandbox = false`".to_owned());
     }
     if raw.at.scope == Scope::Project && table.unasked == Some(Unasked::Yes) {
-        return Err("only your own file may say `unasked = \"yes\"`".to_owned());
+        return Err("only your own file may set `unasked = \"yes\"`".to_owned());
     }
     let mut spec = ExtensionSpec::new(&raw.name, command);
     spec.cwd = table.cwd.as_deref().map(resolved);

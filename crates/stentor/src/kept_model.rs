@@ -96,7 +96,7 @@ impl ConfiguredModel {
         Some(match (refused, waits) {
             (Some(warning), _) => warning.to_string(),
             (None, Some(wanted)) => format!(
-                "{}:{line}: left out, since the project is not trusted: {}",
+                "{}:{line}: ignored, because the project is not trusted: {}",
                 file.display(),
                 wanted.why
             ),

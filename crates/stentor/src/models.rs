@@ -48,7 +48,7 @@ impl PluggedProvider for Guide {
     }
 
     fn default_reason(&self) -> Option<String> {
-        Some("no key is configured: this one works by rule, without a network".to_owned())
+        Some("no key is configured: this one follows rules and needs no network".to_owned())
     }
 }
 
@@ -108,8 +108,8 @@ impl Models {
         }
         let Some(file) = file else {
             let message = format!(
-                "script/{name} is not used: a scenario file is named by a flag, the environment, \
-                 your own file or your client, and by nobody else"
+                "script/{name} is not used: only a flag, the environment, your own file or your \
+                 client can name a scenario file"
             );
             return Err(ModelError::new(ModelErrorKind::UnknownModel, message));
         };

@@ -256,7 +256,7 @@ async fn login(logins: &ModelLogins, provider: &str, ui: &dyn LoginUi) -> Result
     let step = logins.begin(provider).await?;
     ui.open_url(&step.url, Some(&step.instructions));
     if let Some(code) = &step.user_code {
-        ui.progress(&format!("Type this code there: {code}"));
+        ui.progress(&format!("Enter this code: {code}"));
     }
     let paste = Dialog {
         title: format!("{} Paste it here.", step.instructions),

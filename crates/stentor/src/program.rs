@@ -383,7 +383,7 @@ impl Job<'_> {
     }
 
     fn trust_store(&self) -> Result<TrustStore, Failure> {
-        let why = "there is no folder for your configuration, since HOME is not set";
+        let why = "there is no folder for your configuration, because HOME is not set";
         setup::trust_store(&self.config).ok_or_else(|| Failure::other(why))
     }
 
@@ -469,7 +469,7 @@ impl Job<'_> {
     fn forget(&self, numbers: &[u64], project: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let Some(answers) = setup::kept_answers(&self.config) else {
             return Err(Failure::other(
-                "there is no folder with remembered answers, since HOME is not set",
+                "there is no folder with remembered answers, because HOME is not set",
             ));
         };
         let forgotten = match project {
@@ -493,7 +493,8 @@ impl Job<'_> {
         if files == SessionFiles::None && !self.args.session.no_session {
             let _ = writeln!(
                 err,
-                "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
+                "warning: there is no folder to store the session in, because HOME is not set; \
+                 use --session-dir"
             );
         }
         let agent = self.agent(UNASKED);

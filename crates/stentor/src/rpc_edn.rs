@@ -129,8 +129,7 @@ fn read_words(words: &[&str]) -> Words {
             },
             flag if flag.starts_with("--memory-") => {
                 value();
-                read.notes
-                    .push(format!("{flag} means nothing here; ignored"));
+                read.notes.push(format!("{flag} is not supported; ignored"));
             }
             other => read.notes.push(format!("unknown flag {other}; ignored")),
         }
@@ -311,7 +310,7 @@ mod tests {
             idle_timeout_ms: Some(9000),
             notes: vec![
                 "--nrepl is not available; ignored".into(),
-                "--memory-store means nothing here; ignored".into(),
+                "--memory-store is not supported; ignored".into(),
                 "--llm-idle-timeout-ms needs a number of milliseconds; ignored".into(),
                 "unknown flag --what; ignored".into(),
             ],

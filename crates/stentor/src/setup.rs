@@ -380,7 +380,7 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
         Ok(resolved)
     } else {
         Err(format!(
-            "cannot work in {}: it is no folder",
+            "cannot work in {}: it is not a folder",
             folder.display()
         ))
     }
@@ -407,12 +407,12 @@ fn rules(config: &Config) -> RuleBook {
     for file in read_rules(&folders) {
         match file {
             RuleFile::Rule(rule) => rules.push(rule),
-            RuleFile::Problem(why) => tracing::warn!("a rule is left out: {why}"),
+            RuleFile::Problem(why) => tracing::warn!("skipped a rule: {why}"),
         }
     }
     let (book, bad) = RuleBook::new(rules);
     for problem in bad {
-        tracing::warn!("a rule is left out: {problem}");
+        tracing::warn!("skipped a rule: {problem}");
     }
     book
 }

@@ -256,7 +256,7 @@ impl SlashCommands {
             let shelf = Arc::clone(shelf);
             let looked = tokio::task::spawn_blocking(move || drop(shelf.look())).await;
             if let Err(error) = looked {
-                tracing::warn!(%error, "commands could not be looked for");
+                tracing::warn!(%error, "cannot look for commands");
             }
         }
     }

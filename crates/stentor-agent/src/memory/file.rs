@@ -93,7 +93,7 @@ impl NotesFile {
             .filter_map(|line| match serde_json::from_slice(line) {
                 Ok(line) => Some(line),
                 Err(error) => {
-                    tracing::warn!(%error, "a line of the notes is unreadable and skipped");
+                    tracing::warn!(%error, "skipped an unreadable line of the notes");
                     None
                 }
             })

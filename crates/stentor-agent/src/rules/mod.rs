@@ -35,7 +35,7 @@ struct Watcher {
 
 /// A rule with a pattern that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("rule `{rule}`: `{pattern}` is no regular expression: {why}")]
+#[error("rule `{rule}`: `{pattern}` is not a regular expression: {why}")]
 pub struct BadPattern {
     pub rule: String,
     pub pattern: String,

@@ -28,7 +28,7 @@ pub enum SessionError {
     NotAUserMessage,
     #[error("Cannot clone session: no current entry selected")]
     NothingToFork,
-    #[error("too many messages wait already; abort, or wait until some were delivered")]
+    #[error("too many messages are queued; abort, or wait until some are delivered")]
     QueueFull,
     #[error("Entry not found: {0}")]
     UnknownEntry(String),

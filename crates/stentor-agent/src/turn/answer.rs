@@ -89,7 +89,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
             }
             Some(Err(error)) => break End::Failed(error),
             None => {
-                let text = format!("{}: the answer broke off without an end", info.full_name());
+                let text = format!("{}: the answer broke off before its end", info.full_name());
                 break End::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
             }
         }
@@ -198,7 +198,7 @@ fn ended(finish: Finish, model: &str) -> End {
     match finish.stop_reason {
         StopReason::Error | StopReason::Aborted => End::Failed(ModelError::new(
             ModelErrorKind::Other,
-            format!("{model}: the answer ended with an error that was not told"),
+            format!("{model}: the answer ended with an unspecified error"),
         )),
         StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
             End::Finished(finish)
@@ -208,7 +208,7 @@ fn ended(finish: Finish, model: &str) -> End {
 
 /// What a panic of a model becomes.
 pub(super) fn failed_inside(model: &str) -> ModelError {
-    let text = format!("{model}: the connection to the model failed inside: this is a bug in it");
+    let text = format!("{model}: the connection to the model had an internal error: this is a bug");
     ModelError::new(ModelErrorKind::Other, text)
 }
 

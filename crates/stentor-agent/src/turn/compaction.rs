@@ -224,7 +224,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
     let summary = summary.trim().to_owned();
     if !is_whole {
         // Half a summary would silently replace what it says nothing of.
-        let why = "the summary broke off without an end";
+        let why = "the summary broke off before its end";
         Err(ModelError::new(ModelErrorKind::BrokenStream, why))
     } else if summary.is_empty() {
         let why = "the model returned no summary";

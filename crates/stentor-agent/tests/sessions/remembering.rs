@@ -87,7 +87,7 @@ async fn an_answer_that_cannot_be_kept_holds_for_the_session_and_is_told() {
     stage.session.set_can_ask(true).await.unwrap();
     let seen = answer_first(&mut stage, PermissionAnswer::AllowAlways).await;
     assert!(
-        seen.contains("the answer holds for this session only: the drawer is stuck"),
+        seen.contains("the answer applies to this session only: the drawer is stuck"),
         "{seen}"
     );
     assert_eq!(stage.runs.all(), ["act a", "act b"]);

@@ -83,7 +83,7 @@ fn special(block: &ContentBlock, page: &mut Html) {
             }
         }
         ContentBlock::Known(KnownBlock::RedactedThinking(_)) => {
-            note("Thinking the provider keeps to itself", page);
+            note("Thinking hidden by the provider", page);
         }
         ContentBlock::Known(KnownBlock::Image(image)) => picture(image, page),
         ContentBlock::Known(KnownBlock::Document(document)) => paper(document, page),

@@ -217,10 +217,10 @@ impl Header {
     pub fn from_line(line: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(trimmed(line));
         let fields: Map<String, Value> = serde_json::from_str(&text)
-            .map_err(|error| format!("the first line is no JSON object ({error})"))?;
+            .map_err(|error| format!("the first line is not a JSON object ({error})"))?;
         let text_of = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         if fields.get("type").and_then(Value::as_str) != Some("session") {
-            return Err("the first line is no session header".into());
+            return Err("the first line is not a session header".into());
         }
         let id = text_of("id").ok_or("the header has no id")?;
         let version = match fields.get("version") {
@@ -228,7 +228,7 @@ impl Header {
             Some(version) => version
                 .as_u64()
                 .and_then(|version| u32::try_from(version).ok())
-                .ok_or("the header's version is no number")?,
+                .ok_or("the header's version is not a number")?,
         };
         Ok(Self {
             version,

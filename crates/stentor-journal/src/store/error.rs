@@ -20,14 +20,14 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// The file holds something else. It was left as it is.
-    #[error("{} is not a session file: {why}; it was left as it is", path.display())]
+    #[error("{} is not a session file: {why}; it was not changed", path.display())]
     NotASession { path: PathBuf, why: String },
     /// The file has nothing in it; [`create_at`](super::create_at) may start a session there.
     #[error("{} is empty", path.display())]
     Empty { path: PathBuf },
     /// A later program wrote the file; appending to it could damage it.
     #[error(
-        "{} has session format version {version}, this program knows versions up to 3",
+        "{} has session format version {version}, this program supports versions up to 3",
         path.display()
     )]
     TooNew { path: PathBuf, version: u32 },

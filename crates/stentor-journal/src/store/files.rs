@@ -270,7 +270,7 @@ fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(
     if tail.torn > 0 {
         file.set_len(tail.keep).map_err(repairing())?;
         warnings.push(format!(
-            "cut {} byte(s) of an unfinished record off the end of {}",
+            "cut {} byte(s) of an unfinished record from the end of {}",
             tail.torn,
             path.display()
         ));
@@ -293,7 +293,7 @@ fn rewrite_lifted(file: &File, path: &Path, version: u32) -> Result<(), StoreErr
         drop(out);
         lifted.finish()
     };
-    write().map_err(StoreError::io("lift to the current version", path))?;
+    write().map_err(StoreError::io("upgrade to the current version", path))?;
     sync_folder_of(path)
 }
 

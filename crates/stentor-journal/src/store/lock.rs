@@ -64,7 +64,7 @@ impl SessionLock {
             // keeps nobody out.
             let links = file
                 .metadata()
-                .map_err(StoreError::io("look at the lock file", &path))?
+                .map_err(StoreError::io("inspect the lock file", &path))?
                 .nlink();
             if links > 0 {
                 write_holder(&mut file).map_err(StoreError::io("write the lock file", &path))?;

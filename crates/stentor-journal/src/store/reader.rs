@@ -27,7 +27,10 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Header, Restored), String> {
         };
         let header = preamble.header;
         if header.version > CURRENT_VERSION {
-            return Ok(Err(format!("its version {} is not known", header.version)));
+            return Ok(Err(format!(
+                "its version {} is not supported",
+                header.version
+            )));
         }
         let end = tail_of(bytes)?.keep;
         let restored = if header.version < CURRENT_VERSION {

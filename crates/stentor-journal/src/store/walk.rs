@@ -153,7 +153,7 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         left_out.extend(self.orphans.iter().cloned());
         if self.unreadable.others > 0 {
             let others = self.unreadable.others;
-            left_out.push(format!("left out {others} more lines that cannot be read"));
+            left_out.push(format!("skipped {others} more unreadable lines"));
         }
         left_out
     }
@@ -184,7 +184,7 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
             let parent: String = parent.chars().take(SHOWN_CHARS).collect();
             self.orphans.push(format!(
                 "the parent {parent:?} of the entry at byte {offset} is not in the session file: \
-                 the entry before it takes its place"
+                 using the entry before it instead"
             ));
         }
         Some(Seen::Other)
@@ -209,7 +209,7 @@ impl Unreadable {
         };
         let Span { offset, length } = span;
         self.described.push(format!(
-            "left out a line that cannot be read, {length} bytes at byte {offset} of the session file: \
+            "skipped an unreadable line, {length} bytes at byte {offset} of the session file: \
              {beginning}"
         ));
     }

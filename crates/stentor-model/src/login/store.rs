@@ -31,7 +31,7 @@ pub enum StoreError {
     Io { path: PathBuf, source: io::Error },
     #[error("the logins in {path} are damaged ({reason}); remove the file and log in again")]
     Damaged { path: PathBuf, reason: String },
-    #[error("another process holds the logins in {path} for too long; try again")]
+    #[error("another process has locked the logins in {path}; try again later")]
     Busy { path: PathBuf },
 }
 
@@ -164,7 +164,8 @@ impl LoginStore {
             return;
         };
         if metadata.permissions().mode() & 0o077 != 0 {
-            tracing::warn!(path = %self.path.display(), "others could read the logins; no longer");
+            tracing::warn!(path = %self.path.display(), "the logins were readable by others; \
+                                                         fixed");
             let _ = file.set_permissions(std::fs::Permissions::from_mode(OWNER_ONLY));
         }
     }

@@ -186,7 +186,7 @@ async fn a_failure_ends_the_work_and_says_what_was_left() {
     assert!(
         second
             .text
-            .ends_with("I did not go on with the 1 request after it.")
+            .ends_with("I therefore skipped the 1 request after it.")
     );
 }
 

@@ -396,7 +396,7 @@ impl Registry {
             ),
             None => ModelError::new(
                 ModelErrorKind::UnknownModel,
-                format!("{}: there is no provider of this name", info.full_name()),
+                format!("{}: there is no provider with this name", info.full_name()),
             ),
         }
     }
@@ -411,7 +411,7 @@ impl Registry {
             ModelError::new(
                 ModelErrorKind::InvalidRequest,
                 format!(
-                    "{}: the wire `{}` is not spoken here; there are {}",
+                    "{}: the API `{}` is not supported; use {}",
                     info.full_name(),
                     info.api,
                     known.join(", ")

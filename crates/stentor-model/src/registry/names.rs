@@ -19,7 +19,7 @@ pub struct Named {
 pub enum NameError {
     #[error("there is no model `{name}`{nearest}; `stentor models` lists them all")]
     Unknown { name: String, nearest: String },
-    #[error("`{name}` may mean {candidates}; say which")]
+    #[error("`{name}` could mean {candidates}; be more specific")]
     Ambiguous { name: String, candidates: String },
 }
 
@@ -232,7 +232,7 @@ mod tests {
         for (name, expected) in [
             (
                 "sonnet",
-                "`sonnet` may mean anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5; say which",
+                "`sonnet` could mean anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5; be more specific",
             ),
             (
                 "claude-opsu-5-5",

@@ -386,7 +386,7 @@ async fn an_agent_from_a_file_has_its_own_prompt_and_only_its_tools() {
         results,
         [
             "result call_1_1: Tool bash not found",
-            "error call_2_1: There is no agent `nobody`. There are: reviewer, general.",
+            "error call_2_1: There is no agent `nobody`. Available: reviewer, general.",
         ]
     );
 }
@@ -446,7 +446,7 @@ fn a_call_that_says_too_little_or_too_much_is_refused_before_anything_starts() {
         ),
         (
             json!({"task": " "}),
-            "Every task needs to say what is to be done.",
+            "Every task needs a description of what to do.",
         ),
     ] {
         let refused = tasks(serde_json::from_value(arguments).unwrap()).map(|_: Vec<Task>| ());

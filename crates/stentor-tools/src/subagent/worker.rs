@@ -172,7 +172,7 @@ impl Failure {
     fn for_model(&self, agent: &str) -> String {
         let mut text = format!("The subagent `{agent}` failed: {}", self.why);
         if let Some(said) = &self.said {
-            text.push_str("\n\nIts last words were:\n");
+            text.push_str("\n\nIts last message was:\n");
             text.push_str(said);
         }
         text

@@ -102,7 +102,7 @@ impl Ask<'_> {
                 let mut newest = self.agent.newest_first(Some(self.cwd));
                 let usable = newest.find(|session| session.problem.is_none());
                 let found = usable.map(|session| session.path);
-                Some(found.ok_or("there is no session of this folder to go on with")?)
+                Some(found.ok_or("there is no session of this folder to continue")?)
             }
             (None, false) => None,
         };

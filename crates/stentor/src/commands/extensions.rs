@@ -51,7 +51,8 @@ pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()>
     if found.is_empty() {
         return writeln!(
             out,
-            "There are no extensions. Put one into the folder `extensions` beside your config.toml, or try one with -e FILE."
+            "There are no extensions. Put one into the folder `extensions` next to your \
+             config.toml, or try one with -e FILE."
         );
     }
     let names = found.iter().map(|found| found.spec.name.chars().count());

@@ -212,7 +212,8 @@ impl Files {
         let found = |file: &Option<FoundFile>| file.as_ref().map(|file| file.path.clone());
         match scope {
             Scope::User => found(&self.user).ok_or(
-                "there is no folder for your configuration, since HOME is not set; STENTOR_CONFIG_DIR names one",
+                "there is no folder for your configuration, because HOME is not set; set \
+                 STENTOR_CONFIG_DIR",
             ),
             Scope::Project => found(&self.project)
                 .or_else(|| Some(self.root.as_ref()?.join(".stentor").join("config.toml")))

@@ -32,13 +32,13 @@ pub enum KeptError {
         error: io::Error,
     },
     #[error(
-        "{path} is damaged and was left as it is: {problem}; mend it, or remove it to be asked \
+        "{path} is damaged and was not changed: {problem}; fix it, or remove it to be asked \
          again", path = path.display()
     )]
     Damaged { path: PathBuf, problem: String },
-    #[error("{path} is being changed by another process that does not finish", path = path.display())]
+    #[error("{path} is locked by another process", path = path.display())]
     Busy { path: PathBuf },
-    #[error("{} is not UTF-8, so nothing can be kept for it", .0.display())]
+    #[error("{} is not UTF-8, so no answers can be stored for it", .0.display())]
     NotUtf8(PathBuf),
     #[error("there is no remembered answer number {0}; `stentor permissions` lists them")]
     NoSuchNumber(u64),
@@ -94,7 +94,7 @@ impl Book {
         let book: Self = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if book.version != VERSION {
             let version = book.version;
-            return Err(damaged(format!("version {version} is not known here")));
+            return Err(damaged(format!("version {version} is not supported")));
         }
         Ok(book)
     }

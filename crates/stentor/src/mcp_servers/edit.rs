@@ -13,7 +13,7 @@ use crate::config::edit::{self, Document};
 pub enum EditError {
     #[error(transparent)]
     File(#[from] edit::EditError),
-    #[error("{} has a server `{name}` already; remove it first, or choose another name", path.display())]
+    #[error("{} already has a server `{name}`; remove it first, or choose another name", path.display())]
     Exists { path: PathBuf, name: String },
     #[error("{} has no server `{name}`", path.display())]
     Missing { path: PathBuf, name: String },

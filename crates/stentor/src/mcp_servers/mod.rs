@@ -145,9 +145,12 @@ impl AllFound {
         match known.map(|found| found.scope) {
             _ if place == file => None,
             _ if is_foreign => Some(format!("it is in {place_shown}: edit that file")),
-            Some(Scope::User) => Some(format!("it is in {place_shown}: --scope user removes it")),
+            Some(Scope::User) => Some(format!(
+                "it is in {place_shown}: use --scope user to remove \
+                                               it"
+            )),
             Some(Scope::Project) | None => Some(format!(
-                "it is in {place_shown}: --scope project removes it"
+                "it is in {place_shown}: use --scope project to remove it"
             )),
         }
     }

@@ -99,7 +99,7 @@ pub(super) fn read(
     let table = table.map_err(|error| Box::new(table_error(SECTION, raw, error.message())))?;
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err(bad(
-            "only your own file may say `sandbox = false`".to_owned()
+            "only your own file may set `sandbox = false`".to_owned()
         ));
     }
     let around = Around {

@@ -148,16 +148,13 @@ impl Printer {
                 ..
             } => {
                 let wait = seconds(*delay_ms);
-                let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");
+                let what = format!("retrying in {wait} ({attempt} of {max_attempts}): {error}");
                 self.line(self.options.style.waiting(), &what, err)
             }
             EventKind::SummaryRetry(SummaryRetry::Scheduled {
                 delay_ms, error, ..
             }) => {
-                let what = format!(
-                    "asking for a summary again in {}: {error}",
-                    seconds(*delay_ms)
-                );
+                let what = format!("retrying the summary in {}: {error}", seconds(*delay_ms));
                 self.line(self.options.style.waiting(), &what, err)
             }
             EventKind::FallbackApplied(fallback) => {

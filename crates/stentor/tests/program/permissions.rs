@@ -61,7 +61,7 @@ fn permissions_lists_rules_with_their_sources_and_answers() {
         mode     ask  ~~/home/.config/stentor/config.toml:1
         sandbox  off
 
-        rules, the most specific that matches decides
+        rules; the most specific match wins
           { tool = "bash", command = "rm *", decision = "deny" }  ~~/home/.config/stentor/config.toml:2
 
         remembered answers of ~~/work

@@ -52,8 +52,8 @@ impl Actor {
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
-                    "Not permitted: {why} Nobody is there to be asked; do without it, or end \
-                     with a note of what is needed and why."
+                    "Not permitted: {why} Nobody can be asked; do without it, or finish with a \
+                     note of what you need and why."
                 );
                 answer(reply, Verdict::Denied(text));
             }
@@ -125,7 +125,7 @@ impl Actor {
         };
         self.hub.publish(EventKind::Notice {
             level: NoticeLevel::Warning,
-            message: format!("the answer holds for this session only: {problem}"),
+            message: format!("the answer applies to this session only: {problem}"),
             from: NoticeSource::Agent,
         });
     }
@@ -159,7 +159,7 @@ fn verdict(given: PermissionAnswer, name: &str) -> Verdict {
     match given {
         PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Verdict::Allowed,
         PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => Verdict::Denied(format!(
-            "The user rejected this call of {name}. Do not repeat it; ask or go on without it."
+            "The user rejected this call of {name}. Do not repeat it; ask or continue without it."
         )),
         PermissionAnswer::Cancelled => Verdict::Denied(format!(
             "The question whether {name} may run was cancelled."

@@ -87,7 +87,7 @@ impl Actor {
             let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
             let result = tokio::select! {
                 done = running => done.unwrap_or_else(|_| {
-                    Err("the shell failed inside: this is a bug in it".to_owned())
+                    Err("the shell had an internal error: this is a bug".to_owned())
                 }),
                 () = overdue(&stopped) => Ok(ShellResult { cancelled: true, ..ShellResult::default() }),
             };

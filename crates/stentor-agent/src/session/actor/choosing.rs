@@ -113,7 +113,7 @@ impl Actor {
         self.policy.set_mode(mode);
         self.chosen_mode = Some(mode);
         if let Err(error) = self.note_permission_mode() {
-            tracing::warn!(%error, "the mode may be another one when the session is resumed");
+            tracing::warn!(%error, "the mode may differ when the session is resumed");
         }
         self.changed(StateChange::PermissionMode(mode));
     }

@@ -59,7 +59,7 @@ impl Actor {
     /// What waits in a queue that clients are not told of. What the disk refuses waits on.
     pub(super) fn deliver_all(&mut self, queue: QueueKind) -> Vec<Arc<Message>> {
         self.deliver(queue).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a message of an extension waits on");
+            tracing::warn!(%error, "a message from an extension stays queued");
             Vec::new()
         })
     }

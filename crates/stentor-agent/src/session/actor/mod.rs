@@ -359,7 +359,7 @@ impl Actor {
         match news {
             News::BashEnded(finished) => self.bash_ended(*finished).await,
             News::ActivityDied => {
-                let message = "the agent failed inside and gave up this run".to_owned();
+                let message = "the agent had an internal error and gave up this run".to_owned();
                 self.hub.publish(EventKind::Notice {
                     level: NoticeLevel::Error,
                     message: message.clone(),

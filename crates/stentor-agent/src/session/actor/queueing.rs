@@ -237,7 +237,8 @@ impl Actor {
             data,
         };
         if let Err(error) = self.append(kind, true) {
-            tracing::warn!(%error, "a removed message may wait again when the session is resumed");
+            tracing::warn!(%error, "a removed message may be queued again when the session is \
+                                    resumed");
         }
     }
 

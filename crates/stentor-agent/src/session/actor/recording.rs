@@ -135,7 +135,7 @@ impl Actor {
     /// A plan that a client set is in no tool's result, so it gets an entry of its own.
     pub(super) fn set_plan(&mut self, plan: Plan) {
         if let Err(error) = self.note_plan(&plan) {
-            tracing::warn!(%error, "the plan may be an older one when the session is resumed");
+            tracing::warn!(%error, "the plan may be outdated when the session is resumed");
         }
         self.host.set_plan(plan);
     }

@@ -204,7 +204,7 @@ impl Actor {
             data: serde_json::to_value(usage).ok(),
         };
         if let Err(error) = self.append(kind, false) {
-            tracing::warn!(%error, "what was consumed could not be recorded");
+            tracing::warn!(%error, "usage could not be recorded");
         }
     }
 

@@ -119,14 +119,13 @@ impl Actor {
             let known = known.and_then(|(provider, id)| models.find(provider, id, by));
             if let (Some((provider, id)), None) = (&model, &known) {
                 let instead = match &options.usual_model {
-                    Some(usual) => format!("going on with {}/{}", usual.provider, usual.id),
+                    Some(usual) => format!("using {}/{}", usual.provider, usual.id),
                     None => "choose another".to_owned(),
                 };
                 let why = match by {
-                    NamedBy::User | NamedBy::OwnFile | NamedBy::Others => "is not known here",
+                    NamedBy::User | NamedBy::OwnFile | NamedBy::Others => "is unknown",
                     NamedBy::Untrusted => {
-                        "is not known here, or not hosted, which counts only in one of your own \
-                         session files"
+                        "is unknown, or not hosted, which is allowed only in your own session files"
                     }
                 };
                 self.warn(format!(

@@ -85,8 +85,8 @@ fn unreadable_lines_in_the_middle_are_skipped_with_a_warning_and_kept() {
     assert_eq!(
         opened.warnings,
         [
-            r#"left out a line that cannot be read, 31 bytes at byte 287 of the session file: "{\"type\":\"message\",\"message\":{}}""#,
-            r#"left out a line that cannot be read, 10 bytes at byte 276 of the session file: "half a rec""#,
+            r#"skipped an unreadable line, 31 bytes at byte 287 of the session file: "{\"type\":\"message\",\"message\":{}}""#,
+            r#"skipped an unreadable line, 10 bytes at byte 276 of the session file: "half a rec""#,
         ]
     );
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -115,7 +115,7 @@ fn an_entry_whose_parent_is_gone_goes_on_with_the_one_before_it_and_says_so() {
             "{told}"
         );
         assert!(
-            told.ends_with("is not in the session file: the entry before it takes its place"),
+            told.ends_with("is not in the session file: using the entry before it instead"),
             "{told}"
         );
     }

@@ -177,8 +177,7 @@ fn a_denial_says_what_by_what_and_what_instead() {
             "bash",
             command("rm -rf x"),
             "Permission denied: bash `rm -rf x` is forbidden by the rule { tool = \"bash\", \
-             command = \"rm *\", decision = \"deny\" }. Do not try to reach the same by other \
-             means. Go on without it, or tell the user what you need and why."
+             command = \"rm *\", decision = \"deny\" }. Do not try to achieve the same in another way. Continue without it, or tell the user what you need and why."
                 .to_owned(),
         ),
         (

@@ -235,7 +235,7 @@ fn content(message: String, images: Vec<Image>) -> Result<Vec<ContentBlock>, Fai
         let wrong = |why: &str| Failure::new(format!("images[{n}]: {why}"));
         // It would go to the provider with every request from now on.
         if !image.mime_type.starts_with("image/") {
-            return Err(wrong("its mimeType is not that of a picture"));
+            return Err(wrong("its mimeType is not that of an image"));
         }
         if STANDARD.decode(image.data.as_bytes()).is_err() {
             return Err(wrong("its data is not base64"));

@@ -104,7 +104,7 @@ pub(super) fn output_of(said: HostToolOutput, is_error: Option<bool>) -> ToolOut
     if is_error.or(said.is_error).unwrap_or(false) {
         let text = text_of(&content, "\n");
         let text = if text.is_empty() {
-            "The tool failed without saying why.".to_owned()
+            "The tool failed without a reason.".to_owned()
         } else {
             text
         };

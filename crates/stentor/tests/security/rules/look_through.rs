@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_asked_about_where_commands_are_denied() {
             "{way}: {said}"
         );
         assert!(
-            said.contains("runs cannot be read from it"),
+            said.contains("it is not clear from"),
             "{way}: {said}"
         );
         assert!(said.contains(r#"command = "touch *""#), "{way}: {said}");
