@@ -10,6 +10,7 @@ pub mod kept_model;
 pub mod login;
 pub mod omp;
 pub mod output;
+pub mod picture;
 pub mod psi;
 pub mod pump;
 pub mod signals;

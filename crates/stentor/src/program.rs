@@ -13,8 +13,6 @@ use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
@@ -22,9 +20,9 @@ use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
+use crate::frontend::{runtime, serve_frontend};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
-use crate::notes::Notes;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr};
 use crate::print::style::Style;
@@ -134,27 +132,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         )
         | None => {}
     }
-    let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
-    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
-    let flags = args.layer(&cwd, home.as_deref())?;
-    let mut config = setup::load_config(&cwd, &flags)?;
-    let trust = match args.command {
-        Some(Command::Acp { .. }) => Asking::in_turn(),
-        _ => Asking::beside(),
-    };
-    let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
-    if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
-        config = asked_for_trust(config, &cwd, &flags, &trust, &stdin)?;
-    }
-    let models = setup::models(&config, &flags, &cwd)?;
-    let job = Job {
-        args,
-        flags,
-        config,
-        models,
-        trust,
-        cwd,
-    };
+    let job = Job::prepare(args, &stdin)?;
     let json = args.ask.json;
     let printed = |out| Printed::new(out, json);
     match (&args.command, &args.ask.prompt) {
@@ -202,14 +180,14 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             let logins = job.models.logins();
             let mut out = printed(&out);
             let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
-            runtime()?.block_on(login).map_err(Failure::other)?;
+            block_on(login)?.map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
             let logins = job.models.logins();
             let mut out = printed(&out);
             let logout = commands::login::logout(&logins, provider, &mut out);
-            runtime()?.block_on(logout).map_err(Failure::other)?;
+            block_on(logout)?.map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut printed(&out)),
@@ -265,6 +243,38 @@ fn asked_for_trust(
     Ok(setup::load_config(cwd, flags)?)
 }
 
+impl<'a> Job<'a> {
+    /// Reads what holds for what was asked. Who asks at a terminal may be asked for trust first.
+    fn prepare(args: &'a Args, stdin: &File) -> Result<Self, Failure> {
+        let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
+        let home = locate::places(&environment::variable, locate::Platform::HERE).home;
+        let flags = args.layer(&cwd, home.as_deref())?;
+        let mut config = setup::load_config(&cwd, &flags)?;
+        let trust = match args.command {
+            Some(Command::Acp { .. }) => Asking::in_turn(),
+            _ => Asking::beside(),
+        };
+        let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
+        if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
+            config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
+        }
+        let models = setup::models(&config, &flags, &cwd)?;
+        Ok(Self {
+            args,
+            flags,
+            config,
+            models,
+            trust,
+            cwd,
+        })
+    }
+}
+
+/// Does something asynchronous to its end.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    Ok(runtime().map_err(Failure::other)?.block_on(work))
+}
+
 impl Job<'_> {
     /// An agent whose sessions take this stance where nobody chose one. It also finds those of the
     /// clients of pi and omp.
@@ -286,17 +296,12 @@ impl Job<'_> {
         permission_mode: PermissionMode,
         subagents: bool,
     ) -> stentor_agent::agent::Agent {
+        let (flags, models) = (self.flags.clone(), Arc::clone(&self.models));
         let defaults = Defaults {
-            flags: self.flags.clone(),
-            models: Arc::clone(&self.models),
             permission_mode,
             subagents,
-            tools: BuiltinTools::default(),
-            mcp: McpServers::default(),
-            notes: Notes::of(&self.config, false),
-            rules: true,
             trust: self.trust.clone(),
-            clock: setup::system_clock(),
+            ..Defaults::new(flags, models, &self.config)
         };
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
         setup::agent(&self.config, Arc::new(defaults), files)
@@ -331,7 +336,7 @@ impl Job<'_> {
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
                 let launcher = launcher.map_err(Failure::other)?;
                 let tested = commands::extensions::test(chosen, &launcher, &self.cwd);
-                let tested = runtime()?.block_on(tested);
+                let tested = block_on(tested)?;
                 let all_work = tested.iter().all(commands::extensions::Tested::works);
                 Failure::printing(commands::extensions::report(&tested, json, out))?;
                 Ok(if all_work { 0 } else { FAILED })
@@ -374,7 +379,7 @@ impl Job<'_> {
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
                 let launcher = launcher.map_err(Failure::other)?;
                 let tested = commands::mcp::test(chosen, &launcher, &self.cwd);
-                let tested = runtime()?.block_on(tested);
+                let tested = block_on(tested)?;
                 let all_work = tested.iter().all(commands::mcp::Tested::works);
                 Failure::printing(commands::mcp::report(&tested, json, out))?;
                 Ok(if all_work { 0 } else { FAILED })
@@ -523,10 +528,7 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        let runtime = runtime()?;
-        let asked = runtime.block_on(ask.run(out, &mut err));
-        // Nothing that still blocks may hold up the end: everything that counts is on disk.
-        runtime.shutdown_background();
+        let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
         asked.map_err(Failure::other)
     }
 
@@ -549,13 +551,4 @@ impl Job<'_> {
         let _ = stderr().write_all(text.as_bytes());
         Ok(USAGE)
     }
-}
-
-/// What everything asynchronous runs on.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
 }

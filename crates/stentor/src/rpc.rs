@@ -16,24 +16,17 @@ use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
-use stentor_policy::PermissionMode;
-use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
-use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
 use crate::dialect::Dialect;
 use crate::environment;
-use crate::log::{self, PatientStderr};
-use crate::notes::Notes;
+use crate::frontend::{exit_code, serve_frontend, take_pipes};
+use crate::log;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::untrusted::question::Asking;
 
-/// Exit status when the child cannot begin.
-const FAILED: u8 = 1;
 /// Exit status for a wrong command line.
 const USAGE: u8 = 2;
 
@@ -108,13 +101,7 @@ fn parsed<'a, A: Parser>(
     };
     // Parents show every line as a warning, and some never read any.
     log::to_stderr("error");
-    match run(args) {
-        Ok(status) => ExitCode::from(status),
-        Err(why) => {
-            let _ = writeln!(PatientStderr, "stentor: {why}");
-            ExitCode::from(FAILED)
-        }
-    }
+    exit_code(run(args).map_err(|why| format!("stentor: {why}")))
 }
 
 fn serve(args: &RpcArgs) -> Result<u8, String> {
@@ -127,15 +114,7 @@ fn serve(args: &RpcArgs) -> Result<u8, String> {
         cwd: cwd.clone(),
     };
     let agent = agent(&cwd)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let status = runtime.block_on(synaps::serve(agent, pipes, options));
-    // Nothing that still blocks may hold up the end: everything that counts is on disk.
-    runtime.shutdown_background();
-    status
+    serve_frontend(synaps::serve(agent, pipes, options))?
 }
 
 fn list_tools() -> Result<u8, String> {
@@ -151,10 +130,6 @@ fn list_tools() -> Result<u8, String> {
     Ok(0)
 }
 
-fn take_pipes() -> Result<Pipes, String> {
-    stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))
-}
-
 fn agent(cwd: &Path) -> Result<Agent, String> {
     let (defaults, config) = defaults(cwd)?;
     let files = session_places::own(&config.settings, false);
@@ -164,21 +139,10 @@ fn agent(cwd: &Path) -> Result<Agent, String> {
 fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
-    let defaults = Defaults {
-        models: setup::models_with(&config, &flags, cwd, originals_models)
-            .map_err(|errors| errors.to_string())?,
-        // The protocol has no way to ask.
-        permission_mode: PermissionMode::All,
-        subagents: true,
-        rules: true,
-        tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
-        notes: Notes::of(&config, false),
-        trust: Asking::beside(),
-        clock: setup::system_clock(),
-        flags,
-    };
-    Ok((defaults, config))
+    let models = setup::models_with(&config, &flags, cwd, originals_models)
+        .map_err(|errors| errors.to_string())?;
+    // The protocol has no way to ask, so nothing is asked unless somebody wants it.
+    Ok((Defaults::new(flags, models, &config), config))
 }
 
 /// What the original child's variables say about models: where the provider's own API is, and a

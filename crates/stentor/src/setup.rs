@@ -95,6 +95,23 @@ impl SessionDefaults for Defaults {
 }
 
 impl Defaults {
+    /// What the ways in have in common. Nothing is asked where nobody chose: most frontends have no
+    /// way to ask.
+    pub fn new(flags: Layer, models: Arc<Models>, config: &Config) -> Self {
+        Self {
+            flags,
+            models,
+            permission_mode: PermissionMode::All,
+            subagents: true,
+            rules: true,
+            tools: BuiltinTools::default(),
+            mcp: McpServers::default(),
+            notes: Notes::of(config, false),
+            trust: Asking::beside(),
+            clock: system_clock(),
+        }
+    }
+
     /// The options of a session in `cwd` under a configuration that has been read.
     pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
         let settings = &config.settings;

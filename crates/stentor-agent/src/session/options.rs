@@ -170,6 +170,12 @@ pub struct ScopedModel {
 }
 
 impl SessionOptions {
+    /// Has a resumed session go on with the model of its file. The one in these options is the one
+    /// of new sessions, and counts only where the file names none that is known here.
+    pub fn prefer_stored_model(&mut self) {
+        self.usual_model = self.model.take();
+    }
+
     /// Has the session kept in this file, if it is kept at all.
     pub fn keep_at(&mut self, file: PathBuf) {
         if self.storage != Storage::Memory {

@@ -98,7 +98,7 @@ impl Opener {
         };
         let (place, mut options) = self.options(wanted)?;
         // What the session was left with, not the default of new ones.
-        options.usual_model = options.model.take();
+        options.prefer_stored_model();
         options.thinking = None;
         options.keeps_permission_mode = true;
         Ok(Some(Stored {

@@ -352,8 +352,7 @@ pub(super) fn begin(
         return Next::new(agent, session_options, NewSession::default());
     };
     if !options.model_asked_for {
-        // The model the conversation was left with, not the default of new ones.
-        session_options.usual_model = session_options.model.take();
+        session_options.prefer_stored_model();
     }
     let tools = session_options.tools.clone();
     let session = agent.resume(&path, session_options)?;

@@ -22,8 +22,7 @@ pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, St
         return start(agent, session);
     };
     if options.model.is_none() {
-        // The model the session was left with, not the default of new ones.
-        session.usual_model = session.model.take();
+        session.prefer_stored_model();
     }
     let path = find(agent, wanted).map_err(|error| error.to_string())?;
     agent

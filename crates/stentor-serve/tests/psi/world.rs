@@ -438,6 +438,7 @@ impl Login for FakeLogin {
                 url: format!("https://login.example/{provider}"),
                 uses_callback_server: provider == "acme",
                 instructions: "Open the address.".to_owned(),
+                user_code: None,
             })
         })
     }
@@ -457,6 +458,8 @@ impl Login for FakeLogin {
             Ok(())
         })
     }
+
+    fn cancel(&self, _: &str) {}
 
     fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
         Box::pin(async move {

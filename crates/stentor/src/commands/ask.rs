@@ -110,7 +110,7 @@ impl Ask<'_> {
             None => self.agent.start_with(options, NewSession::default()),
             Some(file) => {
                 if !self.model_asked_for {
-                    options.usual_model = options.model.take();
+                    options.prefer_stored_model();
                 }
                 self.agent.resume(&file, options)
             }

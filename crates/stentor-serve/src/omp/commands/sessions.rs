@@ -54,7 +54,7 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
 pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Failure> {
     let mut options = options_like_now(dialect).await?;
     // Both come from the file, if they can.
-    options.usual_model = options.model.take();
+    options.prefer_stored_model();
     options.thinking = None;
     let tools = options.tools.clone();
     let open_now = dialect
@@ -122,7 +122,7 @@ async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) ->
 async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, AgentError> {
     let session = dialect.session();
     let mut options = options_like_now(dialect).await?;
-    options.usual_model = options.model.take();
+    options.prefer_stored_model();
     options.thinking = None;
     let tools = options.tools.clone();
     let (copied, text) = dialect.agent.fork(&session, point, options).await?;

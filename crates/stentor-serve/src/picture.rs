@@ -1,18 +1,42 @@
-//! Pictures by their content: what kind, how large, and whether they are whole (section 10).
+//! Pictures that clients send or name: which of them a model may be given.
 //!
-//! A provider refuses a whole request over one broken picture, so a picture goes to a model only
-//! when its header says a size and its end is there.
+//! A provider refuses a whole request over one broken picture, and a picture goes to it with every
+//! request from then on.
 
-/// What a picture is.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use stentor_journal::message::ContentBlock;
+
+/// Why something that a client sends as a picture is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoPicture {
+    #[error("its mimeType is not that of an image")]
+    OtherKind,
+    #[error("its data is not base64")]
+    NotBase64,
+}
+
+/// A picture that a client sends as base64.
+pub fn sent(data: String, mime_type: String) -> Result<ContentBlock, NoPicture> {
+    if !mime_type.starts_with("image/") {
+        return Err(NoPicture::OtherKind);
+    }
+    if STANDARD.decode(data.as_bytes()).is_err() {
+        return Err(NoPicture::NotBase64);
+    }
+    Ok(ContentBlock::image(data, mime_type))
+}
+
+/// What a picture is, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Picture {
+pub struct Picture {
     pub mime: &'static str,
     /// Width and height, if the file is whole.
     pub sides: Option<(u32, u32)>,
 }
 
 /// Looks at a file. `None` when it is no picture of a kind that models take.
-pub(super) fn look(bytes: &[u8]) -> Option<Picture> {
+pub fn look(bytes: &[u8]) -> Option<Picture> {
     let (mime, sides) = match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => ("image/png", png(bytes)),
         [0xff, 0xd8, 0xff, ..] => ("image/jpeg", jpeg(bytes)),
