@@ -395,7 +395,7 @@ impl Reading {
         let event = self
             .events
             .next_event()
-            .map_err(|error| self.asked.broken(StreamFault::Malformed(error.to_string())))?;
+            .map_err(|error| self.asked.broken(error.into()))?;
         let Some(event) = event else {
             return Ok(false);
         };
@@ -407,7 +407,10 @@ impl Reading {
         if self.decoder.held_bytes() > self.limits.event_bytes {
             let limit = self.limits.event_bytes;
             let what = format!("more than {limit} bytes of it wait for what comes before them");
-            return Err(self.asked.broken(StreamFault::Malformed(what)));
+            return Err(self.asked.broken(StreamFault::TooLong(what)));
+        }
+        if self.answer.is_drained() {
+            self.answer.nothing();
         }
         Ok(true)
     }
