@@ -266,3 +266,23 @@ fn an_interrupt_stops_the_run_and_keeps_what_was_said() {
     );
     assert!(world.run(&["sessions"]).ok().contains("2 messages"));
 }
+
+#[test]
+fn a_session_whose_model_is_gone_goes_on_with_another_and_warns() {
+    let world = scripted();
+    world.file(
+        "work/gone.toml",
+        "[model]\nid = \"gone\"\n[[turn]]\ntext = \"Hello.\"\n",
+    );
+    let first = world.run(&["-p", "hi", "--model", "script/gone.toml"]);
+    assert_eq!((first.status, first.out.as_str()), (Some(0), "Hello.\n"));
+    std::fs::remove_file(world.work("gone.toml")).unwrap();
+    world.file(
+        "home/.config/stentor/config.toml",
+        "model = \"script/plan.toml\"\n",
+    );
+    let Ran { status, err, .. } = world.run(&["-p", "again", "-c"]);
+    assert_eq!(status, Some(0), "{err}");
+    let warning = "the session's model script/gone.toml is not known here; going on with script/";
+    assert_eq!(err.matches(warning).count(), 1, "{err}");
+}
