@@ -3,18 +3,17 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::agent_folders::in_home;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
 use stentor_serve::omp::{
-    LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, Resume, print_events, serve,
+    LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, print_events, serve,
 };
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::BuiltinTools;
@@ -109,13 +108,8 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let options = OmpOptions {
         cwd,
         model_asked_for: words.model.is_some() || words.provider.is_some(),
-        resume: match words.resume.clone() {
-            Resume::Named(name) => {
-                let path = in_home(PathBuf::from(name), home.as_deref());
-                Resume::Named(path.to_string_lossy().into_owned())
-            }
-            resume @ (Resume::New | Resume::Last) => resume,
-        },
+        home,
+        resume: words.resume.clone(),
         models: words.models.clone(),
         name: words.name.clone(),
         logins: Arc::new(ProgramLogins { models }),
