@@ -87,11 +87,11 @@ pub fn model(wire: Wire, base_url: String) -> RemoteModel {
     model_at(endpoint(info(wire, base_url), wire))
 }
 
+/// Waits for silence as long as a busy machine may need to pass on what was sent.
 pub fn impatient() -> HttpSettings {
     HttpSettings {
         limits: Limits {
-            silence_ms: 100,
-            answer_ms: 100,
+            silence_ms: 2_000,
             ..Limits::default()
         },
         ..HttpSettings::default()
