@@ -4,11 +4,12 @@
     interop/memory.py [PATH OF stentor] [start] [answer] [sessions]
 
 start: spawn to the first frame and memory at rest, in each dialect.
-answer: memory before, at the peak of and after one answer of 25 MB, in each dialect.
+answer: memory before, at the peak of and after one answer of 10 MB, in each dialect.
 sessions: 700 sessions of one ACP agent: memory with all of them open, and when they are closed.
 """
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import time
 
 words = sys.argv[1:]
 BINARY = os.path.abspath(words.pop(0) if words and "/" in words[0] else "target/release/stentor")
-ANSWER_MB = 25
+ANSWER_MB = 10
 SESSIONS = 700
 STARTS = 200
 
@@ -65,8 +66,10 @@ class Program:
             return next(int(line.split()[1]) for line in status if line.startswith(name)) / 1024
 
     def at_rest(self):
-        """Resident memory once nothing is going on any more."""
-        time.sleep(0.5)
+        """Resident memory once everything is read and nothing is going on any more."""
+        self.read = b""
+        while select.select([self.child.stdout], [], [], 0.5)[0]:
+            self.more()
         return self.memory("VmRSS")
 
     def end(self):

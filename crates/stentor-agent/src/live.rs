@@ -8,6 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use stentor_journal::message::{ContentBlock, KnownBlock, Message};
 use stentor_journal::usage::Usage;
 
 /// A message in the making. Cheap to clone; all clones see the same growing content.
@@ -39,7 +40,15 @@ pub struct LiveBlock {
     /// Its place in the message's content.
     pub index: usize,
     pub kind: LiveBlockKind,
-    text: RwLock<String>,
+    text: RwLock<BlockText>,
+}
+
+/// Where the text of a block is.
+#[derive(Debug)]
+enum BlockText {
+    Growing(String),
+    /// The message is complete and has it, as the block of the same index.
+    InMessage(Arc<Message>),
 }
 
 /// What a block in the making will become.
@@ -129,7 +138,7 @@ impl LiveMessage {
         let block = Arc::new(LiveBlock {
             index,
             kind,
-            text: RwLock::default(),
+            text: RwLock::new(BlockText::Growing(String::new())),
         });
         state.blocks.push(Arc::clone(&block));
         block
@@ -138,6 +147,33 @@ impl LiveMessage {
     /// The blocks opened so far.
     pub fn blocks(&self) -> Vec<Arc<LiveBlock>> {
         self.read().blocks.clone()
+    }
+
+    /// Moves the text of the blocks into the message that `build` makes of it: who is behind reads
+    /// it there from now on, so that it is in memory once. `build` is given the text of each block;
+    /// that of a call, whose arguments the message has in another form, is empty and stays here.
+    pub fn complete(&self, build: impl FnOnce(Vec<String>) -> Message) -> Arc<Message> {
+        let blocks = self.blocks();
+        // All at once, so that nobody sees a text that is nowhere.
+        let mut places: Vec<_> = blocks.iter().map(|block| block.write()).collect();
+        let mut texts = Vec::with_capacity(blocks.len());
+        for (block, place) in blocks.iter().zip(&mut places) {
+            texts.push(match &mut **place {
+                BlockText::Growing(text) if block.is_text() => {
+                    let mut text = std::mem::take(text);
+                    text.shrink_to_fit();
+                    text
+                }
+                BlockText::Growing(_) | BlockText::InMessage(_) => String::new(),
+            });
+        }
+        let message = Arc::new(build(texts));
+        for (block, place) in blocks.iter().zip(&mut places) {
+            if block.is_text() {
+                **place = BlockText::InMessage(Arc::clone(&message));
+            }
+        }
+        message
     }
 
     /// True when both are the same message.
@@ -161,42 +197,71 @@ impl LiveMessage {
 }
 
 impl LiveBlock {
-    /// Appends a delta and returns where it lies.
+    /// Appends a delta and returns where it lies. To a block of a complete message nothing is added.
     pub fn append(&self, delta: &str) -> Range<usize> {
-        let mut text = self.text.write().unwrap_or_else(PoisonError::into_inner);
-        let start = text.len();
-        text.push_str(delta);
-        start..text.len()
+        match &mut *self.write() {
+            BlockText::Growing(text) => {
+                let start = text.len();
+                text.push_str(delta);
+                start..text.len()
+            }
+            BlockText::InMessage(message) => {
+                let end = self.text_in(message).len();
+                end..end
+            }
+        }
     }
 
     /// Lets `look` see a range of the text. A range that is not one yields the empty string.
     pub fn with<R>(&self, range: Range<usize>, look: impl FnOnce(&str) -> R) -> R {
-        let text = self.text.read().unwrap_or_else(PoisonError::into_inner);
-        look(text.get(range).unwrap_or_default())
+        self.with_all(|text| look(text.get(range).unwrap_or_default()))
     }
 
     /// Lets `look` see all of the text so far.
     pub fn with_all<R>(&self, look: impl FnOnce(&str) -> R) -> R {
-        look(&self.text.read().unwrap_or_else(PoisonError::into_inner))
+        match &*self.text.read().unwrap_or_else(PoisonError::into_inner) {
+            BlockText::Growing(text) => look(text),
+            BlockText::InMessage(message) => look(self.text_in(message)),
+        }
     }
 
     /// Bytes so far.
     pub fn len(&self) -> usize {
-        self.text
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.with_all(str::len)
     }
 
     /// True when nothing has been appended.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// True when the message has its text as it is.
+    fn is_text(&self) -> bool {
+        match self.kind {
+            LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::Redacted => true,
+            LiveBlockKind::ToolCall { .. } => false,
+        }
+    }
+
+    fn text_in<'a>(&self, message: &'a Message) -> &'a str {
+        let answer = message.as_assistant();
+        match answer.and_then(|answer| answer.content.get(self.index)) {
+            Some(ContentBlock::Known(KnownBlock::Text(block))) => &block.text,
+            Some(ContentBlock::Known(KnownBlock::Thinking(block))) => &block.thinking,
+            Some(ContentBlock::Known(KnownBlock::RedactedThinking(block))) => &block.data,
+            _ => "",
+        }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BlockText> {
+        self.text.write().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stentor_journal::message::UserContent;
 
     #[test]
     fn deltas_lie_one_behind_the_other_and_merge_by_range() {
@@ -206,6 +271,30 @@ mod tests {
         let second = block.append("lo");
         assert_eq!((first.clone(), second.clone()), (0..3, 3..5));
         block.with(first.start..second.end, |text| assert_eq!(text, "Hello"));
+    }
+
+    #[test]
+    fn the_text_of_a_complete_message_is_read_from_the_message() {
+        let live = LiveMessage::new(1, "a", "p", "m", 0);
+        let text = live.open_block(LiveBlockKind::Text);
+        let range = text.append("Hello");
+        let call = live.open_block(LiveBlockKind::ToolCall {
+            id: "1".into(),
+            name: "ls".into(),
+        });
+        call.append("{}");
+        let message = live.complete(|texts| {
+            assert_eq!(texts, ["Hello", ""]);
+            let content = texts.into_iter().map(ContentBlock::text).collect();
+            let answer = serde_json::json!({"role": "assistant", "content": [], "api": "a",
+                "provider": "p", "model": "m", "stopReason": "stop", "timestamp": 0});
+            let answer: Message = serde_json::from_value(answer).unwrap();
+            answer.with_content(&UserContent::Blocks(content)).unwrap()
+        });
+        assert_eq!(Arc::strong_count(&message), 2);
+        text.with(range, |text| assert_eq!(text, "Hello"));
+        call.with_all(|text| assert_eq!(text, "{}"));
+        assert_eq!(text.append("more"), 5..5);
     }
 
     #[test]

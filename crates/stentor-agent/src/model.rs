@@ -177,6 +177,9 @@ pub enum ModelEvent {
     },
     /// What was consumed so far, as far as the provider tells. Prices are filled in by the loop.
     Usage(Usage),
+    /// The provider sent something that is no part of the answer. It counts all the same, so that
+    /// an answer of nothing else comes to an end.
+    Nothing,
     Finished(Finish),
 }
 
@@ -231,6 +234,8 @@ pub enum ModelErrorKind {
     BrokenStream,
     /// Nothing came for too long: try again.
     Silence,
+    /// The answer is longer than we take. Asking again, or another model, would bring the same.
+    AnswerTooLong,
     /// No, wrong or expired credentials: log in.
     Auth,
     /// The quota or the balance is used up.
@@ -347,7 +352,8 @@ impl ModelError {
             | ModelErrorKind::Network
             | ModelErrorKind::BrokenStream
             | ModelErrorKind::Silence => true,
-            ModelErrorKind::Auth
+            ModelErrorKind::AnswerTooLong
+            | ModelErrorKind::Auth
             | ModelErrorKind::Quota
             | ModelErrorKind::ContextOverflow
             | ModelErrorKind::InvalidRequest

@@ -39,6 +39,18 @@ pub enum KnownMessage {
     CompactionSummary(CompactionSummary),
 }
 
+/// The roles of [`KnownMessage`], as they are written.
+const KNOWN_ROLES: [&str; 8] = [
+    "user",
+    "developer",
+    "assistant",
+    "toolResult",
+    "bashExecution",
+    "custom",
+    "branchSummary",
+    "compactionSummary",
+];
+
 /// What a person, or a program on their behalf, said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -299,6 +311,17 @@ impl Message {
             | KnownMessage::CompactionSummary(_) => return None,
         }
         Some(Self::Known(known))
+    }
+
+    /// True when it has no role, or one that this program understands but not the shape of it.
+    pub fn is_misshapen(&self) -> bool {
+        match self {
+            Self::Known(_) => false,
+            Self::Other(fields) => fields
+                .get("role")
+                .and_then(Value::as_str)
+                .is_none_or(|role| KNOWN_ROLES.contains(&role)),
+        }
     }
 
     /// The assistant message, if it is one.

@@ -6,6 +6,7 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Finish, ModelEvent};
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
+use stentor_wire::sse::SseError;
 
 /// Turns a provider's stream into events, one wire each.
 pub trait Decoder: Send {
@@ -28,6 +29,8 @@ pub enum StreamFault {
     Provider(ProviderFault),
     /// An event that makes no sense, in words.
     Malformed(String),
+    /// More than is taken at a time, in words.
+    TooLong(String),
     /// The connection ended before the answer did.
     CutShort,
 }
@@ -68,6 +71,16 @@ impl Answer {
     /// The next event, if one is complete.
     pub fn pop(&mut self) -> Option<ModelEvent> {
         self.events.pop_front()
+    }
+
+    /// True when all events have been taken.
+    pub fn is_drained(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The provider sent something that is no part of the answer.
+    pub fn nothing(&mut self) {
+        self.events.push_back(ModelEvent::Nothing);
     }
 
     /// True once the answer has ended.
@@ -173,6 +186,15 @@ impl StreamFault {
     pub fn unreadable(event: &str, error: &serde_json::Error) -> Self {
         let name = if event.is_empty() { "an event" } else { event };
         Self::Malformed(format!("{name} does not match the protocol: {error}"))
+    }
+}
+
+impl From<SseError> for StreamFault {
+    fn from(error: SseError) -> Self {
+        match error {
+            SseError::TooLong { .. } => Self::TooLong(error.to_string()),
+            SseError::NotUtf8 => Self::Malformed(error.to_string()),
+        }
     }
 }
 

@@ -69,9 +69,10 @@ impl EchoFilter {
             },
             event @ (ModelEvent::BlockStarted(_)
             | ModelEvent::Usage(_)
+            | ModelEvent::Nothing
             | ModelEvent::Finished(_)) => event,
         };
-        if !matches!(event, ModelEvent::Usage(_)) {
+        if !matches!(event, ModelEvent::Usage(_) | ModelEvent::Nothing) {
             self.flush();
         }
         self.ready.push_back(event);

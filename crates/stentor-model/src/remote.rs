@@ -396,7 +396,7 @@ impl Reading {
         let event = self
             .events
             .next_event()
-            .map_err(|error| self.asked.broken(StreamFault::Malformed(error.to_string())))?;
+            .map_err(|error| self.asked.broken(error.into()))?;
         let Some(event) = event else {
             return Ok(false);
         };
@@ -408,7 +408,10 @@ impl Reading {
         if self.decoder.held_bytes() > self.limits.event_bytes {
             let limit = self.limits.event_bytes;
             let what = format!("more than {limit} bytes of it arrived out of order");
-            return Err(self.asked.broken(StreamFault::Malformed(what)));
+            return Err(self.asked.broken(StreamFault::TooLong(what)));
+        }
+        if self.answer.is_drained() {
+            self.answer.nothing();
         }
         Ok(true)
     }

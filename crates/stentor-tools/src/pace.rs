@@ -4,30 +4,33 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Messages a program may write at once, and how many more each second. One that writes faster is
-/// read more slowly, and waits at its end of the pipe.
+/// Messages a program may write at once. One that goes on writing faster than one in an interval
+/// is read more slowly, and waits at its end of the pipe.
 const BURST_MESSAGES: u32 = 1_000;
-/// See [`BURST_MESSAGES`].
-const MESSAGES_PER_SECOND: u32 = 200;
 
-/// Lets a burst of messages through at once, and then so many a second.
+/// The interval between messages that is usual: 200 a second.
+pub(crate) const MESSAGE_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Lets a burst of messages through at once, and then one in an interval.
 pub(crate) struct Pace {
+    interval: Duration,
     /// When everything that was let through so far would have come at the steady rate.
     paid_until: Instant,
 }
 
-const EACH: Duration = Duration::from_nanos(1_000_000_000 / MESSAGES_PER_SECOND as u64);
-
 impl Pace {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self { paid_until: now }
+    pub(crate) fn new(now: Instant, interval: Duration) -> Self {
+        Self {
+            interval,
+            paid_until: now,
+        }
     }
 
     /// Counts a message. Returns how long to wait before the next is read.
     pub(crate) fn count(&mut self, now: Instant) -> Option<Duration> {
-        self.paid_until = self.paid_until.max(now) + EACH;
+        self.paid_until = self.paid_until.max(now) + self.interval;
         let ahead = self.paid_until - now;
-        let allowed = EACH * BURST_MESSAGES;
+        let allowed = self.interval * BURST_MESSAGES;
         ahead.checked_sub(allowed).filter(|wait| !wait.is_zero())
     }
 }
@@ -40,11 +43,11 @@ mod tests {
     fn a_burst_passes_and_what_follows_is_slowed_to_the_steady_rate() {
         let mut now = Instant::now();
         let began = now;
-        let mut pace = Pace::new(now);
+        let mut pace = Pace::new(now, MESSAGE_INTERVAL);
         for _ in 0..BURST_MESSAGES {
             assert_eq!(pace.count(now), None);
         }
-        for _ in 0..MESSAGES_PER_SECOND {
+        for _ in 0..200 {
             now += pace.count(now).expect("the burst is used up");
         }
         assert_eq!((now - began).as_secs(), 1);

@@ -3,14 +3,13 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::agent_folders::in_home;
 use stentor_agent::model::ThinkingLevel;
 use stentor_journal::message::ContentBlock;
-use stentor_serve::omp::{OmpArgs, OmpOptions, Resume, print_events, serve};
+use stentor_serve::omp::{OmpArgs, OmpOptions, print_events, serve};
 use stentor_serve::stdio::Pipes;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
@@ -84,13 +83,8 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let options = OmpOptions {
         cwd,
         model_asked_for: words.model.is_some() || words.provider.is_some(),
-        resume: match words.resume.clone() {
-            Resume::Named(name) => {
-                let path = in_home(PathBuf::from(name), home.as_deref());
-                Resume::Named(path.to_string_lossy().into_owned())
-            }
-            resume @ (Resume::New | Resume::Last) => resume,
-        },
+        home,
+        resume: words.resume.clone(),
         models: words.models.clone(),
         name: words.name.clone(),
         login: Arc::new(ModelLogins(models)),

@@ -36,15 +36,16 @@ impl Record {
         })
     }
 
-    /// A record that becomes the file `path` when it must.
-    pub fn planned_at(path: PathBuf, header: Header) -> Self {
-        Self::Planned {
+    /// A record that becomes the file `path` when it must, if it can.
+    pub fn planned_at(path: PathBuf, header: Header) -> Result<Self, StoreError> {
+        store::check_can_create_at(&path)?;
+        Ok(Self::Planned {
             folder: None,
             path,
             header,
             entries: Vec::new(),
             inline_pictures: false,
-        }
+        })
     }
 
     /// From here on pictures stay in their entries.

@@ -159,6 +159,10 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
             Then::Over
         };
     }
+    if error.kind == ModelErrorKind::AnswerTooLong {
+        // What came is kept, and whoever is asked next would go on from there.
+        return Then::Over;
+    }
     if !automatic.retry || (ran.begun && !link.retry.after_output) {
         return Then::Over;
     }
@@ -185,6 +189,7 @@ fn is_of_the_model(kind: ModelErrorKind) -> bool {
         | ModelErrorKind::Network
         | ModelErrorKind::BrokenStream
         | ModelErrorKind::Silence
+        | ModelErrorKind::AnswerTooLong
         | ModelErrorKind::Auth
         | ModelErrorKind::Quota
         | ModelErrorKind::ContextOverflow

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value};
 use stentor_journal::message::{
-    AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
-    ThinkingBlock, ToolCall,
+    AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking,
+    StopReason, TextBlock, ThinkingBlock, ToolCall,
 };
 use stentor_journal::usage::Usage;
 use stentor_text::visible::visible;
@@ -27,7 +27,9 @@ use crate::rules::RuleBook;
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {
     pub number: u64,
-    pub message: AssistantMessage,
+    pub message: Arc<Message>,
+    pub usage: Usage,
+    pub stop_reason: StopReason,
     /// The tool calls, in the order the model made them.
     pub calls: Vec<Arc<ToolCall>>,
     /// Calls whose arguments are no JSON object, and why.
@@ -119,7 +121,9 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
     };
     Answer {
         number: link.signals.next_number(),
-        message,
+        message: Arc::new(KnownMessage::Assistant(message).into()),
+        usage: Usage::default(),
+        stop_reason: StopReason::Aborted,
         calls: Vec::new(),
         unreadable: HashMap::new(),
         error: None,
@@ -134,7 +138,7 @@ pub(super) fn without_model(
     link: &Link,
     info: Option<&ModelInfo>,
     text: String,
-) -> (u64, AssistantMessage) {
+) -> (u64, Arc<Message>) {
     let name = |part: fn(&ModelInfo) -> &String| {
         info.map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
     };
@@ -168,20 +172,23 @@ pub(super) fn without_model(
         call: None,
         cut: false,
     });
-    let message = AssistantMessage {
-        content: vec![ContentBlock::text(text)],
-        api: live.api().to_owned(),
-        provider: live.provider().to_owned(),
-        model: live.model().to_owned(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Stop,
-        error_message: None,
-        timestamp,
-        response_id: None,
-        duration: None,
-        ttft: None,
-        rest: Default::default(),
-    };
+    let message = live.complete(|texts| {
+        let message = AssistantMessage {
+            content: texts.into_iter().map(ContentBlock::text).collect(),
+            api: live.api().to_owned(),
+            provider: live.provider().to_owned(),
+            model: live.model().to_owned(),
+            usage: Usage::default(),
+            stop_reason: StopReason::Stop,
+            error_message: None,
+            timestamp,
+            response_id: None,
+            duration: None,
+            ttft: None,
+            rest: Default::default(),
+        };
+        KnownMessage::Assistant(message).into()
+    });
     (live.number(), message)
 }
 
@@ -218,6 +225,8 @@ struct Writing<'a> {
     rules: &'a RuleBook,
     live: LiveMessage,
     model: &'a ModelInfo,
+    /// For errors.
+    model_name: String,
     limit: AnswerLimit,
     started_ms: u64,
     first_ms: Option<u64>,
@@ -248,6 +257,7 @@ impl<'a> Writing<'a> {
             rules: &call.rules,
             live,
             model,
+            model_name: model.full_name(),
             limit: AnswerLimit::new(link.watch.max_answer_bytes),
             started_ms,
             first_ms: None,
@@ -260,6 +270,7 @@ impl<'a> Writing<'a> {
     }
 
     async fn take(&mut self, event: ModelEvent) -> Result<(), ModelError> {
+        self.limit.take_event(&event, &self.model_name)?;
         match event {
             ModelEvent::Started { response_id } => {
                 if let Some(id) = response_id {
@@ -271,7 +282,6 @@ impl<'a> Writing<'a> {
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
                 self.close(None, false);
-                self.limit.take_block(&self.model.full_name())?;
                 self.link.room().await;
                 let block = self.live.open_block(kind);
                 self.open = Some(Arc::clone(&block));
@@ -296,19 +306,16 @@ impl<'a> Writing<'a> {
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
                 if fitting.len() < text.len() {
-                    return Err(self.limit.exceeded(&self.model.full_name()));
+                    return Err(self.limit.exceeded(&self.model_name));
                 }
             }
             ModelEvent::BlockEnded { signature } => {
                 if self.open.is_none() {
                     return Err(out_of_order("the end of a block that is not open"));
                 }
-                let opaque_bytes = signature.as_ref().map_or(0, String::len);
-                self.limit
-                    .take_bytes(opaque_bytes, &self.model.full_name())?;
                 self.close(signature, false);
             }
-            ModelEvent::Finished(_) => {}
+            ModelEvent::Nothing | ModelEvent::Finished(_) => {}
         }
         Ok(())
     }
@@ -356,7 +363,6 @@ impl<'a> Writing<'a> {
     fn finish(mut self, end: End) -> Answer {
         self.begin();
         self.close(None, !matches!(end, End::Finished(_)));
-        let content: Vec<ContentBlock> = self.done.iter().map(Done::to_content).collect();
         let calls: Vec<Arc<ToolCall>> = self
             .done
             .iter()
@@ -393,7 +399,7 @@ impl<'a> Writing<'a> {
         };
         let ended_ms = self.link.clock.now_ms();
         let message = AssistantMessage {
-            content,
+            content: Vec::new(),
             api: self.live.api().to_owned(),
             provider: self.live.provider().to_owned(),
             model: self.live.model().to_owned(),
@@ -408,14 +414,23 @@ impl<'a> Writing<'a> {
                 .map(|first| first.saturating_sub(self.started_ms)),
             rest: Default::default(),
         };
+        let begun = !self.done.is_empty();
+        let done = self.done;
+        let message = self.live.complete(|texts| {
+            let blocks = done.into_iter().zip(texts);
+            let content = blocks.map(|(done, text)| done.into_content(text)).collect();
+            KnownMessage::Assistant(AssistantMessage { content, ..message }).into()
+        });
         Answer {
             number: self.live.number(),
             message,
+            usage,
+            stop_reason,
             calls,
             unreadable: self.unreadable,
             error,
             refused,
-            begun: !self.done.is_empty(),
+            begun,
             stopped_by: self.stopped_by,
         }
     }
@@ -426,20 +441,20 @@ impl<'a> Writing<'a> {
 }
 
 impl Done {
-    fn to_content(&self) -> ContentBlock {
-        let text = || self.block.with_all(str::to_owned);
+    /// The block of the message; `text` is what it says.
+    fn into_content(self, text: String) -> ContentBlock {
         match &self.block.kind {
             LiveBlockKind::Text => KnownBlock::Text(TextBlock {
-                text: text(),
-                text_signature: self.signature.clone(),
+                text,
+                text_signature: self.signature,
             }),
             LiveBlockKind::Thinking => KnownBlock::Thinking(ThinkingBlock {
-                thinking: text(),
-                thinking_signature: self.signature.clone(),
+                thinking: text,
+                thinking_signature: self.signature,
                 redacted: None,
             }),
             LiveBlockKind::Redacted => {
-                KnownBlock::RedactedThinking(RedactedThinking { data: text() })
+                KnownBlock::RedactedThinking(RedactedThinking { data: text })
             }
             LiveBlockKind::ToolCall { id, name } => {
                 KnownBlock::ToolCall(self.call.as_deref().cloned().unwrap_or_else(|| ToolCall {

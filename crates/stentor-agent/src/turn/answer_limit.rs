@@ -1,9 +1,16 @@
 //! How long one answer of a model may become.
 
-use crate::model::{ModelError, ModelErrorKind};
+use crate::live::LiveBlockKind;
+use crate::model::{ModelError, ModelErrorKind, ModelEvent};
 
 /// What a block takes besides its text, so that endless empty ones come to an end, too.
 const BLOCK_BYTES: usize = 256;
+
+/// The same of a call, which is also run and whose result is recorded and shown.
+const CALL_BYTES: usize = 4096;
+
+/// What an event takes that brings no text.
+const EVENT_BYTES: usize = 64;
 
 /// Counts the bytes of one answer against its limit.
 pub(super) struct AnswerLimit {
@@ -19,9 +26,21 @@ impl AnswerLimit {
         }
     }
 
-    /// Counts a new block.
-    pub(super) fn take_block(&mut self, model: &str) -> Result<(), ModelError> {
-        self.take_bytes(BLOCK_BYTES, model)
+    /// Counts what an event takes besides the text of a delta.
+    pub(super) fn take_event(&mut self, event: &ModelEvent, model: &str) -> Result<(), ModelError> {
+        let bytes = match event {
+            ModelEvent::BlockStarted(LiveBlockKind::ToolCall { id, name }) => {
+                CALL_BYTES + id.len() + name.len()
+            }
+            ModelEvent::BlockStarted(
+                LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::Redacted,
+            ) => BLOCK_BYTES,
+            ModelEvent::Delta(text) if text.is_empty() => EVENT_BYTES,
+            ModelEvent::BlockEnded { signature } => signature.as_ref().map_or(0, String::len),
+            ModelEvent::Usage(_) | ModelEvent::Nothing => EVENT_BYTES,
+            ModelEvent::Started { .. } | ModelEvent::Delta(_) | ModelEvent::Finished(_) => 0,
+        };
+        self.take_bytes(bytes, model)
     }
 
     /// Counts bytes that are of no use in part.
@@ -44,12 +63,11 @@ impl AnswerLimit {
         text.get(..end).unwrap_or_default()
     }
 
-    /// The error that ends an answer. Asking again would bring the same, so it is not of a kind
-    /// that is tried again.
+    /// The error that ends an answer.
     pub(super) fn exceeded(&self, model: &str) -> ModelError {
         let limit = self.limit_bytes;
         ModelError::new(
-            ModelErrorKind::Other,
+            ModelErrorKind::AnswerTooLong,
             format!(
                 "{model}: the answer was cut off because it is longer than {limit} bytes \
                  (`max_answer_bytes`); what arrived before is kept"
@@ -71,9 +89,21 @@ mod tests {
     }
 
     #[test]
-    fn blocks_without_text_reach_the_limit_too() {
-        let mut limit = AnswerLimit::new(1000);
-        let blocks = (0..10).take_while(|_| limit.take_block("m").is_ok());
-        assert_eq!(blocks.count(), 3);
+    fn what_has_no_text_reaches_the_limit_too() {
+        let call = LiveBlockKind::ToolCall {
+            id: "1".to_owned(),
+            name: "ls".to_owned(),
+        };
+        for (event, fitting) in [
+            (ModelEvent::BlockStarted(LiveBlockKind::Text), 39),
+            (ModelEvent::BlockStarted(call), 2),
+            (ModelEvent::Delta(String::new()), 156),
+            (ModelEvent::Nothing, 156),
+            (ModelEvent::Usage(Default::default()), 156),
+        ] {
+            let mut limit = AnswerLimit::new(10_000);
+            let events = (0..1000).take_while(|_| limit.take_event(&event, "m").is_ok());
+            assert_eq!(events.count(), fitting, "{event:?}");
+        }
     }
 }

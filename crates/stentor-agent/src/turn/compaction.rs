@@ -198,12 +198,14 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
     let mut stream = plan.model.stream(request);
     let mut summary = String::new();
     let mut limit = AnswerLimit::new(link.watch.max_answer_bytes);
+    let model = info.full_name();
     let mut in_text = false;
     let mut is_whole = false;
     while let Some(event) = stream.next().await {
         let event = event?;
+        limit.take_event(&event, &model)?;
         if let ModelEvent::Delta(delta) = &event {
-            limit.take_bytes(delta.len(), &info.full_name())?;
+            limit.take_bytes(delta.len(), &model)?;
         }
         match event {
             ModelEvent::BlockStarted(kind) => in_text = kind == crate::live::LiveBlockKind::Text,
@@ -218,7 +220,8 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
             ModelEvent::Delta(_)
             | ModelEvent::Started { .. }
             | ModelEvent::BlockEnded { .. }
-            | ModelEvent::Usage(_) => {}
+            | ModelEvent::Usage(_)
+            | ModelEvent::Nothing => {}
         }
     }
     let summary = summary.trim().to_owned();

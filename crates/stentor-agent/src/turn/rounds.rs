@@ -148,6 +148,8 @@ async fn round(
     let Answer {
         number,
         message,
+        usage,
+        stop_reason,
         calls,
         unreadable,
         error,
@@ -155,9 +157,7 @@ async fn round(
         begun,
         stopped_by,
     } = answer;
-    ran.usage.add(&message.usage);
-    let stop_reason = message.stop_reason;
-    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
+    ran.usage.add(&usage);
     // A round without tools ends with its answer, so this is the point to make it last.
     let recorded = append(link, &message, calls.is_empty(), !aborted_before).await;
     // Who saw it in the making sees the end of it, also when the disk failed: that is told next.
@@ -291,7 +291,6 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
         Err(refusal) => refusal.model,
     };
     let (number, message) = answer::without_model(link, model.as_deref(), text);
-    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
     let recorded = append(link, &message, true, false).await;
     link.hub.publish(EventKind::MessageEnded {
         number,

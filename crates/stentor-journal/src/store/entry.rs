@@ -133,7 +133,10 @@ impl Entry {
 
     /// A message of which nothing can be read: it stays in the file, and nobody is told what it said.
     pub(super) fn lacks_its_message(&self) -> bool {
-        matches!(self.kind, EntryKind::Other(_)) && self.kind.type_name() == "message"
+        match &self.kind {
+            EntryKind::Message { message } => message.is_misshapen(),
+            kind => matches!(kind, EntryKind::Other(_)) && kind.type_name() == "message",
+        }
     }
 
     /// What stands for an entry of which only the head can be read.

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+
 use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
 use super::entry::{CURRENT_VERSION, Header};
@@ -46,6 +48,31 @@ pub fn create_at(
     })?;
     let path = canonical(folder)?.join(name);
     Ok(Box::new(start_at(&path, timed(header, clock))?))
+}
+
+/// Why [`create_at`] would not succeed, found out without leaving anything behind: a session that
+/// gets its file later should not fail then because of a path that never could work.
+pub fn check_can_create_at(path: &Path) -> Result<(), StoreError> {
+    let failed = |error: io::Error| StoreError::io("create", path)(error);
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            return Err(StoreError::NotASession {
+                path: path.to_path_buf(),
+                why: "it is a link to a file that is missing or empty".into(),
+            });
+        }
+        Ok(_) => access(path, Access::WRITE_OK).map_err(|error| failed(error.into()))?,
+        // The folder says why, if it is more than that.
+        Err(_) => {}
+    }
+    let mut folders = path.ancestors().skip(1);
+    let nearest = folders
+        .find(|folder| fs::symlink_metadata(folder).is_ok())
+        .unwrap_or(Path::new("."));
+    if !fs::metadata(nearest).map_err(failed)?.is_dir() {
+        return Err(failed(io::ErrorKind::NotADirectory.into()));
+    }
+    access(nearest, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| failed(error.into()))
 }
 
 /// Opens a session to go on with it: takes its lock, lifts an older version, cuts a torn end and

@@ -45,7 +45,7 @@ mod tests;
 
 pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
 pub use error::{Holder, StoreError};
-pub use files::{create, create_at, fork, fork_in_memory, open, remove};
+pub use files::{check_can_create_at, create, create_at, fork, fork_in_memory, open, remove};
 pub use journal::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Journal, Opened, Totals, memory};
 pub use list::{Listed, NewestFirst, find, list, list_all};
 pub use names::{

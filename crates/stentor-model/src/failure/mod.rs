@@ -64,6 +64,10 @@ impl Asked {
                 Kind::BrokenStream,
                 &format!("the answer cannot be read: {what}"),
             ),
+            StreamFault::TooLong(what) => self.plain(
+                Kind::AnswerTooLong,
+                &format!("the answer cannot be read: {what}"),
+            ),
             StreamFault::CutShort => self.plain(
                 Kind::BrokenStream,
                 "the connection was closed in the middle of the answer",
@@ -198,6 +202,7 @@ impl Asked {
             | Kind::Network
             | Kind::BrokenStream
             | Kind::Silence
+            | Kind::AnswerTooLong
             | Kind::InvalidRequest
             | Kind::Other => "",
         };

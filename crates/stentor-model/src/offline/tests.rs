@@ -93,7 +93,7 @@ async fn say(request: ModelRequest) -> Said {
                 said.stop = finish.stop_reason;
                 assert!(finish.usage.output > 0);
             }
-            ModelEvent::Started { .. } | ModelEvent::Usage(_) => {}
+            ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::Nothing => {}
         }
     }
     said

@@ -2,9 +2,9 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use serde::de::IgnoredAny;
 use stentor_agent::live::LiveBlockKind;
 
+use super::argument_text::ArgumentText;
 use crate::answer::Answer;
 
 /// The calls of one answer.
@@ -28,7 +28,7 @@ struct PendingCall {
     index: Option<u64>,
     id: String,
     name: String,
-    arguments: String,
+    arguments: ArgumentText,
 }
 
 /// One fragment as it arrives.
@@ -113,14 +113,14 @@ impl Calls {
             id,
             name: call.name.clone(),
         });
-        answer.delta(call.arguments.clone());
+        answer.delta(call.arguments.as_str().to_owned());
         self.open = Some(self.done);
     }
 
     fn is_complete(&self, position: usize) -> bool {
         self.calls
             .get(position)
-            .is_some_and(|call| serde_json::from_str::<IgnoredAny>(&call.arguments).is_ok())
+            .is_some_and(|call| call.arguments.is_complete())
     }
 
     /// The call a fragment belongs to; a new one if to none.
@@ -142,7 +142,7 @@ impl Calls {
             index: fragment.index,
             id: fragment.id.clone(),
             name: String::new(),
-            arguments: String::new(),
+            arguments: ArgumentText::default(),
         });
         self.calls.len() - 1
     }
@@ -220,6 +220,31 @@ mod tests {
                 fragment(Some(0), "", "", "1}"),
             ]),
             ["ls#a({\"x\":1})", "cat#b({\"p\":2})"]
+        );
+    }
+
+    /// Reading all arguments again for each of them would take longer than anybody waits.
+    #[test]
+    fn long_arguments_in_many_mixed_fragments_are_put_in_order() {
+        const FRAGMENTS: usize = 40_000;
+        let piece = "0123456789012345678901234";
+        let mut fragments = vec![
+            fragment(Some(0), "a", "write", "{\"text\":\""),
+            fragment(Some(1), "b", "write", "{\"text\":\""),
+        ];
+        for _ in 0..FRAGMENTS {
+            fragments.push(fragment(Some(0), "", "", piece));
+            fragments.push(fragment(Some(1), "", "", piece));
+        }
+        fragments.push(fragment(Some(0), "", "", "\"}"));
+        fragments.push(fragment(Some(1), "", "", "\"}"));
+        let text = piece.repeat(FRAGMENTS);
+        assert!(
+            blocks(fragments)
+                == [
+                    format!("write#a({{\"text\":\"{text}\"}})"),
+                    format!("write#b({{\"text\":\"{text}\"}})"),
+                ]
         );
     }
 

@@ -1,5 +1,6 @@
 //! The OpenAI Chat Completions API, the wire of nearly everybody else.
 
+mod argument_text;
 mod calls;
 pub mod request;
 pub mod stream;

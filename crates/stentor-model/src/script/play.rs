@@ -436,6 +436,7 @@ fn usual(kind: ModelErrorKind) -> (&'static str, Option<u16>) {
         ModelErrorKind::Network => ("could not be reached", None),
         ModelErrorKind::BrokenStream => ("the answer broke off", None),
         ModelErrorKind::Silence => ("no data arrived for too long", None),
+        ModelErrorKind::AnswerTooLong => ("the answer is too long", None),
         ModelErrorKind::Auth => ("wrong credentials", Some(401)),
         ModelErrorKind::Quota => ("quota used up", Some(402)),
         ModelErrorKind::ContextOverflow => ("prompt is too long", Some(400)),

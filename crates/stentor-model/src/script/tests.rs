@@ -181,6 +181,7 @@ async fn every_error_comes_before_or_in_the_middle_of_an_answer() {
         (Kind::Network, None),
         (Kind::BrokenStream, None),
         (Kind::Silence, None),
+        (Kind::AnswerTooLong, None),
         (Kind::Auth, Some(401)),
         (Kind::Quota, Some(402)),
         (Kind::ContextOverflow, Some(400)),

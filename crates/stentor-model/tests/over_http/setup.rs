@@ -87,11 +87,11 @@ pub fn model(wire: Wire, base_url: String) -> RemoteModel {
     model_at(endpoint(info(wire, base_url), wire))
 }
 
+/// Waits for silence as long as a busy machine may need to pass on what was sent.
 pub fn impatient() -> HttpSettings {
     HttpSettings {
         limits: Limits {
-            silence_ms: 100,
-            answer_ms: 100,
+            silence_ms: 2_000,
             ..Limits::default()
         },
         ..HttpSettings::default()
@@ -135,7 +135,7 @@ pub fn tool_result(id: &str, name: &str, content: Value) -> Message {
     .unwrap()
 }
 
-/// All events of an answer, and the error it ended with.
+/// All events that are part of an answer, and the error it ended with.
 pub async fn ask(
     model: &dyn Model,
     request: ModelRequest,
@@ -144,6 +144,7 @@ pub async fn ask(
     let mut stream = model.stream(request);
     while let Some(event) = stream.next().await {
         match event {
+            Ok(ModelEvent::Nothing) => {}
             Ok(event) => events.push(event),
             Err(error) => {
                 assert!(stream.next().await.is_none(), "something follows the error");
@@ -181,7 +182,7 @@ pub fn message_of(events: &[ModelEvent], info: &ModelInfo) -> Message {
                 content.push(ContentBlock::Known(block(kind, text, signature.clone())));
             }
             ModelEvent::Finished(finish) => stop_reason = finish.stop_reason,
-            ModelEvent::Started { .. } | ModelEvent::Usage(_) => {}
+            ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::Nothing => {}
         }
     }
     Message::Known(KnownMessage::Assistant(AssistantMessage {

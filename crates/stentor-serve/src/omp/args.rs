@@ -154,6 +154,9 @@ impl OmpArgs {
             };
             args.of_omp |= OMP_FLAGS.contains(&flag.as_str());
             match flag.as_str() {
+                // What follows is no flag, whatever it begins with.
+                "--" if args.json => args.messages.extend(words.by_ref()),
+                "--" => args.ignored.extend(words.by_ref()),
                 "--no-skills" | "-ns" => args.no_skills = true,
                 "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
                 // The mode is known.
@@ -246,7 +249,11 @@ impl OmpArgs {
 
 /// What `--mode` says.
 fn mode(words: &[OsString]) -> Option<String> {
-    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let words: Vec<_> = words
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .take_while(|word| word != "--")
+        .collect();
     let next = words.iter().skip(1).map(Some).chain([None]);
     words.iter().zip(next).find_map(|(word, next)| {
         let value = match word.strip_prefix("--mode=") {
@@ -338,6 +345,9 @@ mod tests {
             (args.messages, args.files),
             (vec!["one".into()], vec!["a.txt".into()])
         );
+        let args = parse(&["--mode", "json", "--", "-hello", "@b", "--mode"]).unwrap();
+        let all = ["-hello", "@b", "--mode"].map(str::to_owned);
+        assert_eq!((args.messages, args.files), (all.to_vec(), Vec::new()));
         let args = parse(&["--mode=json", "--frob", "the prompt"]).unwrap();
         assert_eq!(
             (args.messages, args.ignored),
@@ -380,6 +390,7 @@ mod tests {
             (&["--model", "m", "--mode=rpc"], true),
             (&["-p", "--mode", "json", "hi"], true),
             (&["--mode", "text"], false),
+            (&["-p", "--", "--mode", "json"], false),
             (&["--mode"], false),
             (&["rpc"], false),
             (&[], false),

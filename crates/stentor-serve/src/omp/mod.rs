@@ -37,12 +37,15 @@ use crate::login::Login;
 pub use args::{OmpArgs, OmpArgsError, Resume};
 pub use printing::{PrintError, print_events};
 pub use serving::serve;
+use stentor_agent::agent_folders::in_home;
 
 /// What the dialect is started with. What concerns the agent is in the agent already.
 #[derive(Clone)]
 pub struct OmpOptions {
     /// The folder to work in.
     pub cwd: PathBuf,
+    /// What `~` means in the path of a session.
+    pub home: Option<PathBuf>,
     /// The conversation to begin with.
     pub resume: Resume,
     /// True when the command line names a model: a resumed conversation then does not bring its own.
@@ -53,4 +56,12 @@ pub struct OmpOptions {
     pub name: Option<String>,
     /// How one logs in to providers.
     pub login: Arc<dyn Login>,
+}
+
+impl OmpOptions {
+    /// The file of a session as a client names it.
+    fn session_file(&self, named: &str) -> PathBuf {
+        let path = in_home(PathBuf::from(named), self.home.as_deref());
+        self.cwd.join(path)
+    }
 }

@@ -78,6 +78,7 @@ fn code(kind: ModelErrorKind) -> &'static str {
         ModelErrorKind::Overloaded
         | ModelErrorKind::RateLimited
         | ModelErrorKind::Server
+        | ModelErrorKind::AnswerTooLong
         | ModelErrorKind::Quota
         | ModelErrorKind::ContextOverflow
         | ModelErrorKind::InvalidRequest

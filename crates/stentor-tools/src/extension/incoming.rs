@@ -41,13 +41,14 @@ impl Reader {
         showcase: Arc<Mutex<Showcase>>,
         turns: Arc<Turns>,
     ) -> Self {
+        let pace = Pace::new(Instant::now(), extension.spec.message_interval);
         Self {
             extension,
             connection,
             showcase,
             turns,
             open_requests: Arc::new(Semaphore::new(OPEN_REQUESTS)),
-            pace: Pace::new(Instant::now()),
+            pace,
             was_too_fast: false,
             told_of_garbage: false,
             garbage_in_a_row: 0,

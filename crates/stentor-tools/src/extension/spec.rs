@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::pace::MESSAGE_INTERVAL;
 use crate::process::Launcher;
 
 /// An extension as it is configured.
@@ -22,6 +23,8 @@ pub struct ExtensionSpec {
     pub timeout: Duration,
     /// How long it may take until it has registered. The first prompt waits for it.
     pub start_timeout: Duration,
+    /// How often it may write a message in the long run; one that writes more often is slowed down.
+    pub message_interval: Duration,
     pub restart: RestartPolicy,
     /// What happens to a call it should be asked about and cannot.
     pub when_broken: WhenBroken,
@@ -62,6 +65,7 @@ impl ExtensionSpec {
             events: None,
             timeout: Duration::from_secs(5),
             start_timeout: Duration::from_secs(10),
+            message_interval: MESSAGE_INTERVAL,
             restart: RestartPolicy::default(),
             when_broken: WhenBroken::default(),
             unasked: None,

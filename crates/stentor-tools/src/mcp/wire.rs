@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::limits::{GARBAGE_MESSAGES, IN_MESSAGES, OUT_MESSAGES};
-use crate::pace::Pace;
+use crate::pace::{MESSAGE_INTERVAL, Pace};
 
 /// The library's end of the line.
 pub(super) struct Wire {
@@ -102,7 +102,7 @@ pub(super) fn wire(ending: Ending, work: impl FnOnce(FarEnd) -> [Work; 2]) -> Wi
         messages,
         open: open.clone(),
         ending,
-        pace: Pace::new(Instant::now()),
+        pace: Pace::new(Instant::now(), MESSAGE_INTERVAL),
         garbage: 0,
     };
     let mut tasks = JoinSet::new();

@@ -13,6 +13,9 @@ use super::command::MessageUpdates;
 use super::escape::escape_into;
 use super::partial_object::PartialObject;
 
+/// About what names and keys of a frame take.
+const NAME_BYTES: usize = 512;
+
 /// The parts of a message that do not grow.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
@@ -151,7 +154,7 @@ impl Snapshot {
     /// `message_update` of the block that has just been opened.
     pub fn write_opened(&self, updates: MessageUpdates, frame: &mut Vec<u8>) {
         if let Some(open) = &self.open {
-            self.update(updates, frame, open, "start", |frame| {
+            self.update(updates, frame, open, "start", NAME_BYTES, |frame| {
                 if let OpenKind::Call { named, .. } = &open.kind {
                     frame.extend_from_slice(named);
                 }
@@ -175,7 +178,7 @@ impl Snapshot {
         }
         let Some(open) = &self.open else { return };
         let escaped = self.grown.get(from..).unwrap_or_default();
-        self.update(updates, frame, open, "delta", |frame| {
+        self.update(updates, frame, open, "delta", delta.len(), |frame| {
             frame.extend_from_slice(b",\"delta\":\"");
             match &open.kind {
                 OpenKind::Text(_) => frame.extend_from_slice(escaped),
@@ -190,7 +193,7 @@ impl Snapshot {
         let Some(open) = self.open.take() else { return };
         let end = self.grown.len();
         self.grown.extend_from_slice(b"\"}");
-        self.update(updates, frame, &open, "end", |frame| {
+        self.update(updates, frame, &open, "end", end - open.start, |frame| {
             frame.extend_from_slice(b",\"content\":\"");
             frame.extend_from_slice(self.grown.get(open.start..end).unwrap_or_default());
             frame.push(b'"');
@@ -209,7 +212,8 @@ impl Snapshot {
         let block_start = open.block_start;
         self.grown.truncate(block_start);
         json(&mut self.grown, block);
-        self.update(updates, frame, &open, "end", |frame| {
+        let block_bytes = self.grown.len() - block_start;
+        self.update(updates, frame, &open, "end", block_bytes, |frame| {
             frame.extend_from_slice(b",\"toolCall\":");
             frame.extend_from_slice(self.grown.get(block_start..).unwrap_or_default());
         });
@@ -239,8 +243,14 @@ impl Snapshot {
         frame: &mut Vec<u8>,
         open: &Open,
         step: &str,
+        more_bytes: usize,
         more: impl FnOnce(&mut Vec<u8>),
     ) {
+        if updates == MessageUpdates::Full {
+            // A long frame that grew bit by bit would take twice its size while it moves.
+            let message_bytes = self.grown.len() + self.middle.len() + self.usage.len();
+            frame.reserve(2 * message_bytes + more_bytes + NAME_BYTES);
+        }
         frame.extend_from_slice(br#"{"type":"message_update","#);
         if updates == MessageUpdates::Bare {
             frame.extend_from_slice(b"\"usage\":");

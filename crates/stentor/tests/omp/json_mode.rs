@@ -150,6 +150,18 @@ fn files_are_attached_and_several_prompts_are_asked_one_after_the_other() {
 }
 
 #[test]
+fn a_prompt_behind_two_dashes_may_look_like_a_flag() {
+    let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
+    let output = run(&folder, &["--", "-hello"]);
+    let frames = frames(&output);
+    let said = frames.iter().find(|frame| frame["type"] == "message_end");
+    assert_eq!(
+        said.unwrap()["message"]["content"],
+        json!([{"type": "text", "text": "-hello"}])
+    );
+}
+
+#[test]
 fn a_session_that_is_named_is_made_and_gone_on_with() {
     let folder = Folder::with(
         "on_exhausted = \"repeat-last\"\n[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"",

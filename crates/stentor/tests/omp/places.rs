@@ -1,7 +1,9 @@
 //! The folders of pi and omp: sessions where their clients look, what the user keeps there.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -208,6 +210,65 @@ fn a_session_file_that_is_missing_or_empty_begins_a_session_there() {
     assert_eq!(process.wait().unwrap().code(), Some(1));
     let notes = std::fs::read_to_string(folder.work("notes.jsonl")).unwrap();
     assert_eq!(notes, "not a session\n");
+}
+
+#[test]
+fn a_session_file_that_could_never_be_written_is_refused_at_once() {
+    let folder = Folder::with(TALK);
+    folder.file("notes.txt", "a file, no folder\n");
+    std::os::unix::fs::symlink("nowhere", folder.work("link.jsonl")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.work("link")).unwrap();
+    let here = folder.work("").display().to_string();
+    std::fs::create_dir(folder.work("locked")).unwrap();
+    std::fs::set_permissions(folder.work("locked"), Permissions::from_mode(0o555)).unwrap();
+    let mut refused = vec![
+        (
+            "link.jsonl",
+            format!(
+                "{here}link.jsonl is not a session file: it is a link to a file that is missing or \
+                 empty; it was left as it is"
+            ),
+        ),
+        (
+            "link/x.jsonl",
+            format!("cannot create {here}link/x.jsonl: No such file or directory"),
+        ),
+        (
+            "notes.txt/x.jsonl",
+            format!("cannot create {here}notes.txt/x.jsonl: not a directory"),
+        ),
+    ];
+    // Nothing is locked to root.
+    if std::fs::write(folder.work("locked/probe"), "").is_err() {
+        let why = format!("cannot create {here}locked/a/x.jsonl: Permission denied");
+        refused.push(("locked/a/x.jsonl", why));
+    }
+    for (word, why) in refused {
+        let mut command = folder.command(&["--session", word]);
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{word}: {stderr}");
+        assert!(stderr.contains(&why), "{word}: {stderr}");
+
+        let mut child = folder.child(&[]);
+        let switch = json!({"id": "s", "type": "switch_session", "sessionPath": word});
+        let answer = child.ask(switch);
+        assert_eq!(answer["success"], false, "{word}: {answer}");
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains(&why), "{word}: {error}");
+        // The conversation goes on.
+        child.prompt("hi");
+    }
+}
+
+#[test]
+fn a_session_to_switch_to_may_be_named_from_the_home() {
+    let folder = Folder::with(TALK);
+    let mut child = folder.child(&[]);
+    child.data(json!({"type": "switch_session", "sessionPath": "~/z.jsonl"}));
+    child.prompt("hi");
+    assert_eq!(file(&mut child), folder.home("z.jsonl"));
+    assert!(folder.home("z.jsonl").exists());
 }
 
 #[test]

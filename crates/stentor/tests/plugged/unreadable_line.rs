@@ -9,6 +9,11 @@ use crate::world::World;
 
 /// A session in which two things were said and answered, and of which the first answer is damaged.
 fn damaged() -> (World, String, PathBuf) {
+    damaged_by(|_| "half a rec".to_owned())
+}
+
+/// The same with what takes the place of the first answer's line.
+fn damaged_by(damage: impl Fn(&str) -> String) -> (World, String, PathBuf) {
     let world = World::new(
         "[[turn]]\ntext = \"Hello.\"\n[[turn]]\ntext = \"Good.\"\n",
         "",
@@ -34,8 +39,9 @@ fn damaged() -> (World, String, PathBuf) {
     }
     let file = found.unwrap();
     let text = fs::read_to_string(&file).unwrap();
-    let answer = text.lines().find(|line| line.contains("\"Hello.\""));
-    fs::write(&file, text.replacen(answer.unwrap(), "half a rec", 1)).unwrap();
+    let mut lines = text.lines();
+    let answer = lines.find(|line| line.contains("\"Hello.\"")).unwrap();
+    fs::write(&file, text.replacen(answer, &damage(answer), 1)).unwrap();
     (world, session, file)
 }
 
@@ -99,4 +105,31 @@ fn omp_opens_everything_else_and_tells_what_is_left_out() {
         .collect();
     assert_eq!(said, ["said first", "said second", "Good."]);
     child.end();
+}
+
+#[test]
+fn a_message_that_is_not_in_its_shape_is_named_and_the_rest_is_there() {
+    let of_wrong_shape: [fn(&mut Value); 4] = [
+        |message| message["content"] = json!(7),
+        |message| message["content"] = json!([7]),
+        |message| message["timestamp"] = json!("noon"),
+        |message| *message = json!({}),
+    ];
+    for damage in of_wrong_shape {
+        let (world, _, file) = damaged_by(|line| {
+            let mut entry: Value = serde_json::from_str(line).unwrap();
+            damage(&mut entry["message"]);
+            entry.to_string()
+        });
+        let damaged = fs::read_to_string(&file).unwrap();
+        let out = world.command(&["-p", "said third", "-c"]).output().unwrap();
+        let err = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(0), "{err}");
+        let warnings = err.matches("left out a line that cannot be read, ").count();
+        assert_eq!(warnings, 1, "{err}");
+        assert!(err.contains(r#": "{\"type\":\"message\""#), "{err}");
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.starts_with(&damaged), "{text}");
+        assert!(text.contains("said third"), "{text}");
+    }
 }

@@ -266,3 +266,19 @@ fn an_interrupt_stops_the_run_and_keeps_what_was_said() {
     );
     assert!(world.run(&["sessions"]).ok().contains("2 messages"));
 }
+
+#[test]
+fn a_session_whose_model_is_gone_goes_on_with_another_and_warns() {
+    let world = scripted();
+    world.file(
+        "work/gone.toml",
+        "[model]\nid = \"gone\"\n[[turn]]\ntext = \"Hello.\"\n",
+    );
+    let first = world.run(&["-p", "hi", "--model", "script/gone.toml"]);
+    assert_eq!((first.status, first.out.as_str()), (Some(0), "Hello.\n"));
+    std::fs::remove_file(world.work("gone.toml")).unwrap();
+    let Ran { status, err, .. } = world.run(&["-p", "again", "-c"]);
+    assert_eq!(status, Some(0), "{err}");
+    let warning = "the session's model script/gone is not known here; going on with offline/guide";
+    assert_eq!(err.matches(warning).count(), 1, "{err}");
+}

@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 const REPLY: Duration = Duration::from_secs(60);
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(60);
 const CHUNK_BYTES: usize = 11;
 
 /// One child as the bridge knows it.

@@ -38,7 +38,7 @@ impl Actor {
             Storage::Folder(folder) | Storage::FolderAtOnce(folder) => {
                 Record::planned(folder.clone(), header)
             }
-            Storage::File(path) => Ok(Record::planned_at(path.clone(), header)),
+            Storage::File(path) => Record::planned_at(path.clone(), header),
         }
     }
 

@@ -54,7 +54,8 @@ impl Actor {
         self.leaf = stored.leaf;
         self.consumed = Consumed::Unread;
         for message in stored.warnings {
-            self.warn(message);
+            // The store has logged them.
+            self.publish_warning(message);
         }
         self.restore_model(stored.model.clone(), stored.thinking_level.clone(), options);
         self.restore_messages(&stored.context);
@@ -67,7 +68,13 @@ impl Actor {
         Ok(())
     }
 
+    /// Warns those who subscribe from the beginning on, and in the log those who come later.
     fn warn(&self, message: String) {
+        tracing::warn!(session = %self.id, "{message}");
+        self.publish_warning(message);
+    }
+
+    fn publish_warning(&self, message: String) {
         let level = NoticeLevel::Warning;
         self.hub.publish(EventKind::Notice {
             level,

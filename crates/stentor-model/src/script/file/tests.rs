@@ -159,6 +159,7 @@ fn every_kind_of_error_has_its_word() {
         ("network", Kind::Network),
         ("broken_stream", Kind::BrokenStream),
         ("silence", Kind::Silence),
+        ("answer_too_long", Kind::AnswerTooLong),
         ("auth", Kind::Auth),
         ("quota", Kind::Quota),
         ("context_overflow", Kind::ContextOverflow),

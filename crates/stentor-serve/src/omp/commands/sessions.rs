@@ -38,7 +38,7 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
     if switch.session_path.trim().is_empty() {
         return Err(Failure::new("sessionPath is empty"));
     }
-    let path = dialect.options.cwd.join(&switch.session_path);
+    let path = dialect.options.session_file(&switch.session_path);
     if begins_at(&path) {
         let mut options = options_like_now(dialect).await?;
         options.storage = Storage::File(path);

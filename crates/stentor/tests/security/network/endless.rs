@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::provider::{Answer, Provider};
+use super::provider::{Answer, Provider, delta};
 use crate::world::{Child, World};
 
 const TOO_LONG: &str = "acme/m1: the answer was cut off because it is longer than 100000 bytes \
                         (`max_answer_bytes`); what arrived before is kept";
 
 fn provider() -> Provider {
-    Provider::answering(Answer::Endless)
+    Provider::answering(Answer::Endless(delta(&"all work and no play ".repeat(40))))
 }
 
 fn bounded(provider: &Provider) -> World {
@@ -56,6 +56,71 @@ fn omp_ends_an_answer_at_its_limit_and_keeps_what_came() {
     assert_eq!(text.len(), 100_000 - 256);
     child.end();
     assert_eq!(provider.requests(), 1);
+}
+
+/// The prompt's exit code, what it printed, and what it reported.
+fn asked(world: &World) -> (Option<i32>, String, String) {
+    let out = world.command(&["-p", "hi"]).output().unwrap();
+    (
+        out.status.code(),
+        String::from_utf8(out.stdout).unwrap(),
+        String::from_utf8(out.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn an_answer_of_empty_deltas_without_an_end_is_ended() {
+    let provider = Provider::answering(Answer::Endless(delta("")));
+    let (status, stdout, stderr) = asked(&bounded(&provider));
+    assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+    assert!(stderr.contains(TOO_LONG), "{stderr}");
+    assert_eq!(provider.requests(), 1);
+}
+
+#[test]
+fn an_answer_of_small_calls_without_an_end_is_ended_and_none_of_them_runs() {
+    let call = json!({ "choices": [{ "delta": { "tool_calls": [
+        { "function": { "name": "bash", "arguments": "{\"command\":\"echo x >>ran\"}" } },
+    ] } }] });
+    let provider = Provider::answering(Answer::Endless(format!("data: {call}\n\n")));
+    let world = bounded(&provider);
+    let mut child = world.omp();
+    child.send(r#"{"id":"1","type":"prompt","message":"hi"}"#);
+    let end = child.until_type("agent_end").pop().unwrap();
+    let answer = &end["messages"].as_array().unwrap()[1];
+    assert_eq!(answer["errorMessage"], TOO_LONG);
+    // Each counts as four kilobytes, so that 1,000 of them are no megabyte of work.
+    let calls = answer["content"].as_array().unwrap().len();
+    assert!((20..25).contains(&calls), "{calls}");
+    child.end();
+    assert!(!world.path("ran").exists());
+    assert_eq!(provider.requests(), 1);
+}
+
+#[test]
+fn a_line_without_an_end_is_not_asked_for_again() {
+    let provider = Provider::answering(Answer::Endless("x".repeat(100_000)));
+    let (status, stdout, stderr) = asked(&bounded(&provider));
+    assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+    let why = "acme/m1: the answer cannot be read: an event is longer than 67108864 bytes";
+    assert!(stderr.contains(why), "{stderr}");
+    assert_eq!(provider.requests(), 1);
+}
+
+#[test]
+fn no_other_model_steps_in_for_one_whose_answer_is_too_long() {
+    let provider = provider();
+    let world =
+        provider.world("max_answer_bytes = 100000\n[retry]\nfallback = [\"offline/guide\"]");
+    let mut child = world.omp();
+    child.send(r#"{"id":"1","type":"prompt","message":"hi"}"#);
+    let frames = child.until_type("agent_settled");
+    let runs = frames.iter().filter(|frame| frame["type"] == "agent_end");
+    assert_eq!(runs.count(), 1);
+    child.send(r#"{"id":"2","type":"get_state"}"#);
+    let state = child.until_type("response").pop().unwrap();
+    assert_eq!(state["data"]["model"]["id"], "m1");
+    child.end();
 }
 
 #[test]

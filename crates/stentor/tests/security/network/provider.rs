@@ -20,8 +20,8 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// These deltas, and an end.
     Deltas(Vec<String>),
-    /// The same delta for ever.
-    Endless,
+    /// These bytes for ever.
+    Endless(String),
 }
 
 /// The server. It ends with the process of the test.
@@ -122,9 +122,9 @@ fn give(mut connection: &TcpStream, answer: &Answer) -> std::io::Result<()> {
                 "usage": { "prompt_tokens": 10, "completion_tokens": 5 } });
             connection.write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes())
         }
-        Answer::Endless => {
+        Answer::Endless(bytes) => {
             connection.write_all(HEAD)?;
-            let many = delta(&"all work and no play ".repeat(40)).repeat(20);
+            let many = bytes.repeat(20_000 / bytes.len() + 1);
             loop {
                 connection.write_all(many.as_bytes())?;
             }
