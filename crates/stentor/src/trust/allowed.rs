@@ -7,7 +7,7 @@ use stentor_model::catalogue;
 use stentor_model::script;
 use stentor_tools::memory::MEMORY;
 
-use super::Wanted;
+use super::{RUNS_PROGRAM, Wanted};
 use crate::config::Layer;
 use crate::config::file::FileContent;
 use crate::config::keys::DEFAULT_RETRIES;
@@ -173,7 +173,7 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
     for (section, tables, why, at_once) in [
         ("providers", providers, SENDS_KEYS, false),
         ("models", models, SENDS_KEYS, false),
-        ("extensions", extensions, "it would run a program", true),
+        ("extensions", extensions, RUNS_PROGRAM, true),
     ] {
         wanted.extend(tables.drain(..).map(|raw| {
             let what = format!("[{section}.{}]", raw.name);

@@ -106,7 +106,15 @@ fn owner_of(folder: &Path) -> Option<u32> {
     Some(fs::metadata(folder).ok()?.uid())
 }
 
+/// Why something waits that is a program.
+const RUNS_PROGRAM: &str = "it would run a program";
+
 impl Wanted {
+    /// Whether it runs something, which people must not overlook among much else.
+    fn runs_something(&self) -> bool {
+        self.why.starts_with(RUNS_PROGRAM)
+    }
+
     /// What has a line in the folder's configuration.
     fn at(what: String, at: &Location, why: &'static str, at_once: bool) -> Self {
         Self {

@@ -21,7 +21,7 @@ use stentor_agent::session::Session;
 use stentor_agent::tool::{Tool, ToolOutput};
 
 use super::Wanted;
-use super::brought::notice;
+use super::brought::{lines, notice};
 use super::loading::{Loaded, Loader};
 use super::store::TrustStore;
 use stentor_agent::visible::visible;
@@ -170,9 +170,8 @@ const LONGEST_WAIT_MS: u64 = 10 * 60 * 1000;
 /// What a person is asked: everything that waits, and what a yes means.
 pub fn question(root: &Path, wanted: &[Wanted]) -> String {
     let mut text = String::from("This is not used until you trust the folder:\n");
-    for one in wanted {
-        let line = format!("- {} ({}): {}\n", one.what, one.place(root), one.why);
-        text.push_str(&visible(&line));
+    for line in lines(root, wanted) {
+        text.push_str(&format!("- {}\n", visible(&line)));
     }
     text.push_str("To take trust back later, run `stentor trust --revoke`.");
     text
@@ -190,9 +189,8 @@ pub fn ask_at_terminal(
         "{} is not trusted, so this is not used:",
         visible(&root.display().to_string())
     )?;
-    for one in wanted {
-        let line = format!("  {} ({}): {}", one.what, one.place(root), one.why);
-        writeln!(out, "{}", visible(&line))?;
+    for line in lines(root, wanted) {
+        writeln!(out, "  {}", visible(&line))?;
     }
     write!(out, "Trust this folder? [y/N] ")?;
     out.flush()?;
