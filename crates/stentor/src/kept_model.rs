@@ -55,15 +55,17 @@ impl ConfiguredModel {
         if provider != script::PROVIDER {
             return Ok(id.to_owned());
         }
-        let named = self.models.script_file(id);
-        let path = named.unwrap_or_else(|| cwd.join(id));
-        match path.to_str() {
-            Some(text) if path.is_file() => Ok(text.to_owned()),
-            _ => Err(format!(
+        let path = cwd.join(id);
+        if !path.is_file() {
+            return Err(format!(
                 "{} is no scenario file, so later sessions could not find it",
                 path.display()
-            )),
+            ));
         }
+        // The working folder may have another of the name by which the user named theirs.
+        let path = self.models.script_file(id).unwrap_or(path);
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| format!("{} is not UTF-8, so it cannot be kept", path.display()))
     }
 
     fn load(&self, cwd: &Path) -> Result<Config, String> {

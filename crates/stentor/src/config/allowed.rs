@@ -8,7 +8,7 @@ use stentor_tools::memory::MEMORY;
 
 use super::file::FileContent;
 use super::keys::{DEFAULT_RETRIES, Layer};
-use super::wanted::Wanted;
+use super::wanted::{RUNS_PROGRAM, Wanted};
 
 /// A key that an untrusted folder may set.
 struct Allowed {
@@ -171,7 +171,7 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
     for (section, tables, why, at_once) in [
         ("providers", providers, SENDS_KEYS, false),
         ("models", models, SENDS_KEYS, false),
-        ("extensions", extensions, "it would run a program", true),
+        ("extensions", extensions, RUNS_PROGRAM, true),
     ] {
         wanted.extend(tables.drain(..).map(|raw| {
             let what = format!("[{section}.{}]", raw.name);

@@ -32,7 +32,7 @@ pub use keys::{Layer, Settings};
 pub use locate::{Lookup, Places, Platform};
 pub use model_choice::{ModelChoice, ModelName};
 pub use source::{Location, Scope, Source, Sourced};
-pub use wanted::Wanted;
+pub use wanted::{RUNS_PROGRAM, Wanted};
 
 use crate::trust::Trust;
 use file::{FileContent, FilePlace, read_file};

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::value::{Input, Raw};
 use super::*;
+use crate::trust::store::TrustStore;
 use stentor_agent::sandbox::SandboxMode;
 
 /// A home and a repository in a temporary folder, and an environment of our own.
@@ -40,6 +41,13 @@ impl World {
             text,
         )
         .unwrap();
+        self
+    }
+
+    /// The repository is trusted by `stentor trust`.
+    fn trusted(self) -> Self {
+        let store = TrustStore::in_folder(&self.dir.path().join("home/.config/stentor"));
+        store.trust(&self.dir.path().join("repo"), "now").unwrap();
         self
     }
 
@@ -203,6 +211,7 @@ fn mistakes_in_all_layers_are_told_together() {
     World::new()
         .user("modle = 1\n")
         .project("thinking = \"deep\"\n[budget]\ntoken = 1\n")
+        .trusted()
         .var("STENTOR_PERMISSION_MODE", "al")
         .var("STENTOR_AUTO_RETRY", "maybe")
         .check(&expect![[r#"

@@ -18,7 +18,15 @@ pub struct Wanted {
     pub at_once: bool,
 }
 
+/// Why something waits that is a program.
+pub const RUNS_PROGRAM: &str = "it would run a program";
+
 impl Wanted {
+    /// Whether it runs something, which people must not overlook among much else.
+    pub fn runs_something(&self) -> bool {
+        self.why.starts_with(RUNS_PROGRAM)
+    }
+
     /// What has a line in the folder's configuration.
     pub(super) fn at(what: String, at: &Location, why: &'static str, at_once: bool) -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stentor_agent::project_files::{Project, Reader};
 use stentor_agent::rules::{RuleFile, read_rules};
 
-use crate::config::{Config, Lookup, Wanted};
+use crate::config::{Config, Lookup, RUNS_PROGRAM, Wanted};
 use crate::user_folders::command_folders;
 use crate::{extensions, mcp_servers};
 
@@ -16,7 +16,7 @@ pub fn rule_folders(project: &Project) -> Vec<PathBuf> {
 }
 
 /// Everything the folder of a configuration brings that is left out because the folder is not
-/// trusted. Nothing of a folder that is.
+/// trusted, what runs first. Nothing of a folder that is.
 pub fn waiting(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
     if config.files.root_trusted {
         return Vec::new();
@@ -27,6 +27,8 @@ pub fn waiting(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
     wanted.extend(rules(&config.project));
     wanted.extend(programs(config));
     wanted.extend(servers(config, env));
+    // A folder may bring a thousand harmless things to hide one that is not.
+    wanted.sort_by_key(|one| !one.runs_something());
     wanted
 }
 
@@ -46,12 +48,33 @@ pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
          allow it, run `stentor trust {}`",
         root.display(),
         listed.join(", "),
-        root.display()
+        as_argument(&root.display().to_string())
     )
+}
+
+/// A path as a shell takes it, since people copy what they are shown.
+fn as_argument(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// A notice is read at a glance; `stentor trust` lists all of it.
 const MOST_TOLD: usize = 8;
+
+/// The lines of a question about it. Nobody reads more.
+pub fn lines(root: &Path, wanted: &[Wanted]) -> Vec<String> {
+    let line = |one: &Wanted| format!("{} ({}): {}", one.what, one.place(root), one.why);
+    let mut lines: Vec<String> = wanted.iter().take(MOST_ASKED).map(line).collect();
+    let more = wanted.len().saturating_sub(MOST_ASKED);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
+}
+
+/// What a question lists; `stentor trust` lists all of it.
+const MOST_ASKED: usize = 100;
 
 fn agents(config: &Config) -> Vec<Wanted> {
     let folders = command_folders(config).of_project().into_iter();
@@ -107,7 +130,7 @@ fn rules(project: &Project) -> Vec<Wanted> {
 
 fn programs(config: &Config) -> Vec<Wanted> {
     let files = extensions::project_folder(config);
-    let why = "it would run a program";
+    let why = RUNS_PROGRAM;
     let files = files.iter().flat_map(|folder| extensions::files_in(folder));
     files.map(|file| named("extension", file, why)).collect()
 }

@@ -19,7 +19,7 @@ use stentor_journal::clock::{SharedClock, iso_time};
 use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
 
-use super::brought::notice;
+use super::brought::{lines, notice};
 use super::joining::{Joining, LoadTrusted};
 use crate::config::Wanted;
 use crate::trust::store::TrustStore;
@@ -168,9 +168,8 @@ const LONGEST_WAIT_MS: u64 = 10 * 60 * 1000;
 /// What a person is asked: everything that waits, and what a yes means.
 pub fn question(root: &Path, wanted: &[Wanted]) -> String {
     let mut text = String::from("This is not used until you trust the folder:\n");
-    for one in wanted {
-        let line = format!("- {} ({}): {}\n", one.what, one.place(root), one.why);
-        text.push_str(&visible(&line));
+    for line in lines(root, wanted) {
+        text.push_str(&format!("- {}\n", visible(&line)));
     }
     text.push_str("To take trust back later, run `stentor trust --revoke`.");
     text
@@ -188,9 +187,8 @@ pub fn ask_at_terminal(
         "{} is not trusted, so this is not used:",
         visible(&root.display().to_string())
     )?;
-    for one in wanted {
-        let line = format!("  {} ({}): {}", one.what, one.place(root), one.why);
-        writeln!(out, "{}", visible(&line))?;
+    for line in lines(root, wanted) {
+        writeln!(out, "  {}", visible(&line))?;
     }
     write!(out, "Trust this folder? [y/N] ")?;
     out.flush()?;

@@ -149,3 +149,24 @@ fn a_folder_that_brings_nothing_is_asked_about_nowhere() {
     let err = child.end_and_stderr();
     assert_eq!(err, "");
 }
+
+#[test]
+fn a_program_cannot_hide_among_much_else_and_the_question_has_an_end() {
+    let world = bringing();
+    for n in 0..300 {
+        let name = format!("work/.stentor/agents/helper{n}.md");
+        world.file(&name, "---\nname: h\n---\nHelp.\n");
+    }
+    let servers = json!({ "mcpServers": { "evil": { "command": "touch", "args": ["PWNED"] } } });
+    world.file("work/.mcp.json", &servers.to_string());
+    let asked = asked_in_acp(&world, &json!({ "outcome": "cancelled" }));
+    let text = &asked["params"]["toolCall"]["content"][0]["content"]["text"];
+    let lines: Vec<&str> = text.as_str().unwrap().lines().collect();
+    assert_eq!(
+        lines[1],
+        "- the MCP server evil (.mcp.json): it would run a program or call a server"
+    );
+    assert_eq!(lines[101], "- and 202 more");
+    assert_eq!(lines.len(), 103);
+    super::assert_untouched(&world, "acp");
+}

@@ -1,5 +1,7 @@
 //! The keys of a folder's file: what is not on the list waits.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use super::world;
@@ -82,9 +84,9 @@ fn one_notice_says_what_waits_and_how_to_allow_it() {
     let root = world.path("work").display().to_string();
     assert_eq!(
         err.replace(&root, "WORK"),
-        "warning: WORK is not trusted, so part of what it contains is not used: `system_prompt` \
-         (.stentor/config.toml:1), `retry.fallback` (.stentor/config.toml:3), the MCP server talk \
-         (.mcp.json). To see why and to allow it, run `stentor trust WORK`\n"
+        "warning: WORK is not trusted, so part of what it contains is not used: the MCP server \
+         talk (.mcp.json), `system_prompt` (.stentor/config.toml:1), `retry.fallback` \
+         (.stentor/config.toml:3). To see why and to allow it, run `stentor trust WORK`\n"
     );
     super::assert_untouched(&world, "-p");
 }
@@ -118,4 +120,27 @@ fn a_mistake_in_the_file_of_an_untrusted_folder_keeps_nobody_from_starting() {
         assert_eq!(out.status.code(), Some(2), "{err}");
         assert!(err.contains(&format!("config.toml:{shown}")), "{err}");
     }
+}
+
+#[test]
+fn the_command_that_a_notice_proposes_is_about_the_folder_and_nothing_else() {
+    let world = world("[[turn]]\ntext = \"Hello.\"\n", "");
+    let folder = "it's; touch PWNED";
+    world.file(
+        &format!("{folder}/.stentor/config.toml"),
+        "auto_compaction = false\n",
+    );
+    let mut command = world.command(&["-p", "go", "--no-session"]);
+    let out = command.current_dir(world.path(folder)).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    let proposed = err.split('`').rev().nth(1).unwrap();
+    let named = proposed.strip_prefix("stentor trust ").unwrap();
+    let said = Command::new("sh")
+        .args(["-c", &format!("printf %s {named}")])
+        .current_dir(world.path("work"))
+        .output()
+        .unwrap();
+    let meant = String::from_utf8(said.stdout).unwrap();
+    assert_eq!(meant, world.path(folder).display().to_string());
+    super::assert_untouched(&world, "the notice");
 }
