@@ -110,10 +110,7 @@ fn what_cannot_be_read_is_asked_about_where_commands_are_denied() {
             said.starts_with("It said: Not permitted: "),
             "{way}: {said}"
         );
-        assert!(
-            said.contains("it is not clear from"),
-            "{way}: {said}"
-        );
+        assert!(said.contains("it is not clear from"), "{way}: {said}");
         assert!(said.contains(r#"command = "touch *""#), "{way}: {said}");
         check(&world, way);
     }
