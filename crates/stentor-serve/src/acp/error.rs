@@ -8,6 +8,7 @@ use stentor_agent::store::StoreError;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::limits;
+use crate::output::Closed;
 
 /// The refusal of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +89,12 @@ pub(super) fn about_stored(id: &str, error: AgentError) -> Refusal {
         },
         AgentError::Session(error) => error.into(),
         AgentError::Defaults(_) | AgentError::Store(_) => Refusal::internal(error.to_string()),
+    }
+}
+
+impl From<Closed> for Refusal {
+    fn from(closed: Closed) -> Self {
+        Self::internal(closed.to_string())
     }
 }
 

@@ -13,7 +13,7 @@ use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
 use super::calls::{CallViewer, Outcome};
 use super::changes::Before;
-use super::events::update;
+use super::frames::update;
 
 /// Tells one conversation, entry by entry.
 pub(super) struct Replay {

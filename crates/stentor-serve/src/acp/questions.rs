@@ -14,10 +14,9 @@ use stentor_wire::jsonrpc::{Id, encode};
 
 use super::calls::{self, CallViewer};
 use super::choices::{self, Choices};
-use super::events;
-use super::explicit::Explicit;
+use super::explicit_defaults::ExplicitDefaults;
+use super::frames::update;
 use super::outbound::{Outbound, Waiting};
-use super::turns::Turns;
 
 /// The options of a question, by the id that comes back. What says "always" goes on with how far
 /// that reaches.
@@ -49,7 +48,7 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
 ];
 
 /// The questions of a session that are open.
-pub(super) struct Asking {
+pub(super) struct Questions {
     session: Session,
     outbound: Outbound,
     /// The requests, by question.
@@ -59,7 +58,7 @@ pub(super) struct Asking {
     choices: HashSet<u64>,
 }
 
-impl Asking {
+impl Questions {
     pub fn new(session: Session, outbound: Outbound) -> Self {
         Self {
             session,
@@ -70,13 +69,18 @@ impl Asking {
         }
     }
 
+    /// True when no question is open.
+    pub fn is_empty(&self) -> bool {
+        self.permissions.is_empty() && self.dialogs.is_empty()
+    }
+
     /// Asks whether a call may run. Only a clear yes counts as one.
     pub fn permission(
         &mut self,
         id: u64,
         request: &Arc<PermissionRequest>,
         viewer: &CallViewer,
-        turns: &Turns,
+        trace: Option<acp::Meta>,
         frames: &mut Vec<u8>,
     ) {
         // The call waits for the answer, so the file is as it was. Clients that show the call and
@@ -84,16 +88,16 @@ impl Asking {
         let change = viewer.preview(&request.call);
         if !change.is_empty() {
             let preview = calls::previewed(&request.call.id, change.clone());
-            let update = acp::SessionUpdate::ToolCallUpdate(preview);
-            events::update(frames, self.session.id(), update);
+            let preview = acp::SessionUpdate::ToolCallUpdate(preview);
+            update(frames, self.session.id(), preview);
         }
         let call = viewer.asked(request, change);
         let options = OPTIONS.map(|(id, name, kind, answer)| {
             acp::PermissionOption::new(id, request.choice(answer, name), kind)
         });
         let session_id = Arc::clone(self.session.id());
-        let params = acp::RequestPermissionRequest::new(session_id, call, options.to_vec())
-            .meta(turns.running().and_then(|turn| turn.trace.clone()));
+        let params =
+            acp::RequestPermissionRequest::new(session_id, call, options.to_vec()).meta(trace);
         let Some(mut waiting) = self.request(method::REQUEST_PERMISSION, &params, frames) else {
             return self.give(id, PermissionAnswer::RejectOnce);
         };
@@ -127,11 +131,10 @@ impl Asking {
         id: u64,
         dialog: &Arc<Dialog>,
         has_forms: bool,
-        turns: &Turns,
+        trace: Option<acp::Meta>,
         out: &mut Vec<u8>,
     ) {
         let params = has_forms.then(|| {
-            let trace = turns.running().and_then(|turn| turn.trace.clone());
             let mut params = form(self.session.id(), dialog);
             if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {
                 params.insert("_meta".into(), trace.into());
@@ -188,8 +191,8 @@ impl Asking {
         }
         if self.choices.remove(&id) {
             let closed = choices::closed(id, close);
-            let update = acp::SessionUpdate::ToolCallUpdate(closed);
-            events::update(frames, self.session.id(), update);
+            let closed = acp::SessionUpdate::ToolCallUpdate(closed);
+            update(frames, self.session.id(), closed);
         }
     }
 
@@ -200,7 +203,7 @@ impl Asking {
         frames: &mut Vec<u8>,
     ) -> Option<Waiting> {
         let waiting = self.outbound.issue().ok()?;
-        match encode::request(frames, &waiting.id, method, &Explicit(params)) {
+        match encode::request(frames, &waiting.id, method, &ExplicitDefaults(params)) {
             Ok(()) => {
                 frames.push(b'\n');
                 Some(waiting)
@@ -212,7 +215,7 @@ impl Asking {
         }
     }
 
-    /// Tells the client that a request of ours is moot, unless it has answered it.
+    /// Notifies the client that a request of ours is moot, unless it has answered it.
     fn withdraw(&self, request: &Id, frames: &mut Vec<u8>) {
         if !self.outbound.withdraw(request) {
             return;
