@@ -2,7 +2,8 @@
 //! longest time.
 //!
 //! Who loads a session holds a [`Loaded`] for it, and notes when it is idle. Where no session is
-//! idle one more is loaded all the same: a limit on what is unused, not on what is done.
+//! idle one more is loaded all the same: a limit on what is unused, not on what is done. Unloading
+//! waits for the disk, so a few more may be loaded while others are being unloaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,8 @@ pub(crate) struct LoadedSessions {
 
 struct Shared {
     max: usize,
+    /// So many more may be loaded while others are being unloaded.
+    overlap: usize,
     state: Mutex<State>,
     /// Something was unloaded, or has become idle, or is not idle any more.
     changed: Notify,
@@ -46,6 +49,7 @@ impl LoadedSessions {
     pub fn new(max: usize) -> Self {
         let shared = Shared {
             max: max.max(1),
+            overlap: max / 4,
             state: Mutex::default(),
             changed: Notify::new(),
         };
@@ -71,11 +75,10 @@ impl LoadedSessions {
     }
 
     fn try_admit(&self) -> bool {
-        let max = self.shared.max;
+        let Shared { max, overlap, .. } = *self.shared;
         let mut state = self.shared.lock();
         state.ask_to_unload(max - 1);
-        let nobody_leaves = state.leaving == 0;
-        let may_load = state.loaded < max || nobody_leaves;
+        let may_load = state.loaded < max + overlap || state.leaving == 0;
         if may_load {
             state.loaded += 1;
         }
@@ -172,6 +175,20 @@ mod tests {
         assert_eq!((asked(&first), asked(&second)), (false, true));
         drop(second);
         assert!(third.now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_few_more_are_loaded_while_others_are_being_unloaded() {
+        let sessions = LoadedSessions::new(4);
+        let mut loaded = Vec::new();
+        for _ in 0..4 {
+            let mut one = sessions.admit().await;
+            one.idle();
+            loaded.push(one);
+        }
+        loaded.push(sessions.admit().now_or_never().unwrap());
+        assert!(sessions.admit().now_or_never().is_none());
+        assert_eq!(loaded.iter().filter(|one| asked(one)).count(), 2);
     }
 
     #[tokio::test]
