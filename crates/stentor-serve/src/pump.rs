@@ -202,6 +202,11 @@ impl<E: EventEncoder> Pump<E> {
         &self.encoder
     }
 
+    /// The same to change something in it, which holds from the next event on.
+    pub fn encoder_mut(&mut self) -> &mut E {
+        &mut self.encoder
+    }
+
     /// Has the encoder write something behind all events up to number `after_seq`, and before
     /// later ones. It is handed over with the next step.
     pub fn write_after<T>(

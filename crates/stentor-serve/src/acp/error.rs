@@ -1,4 +1,4 @@
-//! What a client is told when something cannot be done: the one table from errors to codes
+//! What a client is answered when something cannot be done: the one table from errors to codes
 //! (section 1.5).
 
 use serde_json::{Value, json};
@@ -11,7 +11,8 @@ use super::limits;
 use crate::output::Closed;
 
 /// The refusal of a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct Refusal {
     pub code: i64,
     pub message: String,

@@ -197,23 +197,20 @@ impl OpenSession {
 impl OpenSession {
     /// Begins a turn. It is answered when it is over.
     pub fn prompt(&mut self, request: PromptRequest, prompt: Prompt, client: Client) {
-        let after = self.session.seq();
-        let has_begun = self.pump.write_after(after, |encoder, out| {
-            if encoder.turn.is_some() {
-                request.refuse(SessionError::Busy.into(), out);
-                return false;
-            }
-            encoder.begin(Turn::new(request));
-            true
-        });
-        if has_begun {
-            self.wants_login = self.context.wants_login(client);
-            let (session, client_io) = (self.session.clone(), Arc::clone(&self.client_io));
-            let models = Arc::clone(self.context.agent.models());
-            let prepared = prompt::prepare(session, models, client_io, prompt);
-            self.work
-                .spawn(async move { Done::Prepared(prepared.await) });
+        if self.pump.encoder().turn.is_some() {
+            let after = self.session.seq();
+            let busy = SessionError::Busy.into();
+            return self
+                .pump
+                .write_after(after, |_, out| request.refuse(busy, out));
         }
+        self.pump.encoder_mut().begin(Turn::new(request));
+        self.wants_login = self.context.wants_login(client);
+        let (session, client_io) = (self.session.clone(), Arc::clone(&self.client_io));
+        let models = Arc::clone(self.context.agent.models());
+        let prepared = prompt::prepare(session, models, client_io, prompt);
+        self.work
+            .spawn(async move { Done::Prepared(prepared.await) });
     }
 
     /// Ends the turn, if there is one, behind everything that happened so far.
@@ -282,7 +279,7 @@ impl OpenSession {
 
     fn run_builtin(&mut self, command: Builtin) {
         if matches!(command, Builtin::Compact { .. }) {
-            self.with_encoder(|encoder| encoder.set_stage(Stage::Compacting));
+            self.pump.encoder_mut().set_stage(Stage::Compacting);
         }
         self.refuse_early();
         let running = prompt::run_builtin(self.session.clone(), command);
@@ -295,7 +292,7 @@ impl OpenSession {
         match self.pumping(prompted).await {
             Ok(accepted) => {
                 let (run, after) = (accepted.run(), accepted.after());
-                let goes_on = self.with_encoder(|encoder| encoder.accepted(run, after));
+                let goes_on = self.pump.encoder_mut().accepted(run, after);
                 // The run begins here, when it is known whose it is.
                 drop(accepted);
                 if !goes_on {
@@ -341,10 +338,6 @@ impl OpenSession {
             context.answer(&id, steered).await;
             drop(permit);
         });
-    }
-
-    fn with_encoder<T>(&mut self, change: impl FnOnce(&mut Encoder) -> T) -> T {
-        self.pump.write_after(0, |encoder, _| change(encoder))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
 use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
@@ -143,17 +144,25 @@ impl Questions {
         });
         let waiting =
             params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
-        let session = self.session.clone();
-        let Some(mut waiting) = waiting else {
+        let Some(waiting) = waiting else {
             return self.choice(id, dialog, out);
         };
-        self.dialogs.insert(id, waiting.id.clone());
         let dialog = Arc::clone(dialog);
+        self.await_dialog(id, waiting, move |form: FormAnswer| form.to_dialog(&dialog));
+    }
+
+    /// Hands the client's answer to a dialog to the session; without one it gets its default.
+    fn await_dialog<T: DeserializeOwned + Send>(
+        &mut self,
+        id: u64,
+        mut waiting: Waiting,
+        meaning: impl FnOnce(T) -> DialogAnswer + Send + 'static,
+    ) {
+        self.dialogs.insert(id, waiting.id.clone());
+        let session = self.session.clone();
         tokio::spawn(async move {
-            let answer = match waiting.answer::<FormAnswer>().await {
-                Ok(answer) => answer.to_dialog(&dialog),
-                Err(_) => DialogAnswer::Nothing,
-            };
+            let answer = waiting.answer().await;
+            let answer = answer.map_or(DialogAnswer::Nothing, meaning);
             session.answer_dialog(id, answer).await.ok();
         });
     }
@@ -168,21 +177,16 @@ impl Questions {
             let waiting = self.request(method::REQUEST_PERMISSION, &params, out)?;
             Some((choices, waiting))
         });
-        let Some((choices, mut waiting)) = asked else {
+        let Some((choices, waiting)) = asked else {
             tokio::spawn(async move {
                 session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
             });
             return;
         };
-        self.dialogs.insert(id, waiting.id.clone());
         self.choices.insert(id);
-        tokio::spawn(async move {
-            let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
-                Ok(response) => choices.answer(&response.outcome),
-                Err(_) => DialogAnswer::Nothing,
-            };
-            session.answer_dialog(id, answer).await.ok();
-        });
+        let chosen =
+            move |response: acp::RequestPermissionResponse| choices.answer(&response.outcome);
+        self.await_dialog(id, waiting, chosen);
     }
 
     pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {

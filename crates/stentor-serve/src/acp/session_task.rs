@@ -98,6 +98,7 @@ impl SessionTask {
             RequestKind::Reopen { wanted, replays } => {
                 self.reopen(&id, client, wanted, replays).await.err()
             }
+            RequestKind::Close if self.wanted.is_none() => Some(Refusal::unknown_session(&self.id)),
             RequestKind::Close => {
                 self.close().await;
                 self.wanted = None;
