@@ -1,4 +1,4 @@
-//! What the client said it can do (section 3.1). Everything it did not say is not done.
+//! What the client offers (section 3.1). Everything else is not asked of it.
 
 use agent_client_protocol_schema::v1 as acp;
 
@@ -32,7 +32,7 @@ impl From<&acp::ClientCapabilities> for Client {
     }
 }
 
-/// How clients said it before the protocol had a word for it; some, and the validator of the
+/// How clients offered it before the protocol had a word for it; some, and the validator of the
 /// registry, still do.
 fn says_terminal_login(offered: &acp::ClientCapabilities) -> bool {
     let meta = offered.meta.as_ref();

@@ -64,7 +64,7 @@ pub(super) struct Encoder {
     pub last_settled: u64,
     /// How many messages were sent that are nobody's.
     pub own_messages: u64,
-    /// True when a question was answered for good, which no file says.
+    /// True when a question was answered for good, which is in no file.
     pub has_lasting_answer: bool,
 }
 
@@ -102,44 +102,16 @@ impl EventEncoder for Encoder {
             EventKind::StateChanged(change) => self.changed(change, event, frames),
             EventKind::CompactionStarted { .. } => self.compaction_started(frames),
             EventKind::CompactionEnded(end) => self.compaction_ended(end, frames),
-            EventKind::RetryStarted {
-                attempt,
-                max_attempts,
-                delay_ms,
-                error,
-                ..
-            } => {
-                let seconds = delay_ms.div_ceil(1000);
-                let text = format!(
-                    "{error} Trying again in {seconds} s (attempt {attempt} of {max_attempts})."
-                );
-                self.retrying(&text, seq, frames);
-            }
-            EventKind::FallbackApplied(fallback) => {
-                let (from, to) = (&fallback.from, &fallback.to);
-                let text = format!("{} {to} steps in for {from}.", fallback.reason);
-                self.retrying(&text, seq, frames);
+            EventKind::RetryStarted { .. } | EventKind::FallbackApplied(_) => {
+                self.model_call_repeated(event, frames);
             }
             EventKind::ShutdownAsked => self.shutdown.cancel(),
             EventKind::Settled { .. } => self.settled(seq, frames),
             EventKind::PlanChanged(plan) => self.update(frames, write::plan(plan)),
-            EventKind::PermissionAsked { id, request } => {
-                self.must_know(&request.call, frames);
-                let trace = self.trace.borrow().clone();
-                let questions = &mut self.questions;
-                questions.permission(*id, request, &self.viewer, trace, frames);
-            }
-            EventKind::PermissionAnswered { id, answer } => {
-                self.permission_answered(*id, *answer, frames);
-            }
-            EventKind::DialogAsked { id, dialog } => {
-                let trace = self.trace.borrow().clone();
-                let has_forms = self.client.has_forms;
-                self.questions.dialog(*id, dialog, has_forms, trace, frames);
-            }
-            EventKind::DialogClosed { id, close } => {
-                self.questions.dialog_closed(*id, close, frames);
-            }
+            EventKind::PermissionAsked { .. }
+            | EventKind::PermissionAnswered { .. }
+            | EventKind::DialogAsked { .. }
+            | EventKind::DialogClosed { .. } => self.question(event, frames),
             EventKind::Notice { level, message, .. } => {
                 self.notice(*level, message, event, frames);
             }
@@ -370,7 +342,7 @@ impl Encoder {
 
     fn progress(&mut self, call: &ToolCall, partial: &ToolOutput, frames: &mut Vec<u8>) {
         self.must_know(call, frames);
-        // A terminal shows its own output; that the call runs has been said when it began.
+        // A terminal shows its own output; that the call runs was sent when it began.
         if !self.notes.has_terminal(&call.id)
             && let Some(update) = self.viewer.progress(&call.id, &partial.content)
         {
@@ -409,7 +381,7 @@ impl Encoder {
         }
     }
 
-    /// A mode change is told both ways (section 10.3).
+    /// A mode change is sent both ways (section 10.3).
     fn changed(&mut self, change: &StateChange, event: &Event, frames: &mut Vec<u8>) {
         match change {
             StateChange::Model(model) => self.settings.model = Some(Arc::clone(model)),
@@ -468,15 +440,58 @@ impl Encoder {
         format!("{}-compaction-{}", self.message_prefix, self.compactions)
     }
 
-    fn permission_answered(&mut self, id: u64, answer: PermissionAnswer, frames: &mut Vec<u8>) {
-        self.has_lasting_answer |= matches!(
-            answer,
-            PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
-        );
-        self.questions.permission_answered(id, answer, frames);
+    /// A question to the person at the client, or the end of one.
+    fn question(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        let trace = self.trace.borrow().clone();
+        match &event.kind {
+            EventKind::PermissionAsked { id, request } => {
+                self.must_know(&request.call, frames);
+                let questions = &mut self.questions;
+                questions.permission(*id, request, &self.viewer, trace, frames);
+            }
+            EventKind::PermissionAnswered { id, answer } => {
+                self.has_lasting_answer |= matches!(
+                    answer,
+                    PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
+                );
+                self.questions.permission_answered(*id, *answer, frames);
+            }
+            EventKind::DialogAsked { id, dialog } => {
+                let has_forms = self.client.has_forms;
+                self.questions.dialog(*id, dialog, has_forms, trace, frames);
+            }
+            EventKind::DialogClosed { id, close } => {
+                self.questions.dialog_closed(*id, close, frames);
+            }
+            _ => {}
+        }
     }
 
-    /// Text that was shown cannot be taken back, so the person is told why it begins again.
+    /// A model call that failed is made again, or by another model.
+    fn model_call_repeated(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        let text = match &event.kind {
+            EventKind::RetryStarted {
+                attempt,
+                max_attempts,
+                delay_ms,
+                error,
+                ..
+            } => {
+                let seconds = delay_ms.div_ceil(1000);
+                format!(
+                    "{error} Trying again in {seconds} s (attempt {attempt} of {max_attempts})."
+                )
+            }
+            EventKind::FallbackApplied(fallback) => {
+                let (from, to) = (&fallback.from, &fallback.to);
+                format!("{} {to} steps in for {from}.", fallback.reason)
+            }
+            _ => return,
+        };
+        self.retrying(&text, event.seq, frames);
+    }
+
+    /// Text that was shown cannot be taken back, so the person learns why it begins again.
     fn retrying(&mut self, text: &str, seq: u64, frames: &mut Vec<u8>) {
         if self.client.takes_notices {
             self.send_notice(NoticeLevel::Warning, text, frames);

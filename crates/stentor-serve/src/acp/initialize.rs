@@ -10,7 +10,7 @@ use super::client::Client;
 use super::error::{Handled, Refusal};
 use super::run_options;
 
-/// What a client says first. What cannot be read of its capabilities it does not have.
+/// Reads how a client introduces itself. What cannot be read of its capabilities it does not have.
 pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
     let params: Map<String, Value> = params
         .parse()

@@ -1,8 +1,8 @@
 //! The sessions of a connection, as its reader knows them: whose mailbox is which, and what cancels
 //! the prompts that were put into it.
 //!
-//! Only the reader has this table. A task that has nothing open and nothing in its mailbox says how
-//! many requests it has handled. If these are all it was sent, it is let go; else it goes on.
+//! Only the reader has this table. A task that has nothing open and nothing in its mailbox reports
+//! how many requests it has handled. If these are all it was sent, it is let go; else it goes on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
