@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
+use stentor_journal::message::{Message, StopReason};
+use stentor_journal::usage::{Prices, Usage};
 
 use crate::live::LiveBlockKind;
-use crate::message::{Message, StopReason};
-use crate::tool::ToolSpec;
-use crate::usage::{Prices, Usage};
+use crate::tool_spec::ToolSpec;
 
 /// A model one can talk to.
 pub trait Model: Send + Sync {
@@ -59,11 +59,14 @@ pub trait ModelRegistry: Send + Sync {
 }
 
 /// Who named a model. What a name may stand for depends on it: a scenario file is a program, and a
-/// server on this machine is whoever listens on its port.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// server on this machine is whoever listens on its port. Ordered: who counts less is greater.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NamedBy {
-    /// The user: a flag, the environment, a file of their own, a choice in their client. Any model.
+    /// The user: a flag, the environment, a choice in their client. Any model.
     User,
+    /// The user in a file of their own. Any model; a relative path starts at the folder of their
+    /// configuration, since the working folder may be anybody's.
+    OwnFile,
     /// What others may have written: the file of a session or an agent, the words of a model, a
     /// file of a project that is trusted. A scenario only if the user has named the same one.
     Others,

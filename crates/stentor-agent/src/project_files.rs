@@ -73,7 +73,7 @@ pub struct Project {
 pub enum NotRead {
     #[error("there is no such file")]
     Missing,
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotRegular,
     #[error("it leads out of the project")]
     Outside,
@@ -81,7 +81,7 @@ pub enum NotRead {
     OfAnother,
     #[error("others can write to it")]
     WritableByOthers,
-    #[error("it is among what may not be read")]
+    #[error("reading it is not allowed")]
     Unreadable,
     #[error("it is larger than {limit_bytes} bytes")]
     TooLarge { limit_bytes: u64 },
@@ -121,6 +121,15 @@ impl Project {
         let resolved = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         self.unreadable = unreadable.iter().map(resolved).collect();
         self
+    }
+
+    /// The project of another folder, of which the same may be read.
+    #[must_use]
+    pub fn of_folder(&self, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            unreadable: Arc::clone(&self.unreadable),
+            ..Self::of(cwd, self.owners.clone())
+        }
     }
 
     /// Its root: that of the repository, else the working folder.
@@ -192,6 +201,23 @@ impl Project {
         match self.unreadable.iter().any(|named| real.starts_with(named)) {
             true => Err(NotRead::Unreadable),
             false => Ok(()),
+        }
+    }
+}
+
+/// Whose folder a file comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Project,
+    User,
+}
+
+impl Origin {
+    /// Its name for clients.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
         }
     }
 }

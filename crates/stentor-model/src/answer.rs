@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{Finish, ModelEvent};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 
 /// Turns a provider's stream into events, one wire each.
 pub trait Decoder: Send {
@@ -172,7 +172,7 @@ impl StreamFault {
     /// An event that could not be read.
     pub fn unreadable(event: &str, error: &serde_json::Error) -> Self {
         let name = if event.is_empty() { "an event" } else { event };
-        Self::Malformed(format!("{name} is not what the wire promises: {error}"))
+        Self::Malformed(format!("{name} does not match the protocol: {error}"))
     }
 }
 

@@ -25,14 +25,17 @@ pub enum Credential {
 /// Why there is no credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    #[error("the command for the key of {provider} failed: {reason}")]
+    #[error("the key command of {provider} failed: {reason}")]
     Command { provider: String, reason: String },
     #[error("no credentials for {provider}: {hint}")]
     Missing { provider: String, hint: String },
-    #[error("the login at {provider} is no longer valid: {reason}; run `stentor login {provider}`")]
+    #[error(
+        "the login for {provider} is no longer valid: {reason}; run `stentor login \
+             {provider}`"
+    )]
     Expired { provider: String, reason: String },
     /// Trying again may help.
-    #[error("the login at {provider} could not be refreshed: {reason}")]
+    #[error("the login for {provider} could not be refreshed: {reason}")]
     Refresh { provider: String, reason: String },
 }
 
@@ -112,7 +115,7 @@ impl FromCommand {
         }
         let output = tokio::time::timeout(PATIENCE, command.output())
             .await
-            .map_err(|_| failed("it did not end within a minute".to_owned()))?
+            .map_err(|_| failed("it did not finish within a minute".to_owned()))?
             .map_err(|error| failed(error.to_string()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -180,7 +183,7 @@ mod tests {
                 .unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("the command for the key of acme failed: {reason}")
+                format!("the key command of acme failed: {reason}")
             );
         }
     }

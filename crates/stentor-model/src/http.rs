@@ -201,7 +201,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>, HttpError> {
     let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
     let found = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(deepest(&error)))?;
     if found.is_empty() {
-        return Err(wrong("there is no PEM certificate in it".to_owned()));
+        return Err(wrong("it contains no PEM certificate".to_owned()));
     }
     Ok(found)
 }

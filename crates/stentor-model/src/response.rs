@@ -46,11 +46,14 @@ impl Body {
         match self {
             Self::Nothing => "the server sent no answer".to_owned(),
             Self::Compressed(method) => {
-                format!("the answer is compressed with {method}, which was not asked for")
+                format!("the answer is compressed with {method}, which was not requested")
             }
-            Self::Html => format!("a page of HTML came instead of an answer{}", shown(text)),
-            Self::Json => format!("JSON came instead of a stream of events{}", shown(text)),
-            Self::Events => format!("something else came than a stream of events{}", shown(text)),
+            Self::Html => format!("received an HTML page instead of an answer{}", shown(text)),
+            Self::Json => format!("received JSON instead of an event stream{}", shown(text)),
+            Self::Events => format!(
+                "received something other than an event stream{}",
+                shown(text)
+            ),
         }
     }
 }

@@ -56,7 +56,7 @@ fn read_lines(mut source: File, limit_bytes: usize, sender: &mpsc::Sender<Input>
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => {
-                tracing::warn!(%error, "stdin failed; going on as if it had been closed");
+                tracing::warn!(%error, "stdin failed; continuing as if it had been closed");
                 break;
             }
         };

@@ -12,6 +12,7 @@ mod loaded;
 pub mod login;
 pub mod omp;
 pub mod output;
+pub mod picture;
 pub mod psi;
 pub mod pump;
 pub mod signals;

@@ -15,6 +15,9 @@ pub trait Login: Send + Sync {
     /// Completes the login that was begun. Without input it waits for the browser to come back.
     fn complete<'a>(&'a self, provider: &'a str, input: Option<String>) -> LoginFuture<'a, ()>;
 
+    /// Gives up the login that was begun.
+    fn cancel(&self, provider: &str);
+
     /// Forgets a login. False when there was none.
     fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool>;
 }
@@ -39,4 +42,6 @@ pub struct LoginBegun {
     pub uses_callback_server: bool,
     /// What to do, in words.
     pub instructions: String,
+    /// What to type on the page, where one has to.
+    pub user_code: Option<String>,
 }

@@ -241,7 +241,7 @@ impl Shared {
             self.progress.notify_waiters();
             if let Err(error) = target.write_all(&in_hand) {
                 if error.kind() != std::io::ErrorKind::BrokenPipe {
-                    tracing::warn!(%error, "stdout failed; going on as if it had been closed");
+                    tracing::warn!(%error, "stdout failed; continuing as if it had been closed");
                 }
                 self.lock().writing_bytes = 0;
                 self.close();

@@ -318,9 +318,9 @@ mod tests {
     use std::io::Read;
     use std::sync::Arc;
 
-    use stentor_agent::clock::CountingClock;
     use stentor_agent::event::EventKind;
     use stentor_agent::hub::Hub;
+    use stentor_journal::clock::CountingClock;
 
     use super::*;
 

@@ -84,6 +84,7 @@ impl Bash {
             return of_place(ran, &limit, &context).await;
         }
         let mut watch = Report(context.progress.clone());
+        let left_running = context.host.left_running();
         let finished = process::run(
             process::Command {
                 program: &self.program,
@@ -92,6 +93,7 @@ impl Bash {
                 time_limit: limit.duration,
                 cancel: &context.cancel,
                 spill_dir: &context.spill_dir,
+                left_running: left_running.as_deref(),
             },
             &mut watch,
         )
@@ -213,7 +215,7 @@ async fn of_place(
     if ran.truncated {
         output
             .content
-            .push(stentor_agent::message::ContentBlock::text(
+            .push(stentor_journal::message::ContentBlock::text(
                 "[The beginning of the output was not kept by the client.]",
             ));
     }

@@ -174,8 +174,8 @@ fn on_the_way(error: io::Error, call: &'static str, target: &Target) -> Fault {
 
 fn changed(target: &Target) -> Fault {
     Fault::refused(format!(
-        "{} was changed while the call was decided on: it, or a folder on the way, has become a link. \
-         Nothing was touched; look at it again.",
+        "{} was changed while permission was decided: it, or a folder on its path, has become a \
+         link. Nothing was changed; check it again.",
         target.given.display()
     ))
 }

@@ -51,7 +51,7 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
 }
 
 /// The built-in tools, of which all sessions have the same as far as they start no programs.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct BuiltinTools {
     read: Arc<read::Read>,
     edit: Arc<edit::Edit>,

@@ -29,6 +29,7 @@ impl Shell for LocalShell {
                     time_limit: None,
                     cancel: &job.cancel,
                     spill_dir: &job.spill_dir,
+                    left_running: job.left_running.as_deref(),
                 },
                 &mut stream,
             )
@@ -87,6 +88,7 @@ mod tests {
             cwd: folder.into(),
             cancel,
             spill_dir: folder.join("spill").into(),
+            left_running: None,
             output: Arc::new(move |text| listener.lock().unwrap().push_str(text)),
         };
         let shell = LocalShell::new(ShellProgram::of_this_machine());

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::message::ContentBlock;
+use stentor_journal::message::ContentBlock;
+use stentor_serve::picture;
 
 /// The largest file that is attached: what is longer than this a model cannot take.
 const LARGEST_BYTES: u64 = 16 * 1024 * 1024;
@@ -17,11 +18,11 @@ pub enum AttachError {
     Missing(PathBuf),
     #[error("Error: cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("Error: {0} is no regular file")]
+    #[error("Error: {0} is not a regular file")]
     NoFile(PathBuf),
     #[error("Error: {0} is larger than {LARGEST_BYTES} bytes")]
     TooLarge(PathBuf),
-    #[error("Error: {0} is neither text nor a picture")]
+    #[error("Error: {0} is neither text nor an image")]
     Binary(PathBuf),
 }
 
@@ -40,12 +41,12 @@ pub fn attached(
             continue;
         }
         let name = path.display();
-        match infer::get(&bytes).map(|kind| kind.mime_type()) {
-            Some(mime @ ("image/png" | "image/jpeg" | "image/gif" | "image/webp")) => {
+        match picture::look(&bytes) {
+            Some(picture) => {
                 text.push_str(&format!("<file name=\"{name}\"></file>\n"));
-                pictures.push(ContentBlock::image(STANDARD.encode(&bytes), mime));
+                pictures.push(ContentBlock::image(STANDARD.encode(&bytes), picture.mime));
             }
-            _ => {
+            None => {
                 let content = String::from_utf8(bytes);
                 let content = content.map_err(|_| AttachError::Binary(path.clone()))?;
                 text.push_str(&format!("<file name=\"{name}\">\n{content}\n</file>\n"));

@@ -56,7 +56,8 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
                 true,
             )),
             None => Err(format!(
-                "no model of provider `{}` can be used ({}): is there a key for it? `stentor models` lists what there is",
+                "no model of provider `{}` can be used ({}): is a key set for it? `stentor \
+                 models` lists the models",
                 provider.value, provider.source
             )),
         };

@@ -1,16 +1,17 @@
 //! Which extensions there are: those of the configuration, those in folders, those of the flags.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::Access;
 use serde::Deserialize;
-use stentor_agent::hooks::HookSource;
+use stentor_agent::session::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
 use stentor_tools::process::Launcher;
 
+use crate::config::table::{at_home, base};
 use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope, Source};
 use crate::print::json::event_json;
 
@@ -27,7 +28,17 @@ pub struct Found {
 /// The extensions of the sessions under a configuration; `None` when there are none. The error is
 /// text for a person.
 pub fn hooks(config: &Config, launcher: &Launcher) -> Result<Option<Arc<dyn HookSource>>, String> {
-    let found = find(config).map_err(|errors| errors.to_string())?;
+    hooks_except(config, launcher, &BTreeSet::new())
+}
+
+/// The same without those of certain names.
+pub fn hooks_except(
+    config: &Config,
+    launcher: &Launcher,
+    except: &BTreeSet<String>,
+) -> Result<Option<Arc<dyn HookSource>>, String> {
+    let mut found = find(config).map_err(|errors| errors.to_string())?;
+    found.retain(|found| !except.contains(&found.spec.name));
     if found.is_empty() {
         return Ok(None);
     }
@@ -215,10 +226,10 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
         }
     };
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
-        return Err("only your own file may say `sandbox = false`".to_owned());
+        return Err("only your own file may set `sandbox = false`".to_owned());
     }
     if raw.at.scope == Scope::Project && table.unasked == Some(Unasked::Yes) {
-        return Err("only your own file may say `unasked = \"yes\"`".to_owned());
+        return Err("only your own file may set `unasked = \"yes\"`".to_owned());
     }
     let mut spec = ExtensionSpec::new(&raw.name, command);
     spec.cwd = table.cwd.as_deref().map(resolved);
@@ -246,25 +257,6 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
         source: format!("{}:{}", raw.at.file.display(), raw.at.line),
         sandboxed: table.sandbox.unwrap_or(true),
     }))
-}
-
-/// What relative paths of a table are relative to: the folder of the user's file, the project's
-/// folder in the project's file.
-pub(crate) fn base(raw: &RawTable) -> &Path {
-    let folder = raw.at.file.parent();
-    let base = match raw.at.scope {
-        Scope::User => folder,
-        Scope::Project => folder.and_then(Path::parent),
-    };
-    base.unwrap_or(Path::new("."))
-}
-
-/// A word whose `~/` is the user's folder.
-pub(crate) fn at_home(word: String, home: Option<&Path>) -> String {
-    match (word.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest).display().to_string(),
-        _ => word,
-    }
 }
 
 fn in_file(file: &Path, source: String) -> Found {

@@ -39,7 +39,7 @@ impl ModelKeeper for ConfiguredModel {
         // A file with a mistake is the user's to put right first.
         let config = self.load(cwd)?;
         let file = config.file_to_change(scope)?;
-        let id = lasting(provider, id, cwd)?;
+        let id = self.lasting(provider, id, cwd)?;
         let line = write(&file, provider, &id).map_err(|error| error.to_string())?;
         let without_effect = self.why_another(provider, &id, (&file, line), cwd);
         Ok(KeptModel {
@@ -50,6 +50,22 @@ impl ModelKeeper for ConfiguredModel {
 }
 
 impl ConfiguredModel {
+    /// The id that means the same model everywhere and later: that of a scenario is its file.
+    fn lasting(&self, provider: &str, id: &str, cwd: &Path) -> Result<String, String> {
+        if provider != script::PROVIDER {
+            return Ok(id.to_owned());
+        }
+        let named = self.models.script_file(id);
+        let path = named.unwrap_or_else(|| cwd.join(id));
+        match path.to_str() {
+            Some(text) if path.is_file() => Ok(text.to_owned()),
+            _ => Err(format!(
+                "{} is no scenario file, so later sessions could not find it",
+                path.display()
+            )),
+        }
+    }
+
     fn load(&self, cwd: &Path) -> Result<Config, String> {
         setup::load_config(cwd, &self.flags).map_err(|errors| errors.to_string())
     }
@@ -80,7 +96,7 @@ impl ConfiguredModel {
         Some(match (refused, waits) {
             (Some(warning), _) => warning.to_string(),
             (None, Some(wanted)) => format!(
-                "{}:{line}: left out, since the project is not trusted: {}",
+                "{}:{line}: ignored, because the project is not trusted: {}",
                 file.display(),
                 wanted.why
             ),
@@ -89,27 +105,12 @@ impl ConfiguredModel {
     }
 }
 
-/// The id that means the same model everywhere and later: that of a scenario is its file.
-fn lasting(provider: &str, id: &str, cwd: &Path) -> Result<String, String> {
-    if provider != script::PROVIDER {
-        return Ok(id.to_owned());
-    }
-    let path = cwd.join(id);
-    match path.to_str() {
-        Some(text) if path.is_file() => Ok(text.to_owned()),
-        _ => Err(format!(
-            "{} is no scenario file, so later sessions could not find it",
-            path.display()
-        )),
-    }
-}
-
 /// Returns the line of the model in the file.
 fn write(file: &Path, provider: &str, id: &str) -> Result<usize, EditError> {
     let mut document = Document::open(file)?;
     document.set(MODEL, &format!("{provider}/{id}"))?;
     // Of two that disagree the provider would count.
-    if document.table().contains_key(PROVIDER) {
+    if document.contains_key(PROVIDER) {
         document.set(PROVIDER, provider)?;
     }
     document.save()?;

@@ -18,9 +18,17 @@ pub struct Models {
     again: Option<ReadAgain>,
     /// What a scenario's path is relative to.
     cwd: PathBuf,
-    /// Those the user has named, by that name and by the id they have. One instance for each, so
-    /// that a scenario keeps its place.
-    scripts: Mutex<HashMap<String, Arc<ScriptModel>>>,
+    /// The same for one that a file of the user's own names.
+    own_folder: Option<PathBuf>,
+    scripts: Mutex<Scripts>,
+}
+
+/// The scenarios that the user has named. One instance for each, so that a scenario keeps its place.
+#[derive(Default)]
+struct Scripts {
+    by_file: HashMap<PathBuf, Arc<ScriptModel>>,
+    /// By the name they were given, and by the id they have.
+    by_name: HashMap<String, Arc<ScriptModel>>,
 }
 
 /// Makes a registry of what is on disk now. The error is text for a person.
@@ -40,17 +48,19 @@ impl PluggedProvider for Guide {
     }
 
     fn default_reason(&self) -> Option<String> {
-        Some("no key is configured: this one works by rule, without a network".to_owned())
+        Some("no key is configured: this one follows rules and needs no network".to_owned())
     }
 }
 
 impl Models {
-    /// The models of `registry`, and scenario files relative to `cwd`.
-    pub fn new(registry: Registry, cwd: impl Into<PathBuf>) -> Self {
+    /// The models of `registry`, and scenario files relative to `cwd`; relative to `own_folder` if a
+    /// file of the user's own names them.
+    pub fn new(registry: Registry, cwd: impl Into<PathBuf>, own_folder: Option<PathBuf>) -> Self {
         Self {
             registry: RwLock::new(Arc::new(registry)),
             again: None,
             cwd: cwd.into(),
+            own_folder,
             scripts: Mutex::default(),
         }
     }
@@ -81,21 +91,45 @@ impl Models {
     /// be one that the user has named already.
     pub fn script(&self, name: &str, by: NamedBy) -> Result<Arc<ScriptModel>, ModelError> {
         let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = scripts.get(name) {
-            return Ok(Arc::clone(known));
+        let named = scripts.by_name.get(name).cloned();
+        let (file, named) = match by {
+            NamedBy::User => (Some(self.cwd.join(name)), named),
+            NamedBy::OwnFile => {
+                let file = self.own_folder.as_ref().map(|folder| folder.join(name));
+                // One of the same name elsewhere is another.
+                let is_there = file.as_ref().is_some_and(|file| file.exists());
+                (file, named.filter(|_| !is_there))
+            }
+            NamedBy::Others | NamedBy::Untrusted => (None, named),
+        };
+        let known = file.as_ref().and_then(|file| scripts.by_file.get(file));
+        if let Some(known) = known.cloned().or(named) {
+            return Ok(known);
         }
-        if by != NamedBy::User {
+        let Some(file) = file else {
             let message = format!(
-                "script/{name} is not used: a scenario file is named by a flag, the environment, \
-                 your own file or your client, and by nobody else"
+                "script/{name} is not used: only a flag, the environment, your own file or your \
+                 client can name a scenario file"
             );
             return Err(ModelError::new(ModelErrorKind::UnknownModel, message));
-        }
-        let model = ScriptModel::load(self.cwd.join(name))
+        };
+        let model = ScriptModel::load(&file)
             .map_err(|error| ModelError::new(ModelErrorKind::UnknownModel, error.to_string()))?;
-        scripts.insert(name.to_owned(), Arc::clone(&model));
-        scripts.insert(model.info().id.clone(), Arc::clone(&model));
+        for name in [name, &model.info().id] {
+            let first = scripts.by_name.entry(name.to_owned());
+            first.or_insert_with(|| Arc::clone(&model));
+        }
+        scripts.by_file.insert(file, Arc::clone(&model));
         Ok(model)
+    }
+
+    /// The file of a scenario that has been named.
+    pub fn script_file(&self, name: &str) -> Option<PathBuf> {
+        let scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = scripts.by_name.get(name)?;
+        let mut files = scripts.by_file.iter();
+        let (file, _) = files.find(|(_, model)| Arc::ptr_eq(model, named))?;
+        Some(file.clone())
     }
 }
 

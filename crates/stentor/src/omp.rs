@@ -8,31 +8,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use stentor_agent::agent_folders::in_home;
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
-use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
-use stentor_serve::omp::{
-    LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, Resume, print_events, serve,
-};
-use stentor_serve::stdio::{self, Pipes};
-use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
+use stentor_journal::message::ContentBlock;
+use stentor_serve::omp::{OmpArgs, OmpOptions, Resume, print_events, serve};
+use stentor_serve::stdio::Pipes;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::attached_files::attached;
 use crate::commands::ask::prompt_text;
 use crate::config::{ConfigErrors, Source, Sourced, locate};
+use crate::environment;
+use crate::frontend::{exit_code, serve_frontend, take_pipes};
 use crate::log::{self, PatientStderr};
-use crate::models::Models;
-use crate::notes::Notes;
+use crate::logins::ModelLogins;
 use crate::session_places::{self, Family};
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
-
-/// Exit status when the child cannot begin.
-const FAILED: u8 = 1;
 
 /// Serves a client of omp or pi, if the words ask for it.
 pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
@@ -43,13 +33,7 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     let served = OmpArgs::parse(words)
         .map_err(|error| error.to_string())
         .and_then(run);
-    Some(match served {
-        Ok(status) => ExitCode::from(status),
-        Err(message) => {
-            let _ = writeln!(PatientStderr, "{message}");
-            ExitCode::from(FAILED)
-        }
-    })
+    Some(exit_code(served))
 }
 
 fn run(words: OmpArgs) -> Result<u8, String> {
@@ -59,7 +43,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         return Ok(0);
     }
     log::to_stderr(if words.verbose { "info" } else { "warn" });
-    let pipes = stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))?;
+    let pipes = take_pipes()?;
     if !words.ignored.is_empty() {
         let _ = writeln!(
             PatientStderr,
@@ -68,7 +52,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         );
     }
     let cwd = setup::working_folder(words.cwd.as_deref())?;
-    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
     let said = |errors: ConfigErrors| errors.to_string();
     let mut flags = args(&words).layer(&cwd, home.as_deref()).map_err(said)?;
     if words.no_context_files {
@@ -81,17 +65,8 @@ fn run(words: OmpArgs) -> Result<u8, String> {
     let key = words.api_key.as_deref().zip(provider(&words));
     let models = setup::models_with_key(&config, &flags, &cwd, key).map_err(said)?;
     let defaults = Defaults {
-        flags,
-        models: Arc::clone(&models),
-        // The originals ask nothing; who wants to be asked says so.
-        permission_mode: PermissionMode::All,
-        subagents: true,
         rules: !words.no_rules,
-        tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
-        notes: Notes::of(&config, false),
-        trust: Asking::beside(),
-        clock: setup::system_clock(),
+        ..Defaults::new(flags, Arc::clone(&models), &config)
     };
     let family = match words.of_omp {
         true => Family::Omp,
@@ -118,24 +93,16 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         },
         models: words.models.clone(),
         name: words.name.clone(),
-        logins: Arc::new(ProgramLogins { models }),
+        login: Arc::new(ModelLogins(models)),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let status = match words.json {
+    match words.json {
         true => {
             let prompts = prompts(&words, &options.cwd, &pipes)?;
-            let printed = runtime.block_on(print_events(agent, pipes, options, prompts));
-            printed.map_err(|error| error.to_string())?
+            let printed = serve_frontend(print_events(agent, pipes, options, prompts))?;
+            printed.map_err(|error| error.to_string())
         }
-        false => runtime.block_on(serve(agent, pipes, options)),
-    };
-    // Nothing that still blocks may hold up the end: everything that counts is on disk.
-    runtime.shutdown_background();
-    Ok(status)
+        false => serve_frontend(serve(agent, pipes, options)),
+    }
 }
 
 /// The prompts of the command line; what stdin says where there are none.
@@ -215,82 +182,5 @@ fn args(words: &OmpArgs) -> Args {
             ..LimitArgs::default()
         },
         verbose: words.verbose,
-    }
-}
-
-/// The program's logins, as the dialect wants them.
-struct ProgramLogins {
-    models: Arc<Models>,
-}
-
-impl Logins for ProgramLogins {
-    fn providers(&self) -> Vec<LoginProvider> {
-        let status = match self.models.logins().status() {
-            Ok(status) => status,
-            Err(error) => {
-                tracing::warn!("{error}");
-                return Vec::new();
-            }
-        };
-        let providers = status.into_iter().map(|one| LoginProvider {
-            id: one.id,
-            name: one.name,
-            available: true,
-            authenticated: one.logged_in,
-        });
-        providers.collect()
-    }
-
-    fn login<'a>(&'a self, provider: &'a str, ui: &'a dyn LoginUi) -> LoginFuture<'a> {
-        let logins = self.models.logins();
-        Box::pin(async move {
-            login(&logins, provider, ui)
-                .await
-                .map_err(|error| error.to_string())
-        })
-    }
-}
-
-async fn login(logins: &ModelLogins, provider: &str, ui: &dyn LoginUi) -> Result<(), LoginError> {
-    let step = logins.begin(provider).await?;
-    ui.open_url(&step.url, Some(&step.instructions));
-    if let Some(code) = &step.user_code {
-        ui.progress(&format!("Type this code there: {code}"));
-    }
-    let paste = Dialog {
-        title: format!("{} Paste it here.", step.instructions),
-        kind: DialogKind::Input {
-            placeholder: Some("code".to_owned()),
-        },
-        timeout_ms: None,
-    };
-    let asked = ui.ask(paste);
-    if step.uses_callback_server || step.user_code.is_some() {
-        tokio::select! {
-            done = logins.complete(provider, LoginInput::Wait) => done.map(drop),
-            answer = asked => pasted(logins, provider, answer).await,
-        }
-    } else {
-        pasted(logins, provider, asked.await).await
-    }
-}
-
-/// What the person gave, if it was not to end the login.
-async fn pasted(
-    logins: &ModelLogins,
-    provider: &str,
-    answer: DialogAnswer,
-) -> Result<(), LoginError> {
-    match answer {
-        DialogAnswer::Value(text) => {
-            let done = logins.complete(provider, LoginInput::Pasted(text)).await;
-            done.map(drop)
-        }
-        DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
-            logins.cancel(provider);
-            Err(LoginError::Cancelled {
-                provider: provider.to_owned(),
-            })
-        }
     }
 }

@@ -18,7 +18,7 @@ pub fn overview(config: &Config, model: &ModelReport, cwd: &Path) -> String {
     let configuration = match (&config.files.user, &config.files.project) {
         (_, Some(project)) => project.path.display().to_string(),
         (Some(user), None) if user.exists => user.path.display().to_string(),
-        (Some(user), None) => format!("none ({} is not there)", user.path.display()),
+        (Some(user), None) => format!("none ({} does not exist)", user.path.display()),
         (None, None) => "none".to_owned(),
     };
     format!(
@@ -31,7 +31,7 @@ stentor {version}: a headless coding agent
   configuration  {configuration}
 
   Ask            stentor -p \"summarise this folder\"
-  Go on          stentor -c -p \"and now fix it\"
+  Continue       stentor -c -p \"and now fix it\"
   Connect        stentor acp          an editor that speaks ACP
                  stentor --mode rpc   a client of omp or pi
                  stentor --rpc-edn    psi's Emacs frontend

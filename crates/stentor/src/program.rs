@@ -9,12 +9,10 @@ use std::sync::Arc;
 
 use clap::Parser;
 use serde_json::json;
-use stentor_agent::agent::SessionFiles;
-use stentor_agent::clock::iso_time;
-use stentor_agent::permission::PermissionMode;
+use stentor_journal::clock::iso_time;
+use stentor_journal::session_files::SessionFiles;
+use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
@@ -22,22 +20,18 @@ use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
-use crate::extensions;
-use crate::log;
+use crate::frontend::{runtime, serve_frontend};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
-use crate::notes::Notes;
-use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
-use crate::rpc;
-use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::brought;
-use crate::trust::question::{Asking, ask_at_terminal};
 use crate::trust::store::TrustStore;
+use crate::untrusted::brought;
+use crate::untrusted::question::{Asking, ask_at_terminal};
+use crate::{environment, extensions, log, omp, rpc, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -138,27 +132,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         )
         | None => {}
     }
-    let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
-    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
-    let flags = args.layer(&cwd, home.as_deref())?;
-    let mut config = setup::load_config(&cwd, &flags)?;
-    let trust = match args.command {
-        Some(Command::Acp { .. }) => Asking::in_turn(),
-        _ => Asking::beside(),
-    };
-    let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
-    if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
-        config = asked_for_trust(config, &cwd, &flags, &trust, &stdin)?;
-    }
-    let models = setup::models(&config, &flags, &cwd)?;
-    let job = Job {
-        args,
-        flags,
-        config,
-        models,
-        trust,
-        cwd,
-    };
+    let job = Job::prepare(args, &stdin)?;
     let json = args.ask.json;
     let printed = |out| Printed::new(out, json);
     match (&args.command, &args.ask.prompt) {
@@ -206,14 +180,14 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             let logins = job.models.logins();
             let mut out = printed(&out);
             let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
-            runtime()?.block_on(login).map_err(Failure::other)?;
+            block_on(login)?.map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Logout { provider }), _) => {
             let logins = job.models.logins();
             let mut out = printed(&out);
             let logout = commands::login::logout(&logins, provider, &mut out);
-            runtime()?.block_on(logout).map_err(Failure::other)?;
+            block_on(logout)?.map_err(Failure::other)?;
             Ok(0)
         }
         (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut printed(&out)),
@@ -252,7 +226,7 @@ fn asked_for_trust(
     trust: &Asking,
     stdin: &File,
 ) -> Result<Config, Failure> {
-    let wanted = brought::waiting(&config, &setup::variable);
+    let wanted = brought::waiting(&config, &environment::variable);
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
         return Ok(config);
     };
@@ -267,6 +241,38 @@ fn asked_for_trust(
     let kept = store.trust(root, &now);
     kept.map_err(|error| Failure::other(error.to_string()))?;
     Ok(setup::load_config(cwd, flags)?)
+}
+
+impl<'a> Job<'a> {
+    /// Reads what holds for what was asked. Who asks at a terminal may be asked for trust first.
+    fn prepare(args: &'a Args, stdin: &File) -> Result<Self, Failure> {
+        let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
+        let home = locate::places(&environment::variable, locate::Platform::HERE).home;
+        let flags = args.layer(&cwd, home.as_deref())?;
+        let mut config = setup::load_config(&cwd, &flags)?;
+        let trust = match args.command {
+            Some(Command::Acp { .. }) => Asking::in_turn(),
+            _ => Asking::beside(),
+        };
+        let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
+        if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
+            config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
+        }
+        let models = setup::models(&config, &flags, &cwd)?;
+        Ok(Self {
+            args,
+            flags,
+            config,
+            models,
+            trust,
+            cwd,
+        })
+    }
+}
+
+/// Does something asynchronous to its end.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    Ok(runtime().map_err(Failure::other)?.block_on(work))
 }
 
 impl Job<'_> {
@@ -290,17 +296,12 @@ impl Job<'_> {
         permission_mode: PermissionMode,
         subagents: bool,
     ) -> stentor_agent::agent::Agent {
+        let (flags, models) = (self.flags.clone(), Arc::clone(&self.models));
         let defaults = Defaults {
-            flags: self.flags.clone(),
-            models: Arc::clone(&self.models),
             permission_mode,
             subagents,
-            tools: BuiltinTools::default(),
-            mcp: McpServers::default(),
-            notes: Notes::of(&self.config, false),
-            rules: true,
             trust: self.trust.clone(),
-            clock: setup::system_clock(),
+            ..Defaults::new(flags, models, &self.config)
         };
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
         setup::agent(&self.config, Arc::new(defaults), files)
@@ -335,7 +336,7 @@ impl Job<'_> {
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
                 let launcher = launcher.map_err(Failure::other)?;
                 let tested = commands::extensions::test(chosen, &launcher, &self.cwd);
-                let tested = runtime()?.block_on(tested);
+                let tested = block_on(tested)?;
                 let all_work = tested.iter().all(commands::extensions::Tested::works);
                 Failure::printing(commands::extensions::report(&tested, json, out))?;
                 Ok(if all_work { 0 } else { FAILED })
@@ -347,7 +348,7 @@ impl Job<'_> {
         let json = self.args.ask.json;
         match action {
             None | Some(McpAction::List) => {
-                let found = mcp_servers::find(&self.config, &setup::variable)?;
+                let found = mcp_servers::find(&self.config, &environment::variable)?;
                 self.warn(&found);
                 Failure::printing(commands::mcp::list(&found.servers, json, out))
             }
@@ -361,7 +362,7 @@ impl Job<'_> {
                 let file = self.file_of(*scope)?;
                 let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
                     let elsewhere = matches!(error, EditError::Missing { .. })
-                        .then(|| mcp_servers::find(&self.config, &setup::variable).ok())
+                        .then(|| mcp_servers::find(&self.config, &environment::variable).ok())
                         .flatten()
                         .and_then(|found| found.how_to_remove(name, &file));
                     let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
@@ -372,13 +373,13 @@ impl Job<'_> {
                 Failure::printing(writeln!(out, "{removed}"))
             }
             Some(McpAction::Test { names }) => {
-                let found = mcp_servers::find(&self.config, &setup::variable)?;
+                let found = mcp_servers::find(&self.config, &environment::variable)?;
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
                 let launcher = launcher.map_err(Failure::other)?;
                 let tested = commands::mcp::test(chosen, &launcher, &self.cwd);
-                let tested = runtime()?.block_on(tested);
+                let tested = block_on(tested)?;
                 let all_work = tested.iter().all(commands::mcp::Tested::works);
                 Failure::printing(commands::mcp::report(&tested, json, out))?;
                 Ok(if all_work { 0 } else { FAILED })
@@ -387,7 +388,7 @@ impl Job<'_> {
     }
 
     fn trust_store(&self) -> Result<TrustStore, Failure> {
-        let why = "there is no folder for your configuration, since HOME is not set";
+        let why = "there is no folder for your configuration, because HOME is not set";
         setup::trust_store(&self.config).ok_or_else(|| Failure::other(why))
     }
 
@@ -402,7 +403,7 @@ impl Job<'_> {
         let folder = setup::working_folder(Some(folder)).map_err(Failure::usage)?;
         let config = setup::load_config(&folder, &self.flags)?;
         let root = config.project.root();
-        let wanted = brought::waiting(&config, &setup::variable);
+        let wanted = brought::waiting(&config, &environment::variable);
         let already = config.files.root_trusted;
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
@@ -432,7 +433,7 @@ impl Job<'_> {
     }
 
     fn warn(&self, found: &mcp_servers::AllFound) {
-        let wanted = brought::waiting(&self.config, &setup::variable);
+        let wanted = brought::waiting(&self.config, &environment::variable);
         let root = self.config.project.root();
         let notice = (!wanted.is_empty()).then(|| brought::notice(root, &wanted));
         let warnings = self.config.warnings.iter().map(ToString::to_string);
@@ -473,7 +474,7 @@ impl Job<'_> {
     fn forget(&self, numbers: &[u64], project: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let Some(answers) = setup::kept_answers(&self.config) else {
             return Err(Failure::other(
-                "there is no folder with remembered answers, since HOME is not set",
+                "there is no folder with remembered answers, because HOME is not set",
             ));
         };
         let forgotten = match project {
@@ -497,11 +498,12 @@ impl Job<'_> {
         if files == SessionFiles::None && !self.args.session.no_session {
             let _ = writeln!(
                 err,
-                "warning: there is no folder to keep the session in, since HOME is not set; --session-dir names one"
+                "warning: there is no folder to store the session in, because HOME is not set; \
+                 use --session-dir"
             );
         }
         let agent = self.agent(UNASKED);
-        let no_color = setup::variable("NO_COLOR");
+        let no_color = environment::variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),
             no_color.as_ref().and_then(|value| value.to_str()),
@@ -526,10 +528,7 @@ impl Job<'_> {
                 out_is_terminal: out.is_terminal(),
             },
         };
-        let runtime = runtime()?;
-        let asked = runtime.block_on(ask.run(out, &mut err));
-        // Nothing that still blocks may hold up the end: everything that counts is on disk.
-        runtime.shutdown_background();
+        let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
         asked.map_err(Failure::other)
     }
 
@@ -552,13 +551,4 @@ impl Job<'_> {
         let _ = stderr().write_all(text.as_bytes());
         Ok(USAGE)
     }
-}
-
-/// What everything asynchronous runs on.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other(format!("cannot start the runtime: {error}")))
 }

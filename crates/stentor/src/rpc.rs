@@ -13,26 +13,20 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::permission::PermissionMode;
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
-use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
-use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
 use crate::dialect::Dialect;
-use crate::log::{self, PatientStderr};
-use crate::notes::Notes;
+use crate::environment;
+use crate::frontend::{exit_code, serve_frontend, take_pipes};
+use crate::log;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
 
-/// Exit status when the child cannot begin.
-const FAILED: u8 = 1;
 /// Exit status for a wrong command line.
 const USAGE: u8 = 2;
 
@@ -42,8 +36,8 @@ const USAGE: u8 = 2;
     name = "stentor rpc",
     bin_name = "stentor rpc",
     about = "Serve a frontend over stdin and stdout.",
-    after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` and `… omp --help` \
-                  show what is understood there. The flags above are those of the synaps dialect.",
+    after_help = "The flags above are for the synaps dialect. Each dialect parses its own flags: see \
+                  `stentor rpc --dialect acp --help` and `stentor rpc --dialect omp --help`.",
     max_term_width = 100,
     // A parent adds its own words to those somebody configured: the last counts.
     args_override_self = true
@@ -52,16 +46,16 @@ struct RpcArgs {
     /// The protocol
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Dialect::Synaps)]
     dialect: Dialect,
-    /// Go on with a stored session: its id, a unique beginning of it, or its name
+    /// Resume a stored session: its id, a unique prefix of the id, or its name
     #[arg(long = "continue", value_name = "SESSION")]
     resume: Option<String>,
-    /// The system prompt, or a file with it
+    /// The system prompt, or a file that contains it
     #[arg(short, long, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
-    /// The model; any name is taken, one that means nothing fails when it is used
+    /// The model; an unknown name is accepted here and fails when it is used
     #[arg(short, long, allow_hyphen_values = true)]
     model: Option<String>,
-    /// Accepted for the sake of parents that pass one; there are no profiles
+    /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
 }
@@ -73,7 +67,7 @@ struct RpcArgs {
     about = "List the tools of a child as JSON."
 )]
 struct ToolsListArgs {
-    /// The only form there is
+    /// Print JSON (the only format)
     #[arg(long)]
     json: bool,
 }
@@ -107,13 +101,7 @@ fn parsed<'a, A: Parser>(
     };
     // Parents show every line as a warning, and some never read any.
     log::to_stderr("error");
-    match run(args) {
-        Ok(status) => ExitCode::from(status),
-        Err(why) => {
-            let _ = writeln!(PatientStderr, "stentor: {why}");
-            ExitCode::from(FAILED)
-        }
-    }
+    exit_code(run(args).map_err(|why| format!("stentor: {why}")))
 }
 
 fn serve(args: &RpcArgs) -> Result<u8, String> {
@@ -126,15 +114,7 @@ fn serve(args: &RpcArgs) -> Result<u8, String> {
         cwd: cwd.clone(),
     };
     let agent = agent(&cwd)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let status = runtime.block_on(synaps::serve(agent, pipes, options));
-    // Nothing that still blocks may hold up the end: everything that counts is on disk.
-    runtime.shutdown_background();
-    status
+    serve_frontend(synaps::serve(agent, pipes, options))?
 }
 
 fn list_tools() -> Result<u8, String> {
@@ -150,10 +130,6 @@ fn list_tools() -> Result<u8, String> {
     Ok(0)
 }
 
-fn take_pipes() -> Result<Pipes, String> {
-    stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))
-}
-
 fn agent(cwd: &Path) -> Result<Agent, String> {
     let (defaults, config) = defaults(cwd)?;
     let files = session_places::own(&config.settings, false);
@@ -163,21 +139,10 @@ fn agent(cwd: &Path) -> Result<Agent, String> {
 fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
-    let defaults = Defaults {
-        models: setup::models_with(&config, &flags, cwd, originals_models)
-            .map_err(|errors| errors.to_string())?,
-        // The protocol has no way to ask.
-        permission_mode: PermissionMode::All,
-        subagents: true,
-        rules: true,
-        tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
-        notes: Notes::of(&config, false),
-        trust: Asking::beside(),
-        clock: setup::system_clock(),
-        flags,
-    };
-    Ok((defaults, config))
+    let models = setup::models_with(&config, &flags, cwd, originals_models)
+        .map_err(|errors| errors.to_string())?;
+    // The protocol has no way to ask, so nothing is asked unless somebody wants it.
+    Ok((Defaults::new(flags, models, &config), config))
 }
 
 /// What the original child's variables say about models: where the provider's own API is, and a
@@ -207,9 +172,10 @@ fn originals_models(sources: &mut RegistrySources) {
 /// What the original child's variables say about folders. Sessions must always have a place: an id that was
 /// handed out must be one to go on with.
 fn surroundings(cwd: &Path) -> Layer {
-    let places = locate::places(&setup::variable, locate::Platform::HERE);
-    let base = setup::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
-    let nowhere = || places.data_dir.is_none() && setup::variable("STENTOR_DATA_DIR").is_none();
+    let places = locate::places(&environment::variable, locate::Platform::HERE);
+    let base = environment::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
+    let nowhere =
+        || places.data_dir.is_none() && environment::variable("STENTOR_DATA_DIR").is_none();
     let data_dir = match base {
         Some(base) => PathBuf::from(base),
         None if nowhere() => cwd.join(".stentor").join("data"),

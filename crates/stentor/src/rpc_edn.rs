@@ -4,32 +4,23 @@
 //! flag nobody knows is a note on stderr and not the end.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::permission::PermissionMode;
-use stentor_model::login::{LoginInput, Logins};
-use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
-use stentor_serve::stdio;
-use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
+use crate::environment;
+use crate::frontend::{exit_code, serve_frontend, take_pipes};
 use crate::kept_model::ConfiguredModel;
-use crate::log::{self, PatientStderr};
-use crate::models::Models;
+use crate::log;
+use crate::logins::ModelLogins;
 use crate::notes::Notes;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
-
-/// Exit status when the backend cannot begin.
-const FAILED: u8 = 1;
 
 /// The flags that set something in the configuration.
 const SETTINGS: [(&str, &str); 9] = [
@@ -79,13 +70,8 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     for note in &words.notes {
         tracing::warn!("{note}");
     }
-    Some(match serve(words) {
-        Ok(status) => ExitCode::from(status),
-        Err(why) => {
-            let _ = writeln!(PatientStderr, "stentor: {why}");
-            ExitCode::from(FAILED)
-        }
-    })
+    let served = serve(words).map_err(|why| format!("stentor: {why}"));
+    Some(exit_code(served))
 }
 
 fn read_words(words: &[&str]) -> Words {
@@ -128,8 +114,7 @@ fn read_words(words: &[&str]) -> Words {
             },
             flag if flag.starts_with("--memory-") => {
                 value();
-                read.notes
-                    .push(format!("{flag} means nothing here; ignored"));
+                read.notes.push(format!("{flag} is not supported; ignored"));
             }
             other => read.notes.push(format!("unknown flag {other}; ignored")),
         }
@@ -138,7 +123,7 @@ fn read_words(words: &[&str]) -> Words {
 }
 
 fn serve(words: Words) -> Result<u8, String> {
-    let pipes = stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))?;
+    let pipes = take_pipes()?;
     let cwd = setup::working_folder(words.cwd.as_deref())?;
     let flags = layer(&words, &cwd).map_err(|errors| errors.to_string())?;
     let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
@@ -155,17 +140,8 @@ fn serve(words: Words) -> Result<u8, String> {
         models: Arc::clone(&models),
     };
     let defaults = Defaults {
-        flags,
-        models: Arc::clone(&models),
-        // The original asks nobody.
-        permission_mode: PermissionMode::All,
-        subagents: true,
-        rules: true,
-        tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
         notes: notes.clone(),
-        trust: Asking::beside(),
-        clock: setup::system_clock(),
+        ..Defaults::new(flags, Arc::clone(&models), &config)
     };
     let agent = setup::agent(&config, Arc::new(defaults), files);
     let mut options = PsiOptions::new(&cwd);
@@ -178,20 +154,12 @@ fn serve(words: Words) -> Result<u8, String> {
     options.login = Some(Arc::new(ModelLogins(models)));
     options.model_keeper = Some(Arc::new(keeper));
     options.trace_file = words.trace_file;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let status = runtime.block_on(psi::serve(agent, pipes, options));
-    // Nothing that still blocks may hold up the end: everything that counts is on disk.
-    runtime.shutdown_background();
-    Ok(status)
+    serve_frontend(psi::serve(agent, pipes, options))
 }
 
 /// What the flags and the original's variables say about the configuration.
 fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
-    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
     let mut layer = Layer::default();
     let mut errors = Vec::new();
     let mut set = |key: &str, text: &str, source: Source| {
@@ -210,7 +178,7 @@ fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
         }
     };
     for (name, key) in VARIABLES {
-        if let Some(value) = setup::variable(name).filter(|value| !value.is_empty()) {
+        if let Some(value) = environment::variable(name).filter(|value| !value.is_empty()) {
             let source = Source::Environment(name.to_owned());
             set(key, &value.to_string_lossy(), source);
         }
@@ -222,60 +190,6 @@ fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
         Ok(layer)
     } else {
         Err(ConfigErrors(errors))
-    }
-}
-
-/// The logins of the model providers.
-struct ModelLogins(Arc<Models>);
-
-impl ModelLogins {
-    fn logins(&self) -> Arc<Logins> {
-        self.0.logins()
-    }
-}
-
-impl Login for ModelLogins {
-    fn providers(&self) -> Vec<LoginProvider> {
-        let status = self.logins().status().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the logins cannot be read");
-            Vec::new()
-        });
-        status
-            .into_iter()
-            .map(|one| LoginProvider {
-                id: one.id,
-                name: one.name,
-                logged_in: one.logged_in,
-            })
-            .collect()
-    }
-
-    fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
-        Box::pin(async move {
-            let step = self.logins().begin(provider).await;
-            let step = step.map_err(|error| error.to_string())?;
-            Ok(LoginBegun {
-                url: step.url,
-                // A device's approval is waited for as well.
-                uses_callback_server: step.uses_callback_server || step.user_code.is_some(),
-                instructions: step.instructions,
-            })
-        })
-    }
-
-    fn complete<'a>(&'a self, provider: &'a str, input: Option<String>) -> LoginFuture<'a, ()> {
-        Box::pin(async move {
-            let input = input.map_or(LoginInput::Wait, LoginInput::Pasted);
-            let completed = self.logins().complete(provider, input).await;
-            completed.map_err(|error| error.to_string())
-        })
-    }
-
-    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
-        Box::pin(async move {
-            let out = self.logins().logout(provider).await;
-            out.map_err(|error| error.to_string())
-        })
     }
 }
 
@@ -310,7 +224,7 @@ mod tests {
             idle_timeout_ms: Some(9000),
             notes: vec![
                 "--nrepl is not available; ignored".into(),
-                "--memory-store means nothing here; ignored".into(),
+                "--memory-store is not supported; ignored".into(),
                 "--llm-idle-timeout-ms needs a number of milliseconds; ignored".into(),
                 "unknown flag --what; ignored".into(),
             ],

@@ -66,7 +66,7 @@ pub(super) fn agent(found: &Found, reader: Reader<'_>) -> Option<AgentDefinition
 fn usable(name: &str, path: &Path) -> bool {
     let is_word = is_word(name);
     if !is_word {
-        tracing::warn!(path = %path.display(), "a command's name must be one word; left out");
+        tracing::warn!(path = %path.display(), "a command's name must be one word; skipped");
     }
     is_word
 }
@@ -75,7 +75,7 @@ fn read(path: &Path, reader: Reader<'_>) -> Option<String> {
     match reader.read(path, MAX_FILE_BYTES) {
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Err(NotRead::TooLarge { .. }) => {
-            tracing::warn!(path = %path.display(), "over {MAX_FILE_BYTES} bytes; left out");
+            tracing::warn!(path = %path.display(), "larger than {MAX_FILE_BYTES} bytes; skipped");
             None
         }
         Err(why) => {

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use stentor_journal::message::ContentBlock;
+
 use super::SUBAGENT_TOOL;
 use super::book::{AgentDefinition, CommandBook};
 use super::prompts::PromptSource;
 use super::shelf::Shelf;
+use super::skill_list::skill_list;
 use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
-use crate::message::ContentBlock;
-use crate::system_prompt;
+use crate::project_files::Project;
 use crate::tool::ToolSpec;
 
 /// All slash commands of a session: those of files, of extensions, of servers.
@@ -32,6 +34,8 @@ struct State {
     has_subagents: bool,
     /// What the client was last given.
     told: Arc<[CommandInfo]>,
+    /// The system prompt without the skills.
+    base_prompt: Arc<str>,
     prompt: Option<KeptPrompt>,
 }
 
@@ -81,8 +85,17 @@ impl SlashCommands {
         self.lock().has_subagents = specs.iter().any(|spec| spec.name == SUBAGENT_TOOL);
     }
 
+    pub(crate) fn set_base_prompt(&self, base: Arc<str>) {
+        self.lock().base_prompt = base;
+    }
+
     pub(crate) fn add_source(&self, source: Arc<dyn PromptSource>) {
         self.lock().sources.push(source);
+    }
+
+    /// The project whose files they are of, and what of it may be read.
+    pub fn project(&self) -> Option<Project> {
+        self.shelf.as_ref().map(|shelf| shelf.project())
     }
 
     /// What the files say now. Waits for the disk.
@@ -207,28 +220,29 @@ impl SlashCommands {
     }
 
     /// The system prompt with the skills that a model may use that has these tools.
-    pub(crate) fn system_prompt(&self, base: &Arc<str>, tools: &[ToolSpec]) -> Arc<str> {
-        self.prompt_with_skills(base, tools.iter().any(|tool| tool.name == READ_TOOL))
+    pub(crate) fn system_prompt(&self, tools: &[ToolSpec]) -> Arc<str> {
+        self.prompt_with_skills(tools.iter().any(|tool| tool.name == READ_TOOL))
     }
 
     /// The system prompt with the skills, if the model can read them.
-    pub fn prompt_with_skills(&self, base: &Arc<str>, can_read: bool) -> Arc<str> {
+    pub fn prompt_with_skills(&self, can_read: bool) -> Arc<str> {
         let book = self.seen_book();
         let mut state = self.lock();
+        let base = Arc::clone(&state.base_prompt);
         if let Some(kept) = &state.prompt
-            && Arc::ptr_eq(&kept.base, base)
+            && Arc::ptr_eq(&kept.base, &base)
             && Arc::ptr_eq(&kept.book, &book)
             && kept.can_read == can_read
         {
             return Arc::clone(&kept.whole);
         }
-        let skills = can_read.then(|| system_prompt::skills(&book.skills));
+        let skills = can_read.then(|| skill_list(&book.skills));
         let whole: Arc<str> = match skills.filter(|text| !text.is_empty()) {
-            None => Arc::clone(base),
+            None => Arc::clone(&base),
             Some(skills) => format!("{base}\n\n{skills}").into(),
         };
         state.prompt = Some(KeptPrompt {
-            base: Arc::clone(base),
+            base,
             book,
             can_read,
             whole: Arc::clone(&whole),
@@ -242,7 +256,7 @@ impl SlashCommands {
             let shelf = Arc::clone(shelf);
             let looked = tokio::task::spawn_blocking(move || drop(shelf.look())).await;
             if let Err(error) = looked {
-                tracing::warn!(%error, "commands could not be looked for");
+                tracing::warn!(%error, "cannot look for commands");
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The file of the notes: one JSON object a line.
 
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -35,10 +35,13 @@ impl NotesFile {
         }
     }
 
-    /// The file; made, for its owner alone, if there is none.
+    /// The file; it and its folder are made, for their owner alone, if there are none.
     pub fn create(path: &Path) -> std::io::Result<Self> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
         }
         let mut options = File::options();
         options.read(true).append(true).create(true).mode(0o600);
@@ -90,7 +93,7 @@ impl NotesFile {
             .filter_map(|line| match serde_json::from_slice(line) {
                 Ok(line) => Some(line),
                 Err(error) => {
-                    tracing::warn!(%error, "a line of the notes is unreadable and skipped");
+                    tracing::warn!(%error, "skipped an unreadable line of the notes");
                     None
                 }
             })

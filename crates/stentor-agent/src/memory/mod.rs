@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{SharedClock, iso_time};
+use stentor_journal::clock::{SharedClock, iso_time};
 
 use file::NotesFile;
 
@@ -57,9 +57,9 @@ pub struct NewNote {
 pub enum MemoryError {
     #[error("the note is empty")]
     Empty,
-    #[error("the note has {bytes} bytes; at most {MAX_TEXT_BYTES} are kept")]
+    #[error("the note has {bytes} bytes; the limit is {MAX_TEXT_BYTES}")]
     TooLong { bytes: usize },
-    #[error("{MAX_NOTES} notes are kept already; forget some first")]
+    #[error("there are already {MAX_NOTES} notes; forget some first")]
     Full,
     #[error("there is no note {0}")]
     Unknown(String),

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::store::{Entry, Header, Opened};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
@@ -12,10 +15,8 @@ use super::queues::QueueKind;
 use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
 use crate::dialog::DialogAnswer;
 use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
-use crate::message::{ContentBlock, Message};
+use crate::folder_texts::FolderTexts;
 use crate::model::ThinkingLevel;
-use crate::permission::{PermissionAnswer, PermissionMode};
-use crate::store::{Entry, Header, Opened};
 use crate::tool::{Plan, Tool, ToolSpec};
 
 /// Commands a session may have waiting. A caller waits when it is full.
@@ -120,6 +121,10 @@ pub(super) enum Command {
     },
     SetPlan(Plan),
     SetTools(Vec<Arc<dyn Tool>>),
+    SetFolderTexts {
+        texts: FolderTexts,
+        reply: Reply<()>,
+    },
     AppendCustom {
         custom_type: String,
         data: Option<Value>,

@@ -1,7 +1,8 @@
 //! Why a session did not do what it was asked.
 
+use stentor_journal::store::StoreError;
+
 use crate::model::ModelError;
-use crate::store::StoreError;
 
 /// Why a session did not do what it was asked. Each variant is something a caller can act on.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +28,7 @@ pub enum SessionError {
     NotAUserMessage,
     #[error("Cannot clone session: no current entry selected")]
     NothingToFork,
-    #[error("too many messages wait already; abort, or wait until some were delivered")]
+    #[error("too many messages are queued; abort, or wait until some are delivered")]
     QueueFull,
     #[error("Entry not found: {0}")]
     UnknownEntry(String),

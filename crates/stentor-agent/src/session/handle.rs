@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use stentor_journal::message::{ContentBlock, KnownBlock, Message};
+use stentor_journal::store::{Entry, Header, Opened};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
+use super::hook_source::HookedSession;
 use super::injected::{Delivery, Injected};
 use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
@@ -18,14 +22,13 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{
     CompactionReason, CompactionResult, EventKind, InterruptMode, QueueMode, Queues,
 };
+use crate::folder_texts::FolderTexts;
 use crate::hook_chain;
-use crate::hooks::{CommandRan, HookedSession};
+use crate::hooks::CommandRan;
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, KnownBlock, Message};
+use crate::left_running::LeftRunning;
 use crate::model::ThinkingLevel;
-use crate::permission::{PermissionAnswer, PermissionMode};
-use crate::store::{Entry, Header, Opened};
 use crate::subagents::Subagents;
 use crate::tool::{Plan, Tool, ToolSpec};
 
@@ -37,6 +40,7 @@ pub struct Session {
     pub(super) hub: Hub,
     pub(super) dialogs: Arc<Dialogs>,
     pub(super) jobs: Arc<Jobs>,
+    pub(super) left_running: Arc<LeftRunning>,
     pub(super) subagents: Arc<Subagents>,
     pub(super) slash: Arc<SlashCommands>,
 }
@@ -109,13 +113,16 @@ impl Session {
             hub: actor.hub(),
             dialogs: actor.dialogs(),
             jobs: actor.jobs(),
+            left_running: actor.left_running(),
             subagents: actor.subagents(),
             slash: actor.slash(),
         };
+        let names = servers.iter().flat_map(|servers| &servers.wanted);
         let hooked = HookedSession {
             session: session.downgrade(),
             cwd,
             resumed,
+            servers: names.map(|server| server.name.clone()).collect(),
         };
         let attached = hooks.iter().map(|source| source.attach(hooked.clone()));
         let mut attached: Vec<_> = attached.collect();
@@ -140,6 +147,11 @@ impl Session {
     /// What runs beside the conversation, and what ran.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
+    }
+
+    /// What its commands have left running.
+    pub fn left_running(&self) -> &Arc<LeftRunning> {
+        &self.left_running
     }
 
     /// The subagents at work for it.
@@ -548,6 +560,13 @@ impl Session {
         id: Option<String>,
     ) -> Result<(Opened, Option<String>), SessionError> {
         self.ask(|reply| Command::Fork { point, id, reply }).await?
+    }
+
+    /// Has what the texts of the folder say now take the place of what the session began with: the
+    /// next model call has it.
+    pub async fn set_folder_texts(&self, texts: FolderTexts) -> Result<(), SessionError> {
+        self.ask(|reply| Command::SetFolderTexts { texts, reply })
+            .await
     }
 
     /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.

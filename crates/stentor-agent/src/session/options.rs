@@ -4,20 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
+use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
+
+use super::hook_source::HookSource;
+use super::servers::SessionServers;
+use crate::budget::Budget;
 use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
-use crate::hooks::HookSource;
+use crate::left_running::LeftRunning;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use crate::permission::PermissionMode;
-use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
-use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
-use crate::usage::Usage;
 
 /// How long one answer may become unless something else is said: many times what the models with
 /// the largest answers can write, and small beside the memory of a machine.
@@ -91,6 +92,8 @@ pub struct SessionOptions {
     pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
     pub servers: Option<SessionServers>,
+    /// Where what commands leave running is noted; absent for a session that ends its own with it.
+    pub left_running: Option<Arc<LeftRunning>>,
 }
 
 /// When what is done leaves the plan.
@@ -159,29 +162,6 @@ impl Default for CompactionSettings {
     }
 }
 
-/// Hard limits of a session. Reaching one ends the run with a clear reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Budget {
-    pub tokens: Option<u64>,
-    /// US dollars.
-    pub cost: Option<f64>,
-    /// Model calls.
-    pub turns: Option<u64>,
-}
-
-impl Budget {
-    /// What is left of it when this much is used.
-    pub fn left_after(self, usage: &Usage, turns: u64) -> Self {
-        Self {
-            tokens: self
-                .tokens
-                .map(|most| most.saturating_sub(usage.total_tokens)),
-            cost: self.cost.map(|most| (most - usage.cost.total).max(0.0)),
-            turns: self.turns.map(|most| most.saturating_sub(turns)),
-        }
-    }
-}
-
 /// A model that cycling goes through, perhaps with a thinking level of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
@@ -190,6 +170,12 @@ pub struct ScopedModel {
 }
 
 impl SessionOptions {
+    /// Has a resumed session go on with the model of its file. The one in these options is the one
+    /// of new sessions, and counts only where the file names none that is known here.
+    pub fn prefer_stored_model(&mut self) {
+        self.usual_model = self.model.take();
+    }
+
     /// Has the session kept in this file, if it is kept at all.
     pub fn keep_at(&mut self, file: PathBuf) {
         if self.storage != Storage::Memory {
@@ -235,6 +221,7 @@ impl SessionOptions {
             commands: None,
             hooks: Vec::new(),
             servers: None,
+            left_running: None,
             cwd,
         }
     }

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::message::ToolCall;
+use stentor_journal::usage::Usage;
+use stentor_policy::PathRules;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
@@ -11,16 +14,17 @@ use super::options::PlanClearing;
 use super::plan_keeper::PlanKeeper;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
+use crate::folder_texts::FolderTexts;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
-use crate::message::ToolCall;
+use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
-use crate::policy::PathRules;
 use crate::subagents::Subagents;
-use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
+use crate::tool::{
+    CallHooks, DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches,
+};
 use crate::turn::{Request, Verdict};
-use crate::usage::Usage;
 
 /// What the tools of a session see of it.
 ///
@@ -30,6 +34,7 @@ pub(super) struct SessionToolHost {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    left_running: Arc<LeftRunning>,
     subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
     path_rules: PathRules,
@@ -45,13 +50,14 @@ struct State {
     budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
     file: Option<PathBuf>,
+    folder_texts: Option<FolderTexts>,
 }
 
 impl SessionToolHost {
     pub fn new(
         hub: Hub,
         dialogs: Arc<Dialogs>,
-        jobs: Arc<Jobs>,
+        (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
         requests: mpsc::Sender<Request>,
         path_rules: PathRules,
         clearing: PlanClearing,
@@ -61,6 +67,7 @@ impl SessionToolHost {
             hub,
             dialogs,
             jobs,
+            left_running,
             subagents: Arc::default(),
             requests,
             path_rules,
@@ -84,6 +91,10 @@ impl SessionToolHost {
 
     pub fn set_hooks(&self, hooks: Arc<dyn Hooks>) {
         self.lock().hooks = Some(hooks);
+    }
+
+    pub fn set_folder_texts(&self, texts: FolderTexts) {
+        self.lock().folder_texts = Some(texts);
     }
 
     pub fn set_model(&self, model: Option<Arc<ModelInfo>>) {
@@ -120,6 +131,10 @@ impl ToolHost for SessionToolHost {
 
     fn jobs(&self) -> Option<Arc<Jobs>> {
         Some(Arc::clone(&self.jobs))
+    }
+
+    fn left_running(&self) -> Option<Arc<LeftRunning>> {
+        Some(Arc::clone(&self.left_running))
     }
 
     fn subagents(&self) -> Option<Arc<Subagents>> {
@@ -171,8 +186,13 @@ impl ToolHost for SessionToolHost {
         })
     }
 
-    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
-        self.lock().hooks.clone()
+    fn hooks(&self) -> Option<Arc<dyn CallHooks>> {
+        let hooks: Arc<dyn CallHooks> = self.lock().hooks.clone()?;
+        Some(hooks)
+    }
+
+    fn folder_texts(&self) -> Option<FolderTexts> {
+        self.lock().folder_texts.clone()
     }
 
     fn consumed(&self, usage: Usage) {

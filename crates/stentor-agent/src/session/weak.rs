@@ -12,6 +12,7 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::{Hub, Subscription};
 use crate::jobs::Jobs;
+use crate::left_running::LeftRunning;
 use crate::subagents::Subagents;
 
 /// A session, for those who serve it and must not keep it alive.
@@ -22,6 +23,7 @@ pub struct WeakSession {
     hub: Hub,
     dialogs: Arc<Dialogs>,
     jobs: Arc<Jobs>,
+    left_running: Arc<LeftRunning>,
     subagents: Arc<Subagents>,
     slash: Arc<SlashCommands>,
 }
@@ -35,6 +37,7 @@ impl Session {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            left_running: Arc::clone(&self.left_running),
             subagents: Arc::clone(&self.subagents),
             slash: Arc::clone(&self.slash),
         }
@@ -50,6 +53,7 @@ impl WeakSession {
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(&self.jobs),
+            left_running: Arc::clone(&self.left_running),
             subagents: Arc::clone(&self.subagents),
             slash: Arc::clone(&self.slash),
         })

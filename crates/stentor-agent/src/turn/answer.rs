@@ -7,21 +7,22 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value};
+use stentor_journal::message::{
+    AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
+    ThinkingBlock, ToolCall,
+};
+use stentor_journal::usage::Usage;
+use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
 use super::link::{Link, ModelCall};
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
-use crate::message::{
-    AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
-    ThinkingBlock, ToolCall,
-};
 use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
-use crate::usage::Usage;
-use crate::visible::visible;
+use crate::rules::RuleBook;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {
@@ -59,7 +60,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
         info.id.clone(),
         started_ms,
     );
-    let mut writing = Writing::new(link, live, &info, started_ms);
+    let mut writing = Writing::new(link, call, live, &info, started_ms);
     // A model that panics failed; what it said so far is kept all the same.
     let broken = || failed_inside(&info.full_name());
     let opened = std::panic::catch_unwind(AssertUnwindSafe(|| call.model.stream(request)));
@@ -88,7 +89,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
             }
             Some(Err(error)) => break End::Failed(error),
             None => {
-                let text = format!("{}: the answer broke off without an end", info.full_name());
+                let text = format!("{}: the answer broke off before its end", info.full_name());
                 break End::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
             }
         }
@@ -197,7 +198,7 @@ fn ended(finish: Finish, model: &str) -> End {
     match finish.stop_reason {
         StopReason::Error | StopReason::Aborted => End::Failed(ModelError::new(
             ModelErrorKind::Other,
-            format!("{model}: the answer ended with an error that was not told"),
+            format!("{model}: the answer ended with an unspecified error"),
         )),
         StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
             End::Finished(finish)
@@ -207,13 +208,14 @@ fn ended(finish: Finish, model: &str) -> End {
 
 /// What a panic of a model becomes.
 pub(super) fn failed_inside(model: &str) -> ModelError {
-    let text = format!("{model}: the connection to the model failed inside: this is a bug in it");
+    let text = format!("{model}: the connection to the model had an internal error: this is a bug");
     ModelError::new(ModelErrorKind::Other, text)
 }
 
 /// The answer while it is being written.
 struct Writing<'a> {
     link: &'a Link,
+    rules: &'a RuleBook,
     live: LiveMessage,
     model: &'a ModelInfo,
     limit: AnswerLimit,
@@ -234,9 +236,16 @@ struct Done {
 }
 
 impl<'a> Writing<'a> {
-    fn new(link: &'a Link, live: LiveMessage, model: &'a ModelInfo, started_ms: u64) -> Self {
+    fn new(
+        link: &'a Link,
+        call: &'a ModelCall,
+        live: LiveMessage,
+        model: &'a ModelInfo,
+        started_ms: u64,
+    ) -> Self {
         Self {
             link,
+            rules: &call.rules,
             live,
             model,
             limit: AnswerLimit::new(link.watch.max_answer_bytes),
@@ -283,7 +292,7 @@ impl<'a> Writing<'a> {
                 }
                 let fitting = self.limit.fitting(&text);
                 let range = block.append(fitting);
-                self.stopped_by = self.link.watch.rules.triggered_by(block, range.start);
+                self.stopped_by = self.rules.triggered_by(block, range.start);
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
                 if fitting.len() < text.len() {

@@ -51,8 +51,8 @@ impl AnswerLimit {
         ModelError::new(
             ModelErrorKind::Other,
             format!(
-                "{model}: the answer was ended because it is longer than {limit} bytes \
-                 (`max_answer_bytes`); what came before is kept"
+                "{model}: the answer was cut off because it is longer than {limit} bytes \
+                 (`max_answer_bytes`); what arrived before is kept"
             ),
         )
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use stentor_journal::message::Message;
+
 use super::link::Link;
 use crate::event::EventKind;
-use crate::message::Message;
 use crate::rules::injected;
 use crate::tool::{Plan, PlanStatus};
 
@@ -40,7 +41,7 @@ impl Reminders {
 
 fn text_of(plan: &Plan, attempt: u32, max_attempts: u32) -> String {
     let mut text = String::from(
-        "<system-reminder>\nYou stopped, but these tasks of your list are not done:\n",
+        "<system-reminder>\nYou stopped, but these tasks on your list are not done:\n",
     );
     for task in plan.tasks() {
         let mark = match task.status {
@@ -51,7 +52,7 @@ fn text_of(plan: &Plan, attempt: u32, max_attempts: u32) -> String {
         text.push_str(&format!("- {} ({mark})\n", task.content));
     }
     text.push_str(&format!(
-        "Go on with them, or mark them as done, abandoned or blocked if they are. \
+        "Continue with them, or mark them as done, abandoned or blocked if they are. \
          (Reminder {attempt} of {max_attempts})\n</system-reminder>"
     ));
     text
@@ -81,7 +82,7 @@ mod tests {
         };
         let text = text_of(&plan, 1, 3);
         assert!(
-            text.contains("- two (in progress)\n- three (pending)\nGo on"),
+            text.contains("- two (in progress)\n- three (pending)\nContinue"),
             "{text}"
         );
         assert!(text.contains("Reminder 1 of 3"), "{text}");

@@ -14,6 +14,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value};
+use stentor_journal::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
+use stentor_journal::store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +24,6 @@ use super::hooked;
 use super::link::{Gone, Link, ModelCall, Request, Verdict};
 use crate::arguments;
 use crate::event::EventKind;
-use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
-use crate::store::StoreError;
 use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
 
 /// Calls of one answer that run at the same time. The others wait for one of them to end.
@@ -193,7 +193,7 @@ async fn run_caught(
     let work = AssertUnwindSafe(run_one(link, model_call, call, unreadable)).catch_unwind();
     let ran = work.await.unwrap_or_else(|_| {
         let name = &call.name;
-        Err(format!("Tool {name} failed inside: this is a bug in it"))
+        Err(format!("Tool {name} had an internal error: this is a bug"))
     });
     match ran {
         Ok(ran) => (ran.output, ran.took),
@@ -289,7 +289,7 @@ async fn execute(
     let _over = Over(over);
     let running = async {
         if let Err(error) = model_call.place.call_begins(&call.id).await {
-            tracing::warn!(error, "that a call runs could not be told");
+            tracing::warn!(error, "the start of a call could not be published");
         }
         tool.run(arguments, context).await
     };

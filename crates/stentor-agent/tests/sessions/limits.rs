@@ -3,10 +3,10 @@
 use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::{EventKind, RunOutcome};
-use stentor_agent::permission::{PermissionAnswer, PermissionMode};
 use stentor_agent::session::{Budget, SessionError};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::usage::{Prices, Usage};
 use stentor_model::script::{ModelFacts, Scenario, Turn, UsageRule};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 
 use crate::stage::{Stage, with};
 
@@ -162,9 +162,9 @@ async fn a_person_who_is_asked_allows_or_rejects_each_call() {
             act call_1_2 starts
             may act run? (question 2)
             question 2: RejectOnce
-            act call_1_2 ended after 0 ms: "The user rejected this call of act. Do not repeat it; ask or go on without it." error
+            act call_1_2 ended after 0 ms: "The user rejected this call of act. Do not repeat it; ask or continue without it." error
             #4 started
-            #4 ended: result of call_1_2: "The user rejected this call of act. Do not repeat it; ask or go on without it." error
+            #4 ended: result of call_1_2: "The user rejected this call of act. Do not repeat it; ask or continue without it." error
           turn ended: toolUse, 2 results
           turn
             #5 answer
@@ -206,7 +206,7 @@ async fn where_nobody_can_be_asked_asking_is_denying() {
     stage.session.set_can_ask(false).await.unwrap();
     let seen = stage.run("go").await;
     assert!(
-        !seen.contains("may act run?") && seen.contains("Nobody is there to be asked"),
+        !seen.contains("may act run?") && seen.contains("Nobody can be asked"),
         "{seen}"
     );
     assert!(stage.runs.all().is_empty());

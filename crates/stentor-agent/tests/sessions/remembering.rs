@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
-use stentor_agent::permission::{PermissionAnswer, PermissionMode};
-use stentor_agent::policy::{AnswerKeeper, Policy, Remembered};
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_model::script::{Scenario, Turn};
+use stentor_policy::{AnswerKeeper, PermissionAnswer, PermissionMode, Policy, Remembered};
 
 use crate::stage::{Setup, Stage, with};
 
@@ -88,7 +87,7 @@ async fn an_answer_that_cannot_be_kept_holds_for_the_session_and_is_told() {
     stage.session.set_can_ask(true).await.unwrap();
     let seen = answer_first(&mut stage, PermissionAnswer::AllowAlways).await;
     assert!(
-        seen.contains("the answer holds for this session only: the drawer is stuck"),
+        seen.contains("the answer applies to this session only: the drawer is stuck"),
         "{seen}"
     );
     assert_eq!(stage.runs.all(), ["act a", "act b"]);

@@ -202,7 +202,7 @@ async fn a_shell_that_fails_or_panics_is_an_error_and_the_session_lives() {
     let stage = with(Scenario::new()).start();
     for (command, text) in [
         ("fail", "no shell here"),
-        ("explode", "the shell failed inside: this is a bug in it"),
+        ("explode", "the shell had an internal error: this is a bug"),
     ] {
         let error = stage
             .session

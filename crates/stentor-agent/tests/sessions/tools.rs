@@ -172,13 +172,13 @@ async fn a_failing_call_is_a_result_and_never_ends_the_run() {
             #5 started
             #5 ended: result of call_1_3: "Validation failed for tool \"act\":\n  - the arguments are not a JSON object" error
             explode call_1_4 starts
-            explode call_1_4 ended after 0 ms: "Tool explode failed inside: this is a bug in it" error
+            explode call_1_4 ended after 0 ms: "Tool explode had an internal error: this is a bug" error
             #6 started
-            #6 ended: result of call_1_4: "Tool explode failed inside: this is a bug in it" error
+            #6 ended: result of call_1_4: "Tool explode had an internal error: this is a bug" error
             touchy call_1_5 starts
-            touchy call_1_5 ended after 0 ms: "Tool touchy failed inside: this is a bug in it" error
+            touchy call_1_5 ended after 0 ms: "Tool touchy had an internal error: this is a bug" error
             #7 started
-            #7 ended: result of call_1_5: "Tool touchy failed inside: this is a bug in it" error
+            #7 ended: result of call_1_5: "Tool touchy had an internal error: this is a bug" error
             act call_1_6 starts
             act call_1_6 ended after 0 ms: "fine"
             #8 started

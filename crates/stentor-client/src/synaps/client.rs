@@ -138,7 +138,9 @@ impl Client {
                 Ready { session_id, model }
             }
             Ok(Some(other)) => {
-                return Err(ClientError::NotReady(format!("it said {other:?} first")));
+                return Err(ClientError::NotReady(format!(
+                    "its first frame was {other:?}"
+                )));
             }
             Ok(None) => return Err(ClientError::NotReady("it ended".to_owned())),
             Err(_) => return Err(ClientError::NotReady("it took too long".to_owned())),

@@ -10,7 +10,7 @@ pub enum ClientError {
     /// It said something else first, or ended before it said anything.
     #[error("the child did not become ready: {0}")]
     NotReady(String),
-    #[error("the child speaks version {0} of the protocol, and only 1 is understood")]
+    #[error("the child speaks version {0} of the protocol; only version 1 is supported")]
     Version(u64),
     /// The child answered with an error.
     #[error("{0}")]
@@ -19,7 +19,7 @@ pub enum ClientError {
     #[error("the child's answer to {command} cannot be read: {why}")]
     BadAnswer { command: &'static str, why: String },
     /// The command would be longer than a frame may be: put the text into a file and attach it.
-    #[error("the command has {bytes} bytes; a frame has at most {limit}")]
+    #[error("the command has {bytes} bytes; a frame may have at most {limit}")]
     TooLong { bytes: usize, limit: usize },
     #[error("the child has ended")]
     Gone,

@@ -7,7 +7,7 @@ mod waiting;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
-use stentor_agent::redaction::public_address;
+use stentor_text::redaction::public_address;
 
 use self::kind::kind_of;
 use self::limits::rate_limit;
@@ -96,7 +96,8 @@ impl Asked {
         });
         let cause = deepest(error);
         let hint = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
-            "; if the server has a certificate of its own, name its root as `ca_file`"
+            "; if the server uses its own certificate authority, set `ca_file` to its root \
+             certificate"
         } else if error.is_connect() {
             "; check the network, the address and any proxy"
         } else {
@@ -163,12 +164,12 @@ impl Asked {
         let to = headers
             .get(LOCATION)
             .and_then(|value| value.to_str().ok())
-            .unwrap_or("somewhere it does not name");
+            .unwrap_or("an unknown address");
         let mut error = self.plain(
             Kind::InvalidRequest,
             &format!(
-                "{status}: the server redirects to {}; keys are not sent on to another address: \
-                 set `base_url` to the one that answers",
+                "{status}: the server redirects to {}; keys are not sent to other addresses: set \
+                 `base_url` to the final address",
                 shortened(&public_address(to))
             ),
         );
@@ -186,13 +187,13 @@ impl Asked {
             Kind::Quota => {
                 "the quota or the balance is used up: top it up, or choose another model"
             }
-            Kind::RateLimited => "too many requests: it is tried again when the provider allows",
+            Kind::RateLimited => "too many requests: it will be retried when the provider allows",
             Kind::Overloaded => "the provider is overloaded: try again later",
             Kind::ContextOverflow => {
-                "the conversation is longer than the model's window: compact it, or choose a model \
-                 with a larger one"
+                "the conversation is longer than the model's context window: compact it, or \
+                 choose a model with a larger one"
             }
-            Kind::UnknownModel => "`stentor models` lists the models there are",
+            Kind::UnknownModel => "run `stentor models` to list the available models",
             Kind::Server
             | Kind::Network
             | Kind::BrokenStream

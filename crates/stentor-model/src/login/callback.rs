@@ -139,7 +139,7 @@ async fn receive(mut socket: TcpStream, expected: &Expected) -> Option<Returned>
     let head = String::from_utf8_lossy(&request);
     let returned = read_request(&head, expected);
     let (status, text) = match &returned {
-        Ok(Returned::Code(_)) => ("200 OK", "You are logged in. This window can be closed."),
+        Ok(Returned::Code(_)) => ("200 OK", "You are logged in. You can close this window."),
         Ok(Returned::Refused(_)) => ("400 Bad Request", "The login was refused."),
         Err(why) => ("400 Bad Request", *why),
     };
@@ -171,7 +171,7 @@ fn read_request(head: &str, expected: &Expected) -> Result<Returned, &'static st
         ["localhost", "127.0.0.1"].iter().any(is_name) && port.parse() == Ok(expected.port)
     };
     if !matches!(host, (Some(host), None) if is_ours(host)) {
-        return Err("This page is for this machine alone.");
+        return Err("This page is only for this machine.");
     }
     let url = Url::parse("http://localhost").and_then(|base| base.join(target));
     let url = url.map_err(|_| "This is not an address.")?;

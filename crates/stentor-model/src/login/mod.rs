@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Url;
-use stentor_agent::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
 
 use self::callback::{CallbackServer, Returned};
 use self::pkce::{Proof, random_text};
@@ -29,33 +29,36 @@ use crate::http::Http;
 /// Why a login did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    #[error("there is no login for `{provider}`; there is one for: {known}")]
+    #[error("there is no login for `{provider}`; available: {known}")]
     UnknownProvider { provider: String, known: String },
-    #[error("no login at {provider} is under way; begin one first")]
+    #[error("no login for {provider} is in progress; start one first")]
     NotBegun { provider: String },
-    #[error("the login at {provider} was refused: {reason}")]
+    #[error("the login for {provider} was refused: {reason}")]
     Refused { provider: String, reason: String },
     #[error("{provider} cannot be reached: {reason}")]
     Unreachable { provider: String, reason: String },
-    #[error("what was pasted belongs to another login; begin again")]
+    #[error("the pasted code belongs to another login; start again")]
     WrongState,
     #[error(
-        "there is no code in what was pasted; paste the whole address the browser was sent to, or `code#state`"
+        "the pasted text contains no code; paste the whole address the browser was redirected to, \
+         or `code#state`"
     )]
     NoCode,
     #[error(
-        "what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`"
+        "the pasted text does not show which login it belongs to; paste the whole address the \
+         browser was redirected to, or `code#state`"
     )]
     NoState,
     #[error(
-        "nothing can be waited for: paste the address the browser was sent to, or `code#state`"
+        "cannot wait for this login: paste the address the browser was redirected to, or \
+         `code#state`"
     )]
     NothingToWaitFor,
-    #[error("the login at {provider} was cancelled")]
+    #[error("the login for {provider} was cancelled")]
     Cancelled { provider: String },
-    #[error("the code for {provider} has expired; begin again")]
+    #[error("the code for {provider} has expired; start again")]
     TooLate { provider: String },
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     NoRandomness,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -325,10 +328,10 @@ impl Logins {
             state: state.to_owned(),
             instructions: if waits {
                 "Open the address and approve. If the browser runs on another machine, paste the \
-                 address it is sent to."
+                 address it is redirected to."
             } else {
-                "Open the address, approve, and paste the address the browser is sent to, or what \
-                 the page shows, as `code#state`."
+                "Open the address, approve, and paste the address the browser is redirected to, \
+                 or what the page shows, as `code#state`."
             }
             .to_owned(),
         };
@@ -353,7 +356,7 @@ impl Logins {
             uses_callback_server: true,
             user_code: Some(code.user_code.clone()),
             state: state.to_owned(),
-            instructions: format!("Open the address and type the code {}.", code.user_code),
+            instructions: format!("Open the address and enter the code {}.", code.user_code),
         };
         Ok((step, Way::Device(code)))
     }
@@ -430,9 +433,9 @@ mod tests {
 
     #[test]
     fn a_code_is_found_in_whatever_a_person_pastes() {
-        const NO_CODE: &str = "there is no code in what was pasted; paste the whole address the browser was sent to, or `code#state`";
-        const NO_STATE: &str = "what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`";
-        const OTHER: &str = "what was pasted belongs to another login; begin again";
+        const NO_CODE: &str = "the pasted text contains no code; paste the whole address the browser was redirected to, or `code#state`";
+        const NO_STATE: &str = "the pasted text does not show which login it belongs to; paste the whole address the browser was redirected to, or `code#state`";
+        const OTHER: &str = "the pasted code belongs to another login; start again";
         for (text, expected) in [
             (" abc#s1 ", Ok("abc")),
             ("http://localhost:1/callback?code=a%2Fb&state=s1", Ok("a/b")),

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
-use stentor_agent::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
 use tokio::time::timeout;
 
 use super::store::StoredLogin;
@@ -255,7 +255,7 @@ impl TokenEndpoint {
         let status = response.status();
         let body = timeout(PATIENCE, response.bytes())
             .await
-            .map_err(|_| unreachable("the answer stopped coming".to_owned()))?
+            .map_err(|_| unreachable("the answer broke off".to_owned()))?
             .map_err(|error| unreachable(deepest(&error)))?;
         if status.is_server_error() {
             return Err(unreachable(format!("it answered {status}")));
@@ -289,7 +289,7 @@ impl TokenEndpoint {
         // Where, not what: the text may be a token.
         let (line, column) = (error.line(), error.column());
         self.refused(&format!(
-            "the answer makes no sense at line {line}, column {column}"
+            "the answer is invalid at line {line}, column {column}"
         ))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use stentor_agent::message::{Message, UserMessage};
 use stentor_agent::model::ModelRequest;
 use stentor_agent::tool::ToolSpec;
+use stentor_journal::message::{Message, UserMessage};
 
 use super::act::{self, Call, Exchange, Next};
 use super::intent::Intent;
@@ -70,7 +70,7 @@ pub fn answer(request: &ModelRequest) -> Answer {
     let left = intents.len() - now.finished.len();
     if now.broken_off && left > 0 {
         parts.push(format!(
-            "Because of that I did not go on with the {} after it.",
+            "I therefore skipped the {} after it.",
             report::counted(left, "request")
         ));
     }

@@ -7,13 +7,15 @@ pub const WHO_I_AM: &str =
     "I am Stentor's offline guide: I follow rules and am not a language model.";
 
 /// How to get a language model.
-const CONNECT: &str = "For anything else, connect a language model: `stentor models` shows what is there, \
-`stentor login` stores a key, and an environment variable such as `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` works too.";
+const CONNECT: &str = "For anything else, connect a language model: `stentor models` lists the \
+                       models, `stentor login` logs in to a provider, and an environment variable \
+                       such as `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` works too.";
 
 /// The answer to `help`.
 pub fn help() -> String {
     format!(
-        "{WHO_I_AM} No key and no network is needed, and everything I do goes through the same tools and permissions a language model would use.\n\n\
+        "{WHO_I_AM} I need no key and no network, and everything I do goes through the same tools \
+         and permissions a language model would use.\n\n\
 You can ask me to\n\n\
 - **look**: `list src`, `read README.md lines 1 to 40`, `show the last 20 lines of app.log`\n\
 - **find**: `find *.toml`, `find TODO in this folder`, `where is parse_line used?`\n\
@@ -28,7 +30,8 @@ Several requests can be joined with *then*.\n\n{CONNECT}"
 
 /// The answer to a greeting.
 pub fn greeting() -> String {
-    "Hello! Tell me what to look at: `summarise this folder`, `find TODO in this folder` or `help` are good beginnings."
+    "Hello! Tell me what to look at: `summarise this folder`, `find TODO in this folder` or \
+     `help` are good ways to start."
         .to_owned()
 }
 
@@ -40,8 +43,9 @@ pub fn thanks() -> String {
 /// The answer to a request that is understood and not done.
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Delete => "I do not delete things on a description, because a rule can misread one. \
-If you know exactly what should go, give me the command and it will be run as it is: ``run `rm path/to/file` ``."
+        Refusal::Delete => "I do not delete things from a description, because my rules could \
+                            misread it. If you know exactly what should go, give me the command \
+                            and it will be run as it is: ``run `rm path/to/file` ``."
             .to_owned(),
         Refusal::Destructive { command } => format!(
             "I will not run `{command}`: it could destroy more than this project, and nothing could bring it back. \
@@ -54,8 +58,8 @@ If you really mean it, run it in a terminal of your own."
 /// The answer to a request no tool at hand can do.
 pub fn impossible(needs: &str) -> String {
     format!(
-        "I would need the tool `{needs}` for that, and it is not switched on in this session. \
-`--tools` chooses which tools there are."
+        "I would need the tool `{needs}` for that, and it is not enabled in this session. Use \
+         `--tools` to choose the tools."
     )
 }
 
@@ -66,7 +70,8 @@ pub fn not_understood(prompt: &str) -> String {
         .map(|example| format!("- {example}"))
         .collect();
     format!(
-        "I did not understand that well enough to act on it, so I did nothing. I know a fixed set of plain requests, for example\n\n{}\n\n`help` shows all of them. {CONNECT}",
+        "I did not understand that well enough to act on it, so I did nothing. I know a fixed set \
+         of simple requests, for example\n\n{}\n\n`help` shows all of them. {CONNECT}",
         examples.join("\n")
     )
 }

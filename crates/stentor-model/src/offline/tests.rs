@@ -3,9 +3,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::{Message, StopReason};
 use stentor_agent::model::{Model, ModelEvent, ModelRequest, Purpose, ThinkingLevel};
 use stentor_agent::tool::{ToolEffect, ToolSpec};
+use stentor_journal::message::{Message, StopReason};
 
 use super::*;
 
@@ -186,7 +186,7 @@ async fn a_failure_ends_the_work_and_says_what_was_left() {
     assert!(
         second
             .text
-            .ends_with("I did not go on with the 1 request after it.")
+            .ends_with("I therefore skipped the 1 request after it.")
     );
 }
 

@@ -327,11 +327,11 @@ impl TheirModel {
         };
         match map.map(serde_json::from_value).transpose() {
             Ok(map) => model.thinking_level_map = map.unwrap_or_default(),
-            Err(error) => warn(format!("`thinkingLevelMap` is passed over: {error}")),
+            Err(error) => warn(format!("`thinkingLevelMap` is ignored: {error}")),
         }
         match thinking.map(serde_json::from_value).transpose() {
             Ok(thinking) => model.thinking = thinking.unwrap_or_default(),
-            Err(error) => warn(format!("`thinking` is passed over: {error}")),
+            Err(error) => warn(format!("`thinking` is ignored: {error}")),
         }
         Some(model)
     }
@@ -435,6 +435,6 @@ fn fallback_chains(settings: &Value) -> FallbackChains {
         never_return: settings.pointer("/retry/fallbackRevertPolicy")
             == Some(&Value::String("never".to_owned())),
         // They lie in the user's home.
-        by: NamedBy::User,
+        by: NamedBy::OwnFile,
     }
 }

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stentor_agent::clock::SharedClock;
 use stentor_agent::fallback::FallbackChains;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
 };
+use stentor_journal::clock::SharedClock;
 
 use self::foreign::Foreign;
 pub use self::foreign::{ForeignFolder, ForeignSettings};
@@ -213,7 +213,7 @@ impl Registry {
         }
         let optimistic = |provider: &str, id: &str| self.optimistic(provider, id, by);
         let listed = match by {
-            NamedBy::User | NamedBy::Others => self.list(),
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => self.list(),
             NamedBy::Untrusted => self.list_with(&[], by),
         };
         names::resolve(name, &listed, optimistic)
@@ -287,7 +287,7 @@ impl Registry {
     fn providers_named(&self, by: NamedBy) -> impl Iterator<Item = &Provider> {
         let providers = self.providers().iter();
         providers.filter(move |provider| match by {
-            NamedBy::User | NamedBy::Others => true,
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => true,
             NamedBy::Untrusted => hosted::is_hosted(&provider.base_url),
         })
     }
@@ -295,7 +295,7 @@ impl Registry {
     /// What is part of this program is not hosted.
     fn plugged_named(&self, by: NamedBy) -> &[Arc<dyn PluggedProvider>] {
         match by {
-            NamedBy::User | NamedBy::Others => &self.sources.plugged,
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => &self.sources.plugged,
             NamedBy::Untrusted => &[],
         }
     }
@@ -396,7 +396,7 @@ impl Registry {
             ),
             None => ModelError::new(
                 ModelErrorKind::UnknownModel,
-                format!("{}: there is no provider of this name", info.full_name()),
+                format!("{}: there is no provider with this name", info.full_name()),
             ),
         }
     }
@@ -411,7 +411,7 @@ impl Registry {
             ModelError::new(
                 ModelErrorKind::InvalidRequest,
                 format!(
-                    "{}: the wire `{}` is not spoken here; there are {}",
+                    "{}: the API `{}` is not supported; use {}",
                     info.full_name(),
                     info.api,
                     known.join(", ")
@@ -463,7 +463,7 @@ impl ModelRegistry for Registry {
     fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         let known = self.providers_named(by).find(|known| known.id == provider);
         let local = || match by {
-            NamedBy::User | NamedBy::Others => self.local.named(provider),
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => self.local.named(provider),
             NamedBy::Untrusted => None,
         };
         let plugged = || {

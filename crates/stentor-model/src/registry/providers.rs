@@ -164,8 +164,7 @@ fn apply(name: &str, change: &ModelOverride, providers: &mut [Provider]) {
     let provider = parts.and_then(|(id, _)| providers.iter_mut().find(|known| known.id == id));
     let (Some((_, id)), Some(provider)) = (parts, provider) else {
         if let Some(first) = providers.first_mut() {
-            let warning =
-                format!("[models.\"{name}\"] names no provider there is; use `provider/id`");
+            let warning = format!("[models.\"{name}\"] names no known provider; use `provider/id`");
             first.warnings.push(warning);
         }
         return;
@@ -304,7 +303,7 @@ fn key_of(
     if let Some(command) = &configured.api_key_command {
         return Some(Door::Command {
             source: Arc::new(FromCommand::new(id, command.as_str())),
-            reason: format!("{origin} has a command for the key of {id}"),
+            reason: format!("{origin} has a key command for {id}"),
         });
     }
     let name = configured.api_key_env.as_deref()?;

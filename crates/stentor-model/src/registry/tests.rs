@@ -1,10 +1,10 @@
 use std::io::{Read as _, Write as _};
 
 use expect_test::expect;
-use stentor_agent::clock::CountingClock;
 use stentor_agent::event::QueueMode;
 use stentor_agent::fallback::{Chain, FallbackChains};
 use stentor_agent::model::{ModelStream, NamedBy};
+use stentor_journal::clock::CountingClock;
 
 use super::*;
 
@@ -311,11 +311,11 @@ fn what_is_wrong_about_one_model_of_another_program_costs_no_other() {
     let folder = setup.folder.path().display().to_string();
     let warnings = registry.warnings().join("\n").replace(&folder, "HOME");
     expect![[r#"
-        HOME/.pi/agent/models.json: provider `mine`, model 1: `thinkingLevelMap` is passed over: invalid type: sequence, expected a map
+        HOME/.pi/agent/models.json: provider `mine`, model 1: `thinkingLevelMap` is ignored: invalid type: sequence, expected a map
         HOME/.pi/agent/models.json: provider `mine`, model 4: it cannot be used: invalid type: integer `7`, expected a string
         HOME/.pi/agent/models.json: provider `mine`, model 5: it cannot be used: invalid type: string "large", expected u64
-        HOME/.omp/agent/models.yml: provider `yours`, model 1: `thinking` is passed over: invalid type: integer `5`, expected a map
-        HOME/.omp/agent/models.yml: provider `yours`, model 2: `thinking` is passed over: invalid type: integer `7`, expected a string"#]].assert_eq(&warnings);
+        HOME/.omp/agent/models.yml: provider `yours`, model 1: `thinking` is ignored: invalid type: integer `5`, expected a map
+        HOME/.omp/agent/models.yml: provider `yours`, model 2: `thinking` is ignored: invalid type: integer `7`, expected a string"#]].assert_eq(&warnings);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) enum YamlError {
     Syntax(#[from] ScanError),
     #[error("it is nested more than {DEEPEST} levels deep")]
     TooDeep,
-    #[error("it stands for more than {MOST_VALUES} values")]
+    #[error("it expands to more than {MOST_VALUES} values")]
     TooMuch,
 }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::scenario::{Arguments, ErrorStep, Step, Turn, UsageRule, Words};
@@ -435,7 +435,7 @@ fn usual(kind: ModelErrorKind) -> (&'static str, Option<u16>) {
         ModelErrorKind::Server => ("server error", Some(500)),
         ModelErrorKind::Network => ("could not be reached", None),
         ModelErrorKind::BrokenStream => ("the answer broke off", None),
-        ModelErrorKind::Silence => ("nothing came for too long", None),
+        ModelErrorKind::Silence => ("no data arrived for too long", None),
         ModelErrorKind::Auth => ("wrong credentials", Some(401)),
         ModelErrorKind::Quota => ("quota used up", Some(402)),
         ModelErrorKind::ContextOverflow => ("prompt is too long", Some(400)),

@@ -201,7 +201,7 @@ async fn a_code_can_be_pasted_and_json_can_be_asked_for() {
     let error = logins.complete("acme", LoginInput::Wait).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no login at acme is under way; begin one first"
+        "no login for acme is in progress; start one first"
     );
 }
 
@@ -227,7 +227,7 @@ async fn a_refusal_in_the_browser_or_by_the_provider_is_told() {
     let error = logins.complete("acme", LoginInput::Wait).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the login at acme was refused: access_denied"
+        "the login for acme was refused: access_denied"
     );
     let error = logins
         .complete("acme", LoginInput::Pasted(format!("code#{}", step.state)))
@@ -237,7 +237,7 @@ async fn a_refusal_in_the_browser_or_by_the_provider_is_told() {
     let error = logins.begin("nobody").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no login for `nobody`; there is one for: acme"
+        "there is no login for `nobody`; available: acme"
     );
 }
 

@@ -23,12 +23,12 @@ async fn each_status_becomes_an_error_that_says_what_to_do() {
         (
             404,
             Kind::UnknownModel,
-            "404 Not Found: not_found_error: nope (`stentor models` lists the models there are)",
+            "404 Not Found: not_found_error: nope (run `stentor models` to list the available models)",
         ),
         (
             429,
             Kind::RateLimited,
-            "429 Too Many Requests: rate_limit_error: nope (too many requests: it is tried again when the provider allows)",
+            "429 Too Many Requests: rate_limit_error: nope (too many requests: it will be retried when the provider allows)",
         ),
         (
             500,
@@ -180,13 +180,13 @@ async fn what_is_no_answer_is_told_and_not_asked_for_again() {
             200,
             &[("content-type", "text/html; charset=utf-8")],
             page,
-            "200 OK: a page of HTML came instead of an answer: Sign in Sign in to the guest network",
+            "200 OK: received an HTML page instead of an answer: Sign in Sign in to the guest network",
         ),
         (
             200,
             &[("content-type", "text/event-stream")],
             page,
-            "200 OK: a page of HTML came instead of an answer: Sign in Sign in to the guest network",
+            "200 OK: received an HTML page instead of an answer: Sign in Sign in to the guest network",
         ),
         (
             200,
@@ -195,19 +195,19 @@ async fn what_is_no_answer_is_told_and_not_asked_for_again() {
                 ("content-encoding", "gzip"),
             ],
             GZIP,
-            "200 OK: the answer is compressed with gzip, which was not asked for",
+            "200 OK: the answer is compressed with gzip, which was not requested",
         ),
         (
             200,
             &[("content-type", "text/event-stream")],
             GZIP,
-            "200 OK: the answer is compressed with gzip, which was not asked for",
+            "200 OK: the answer is compressed with gzip, which was not requested",
         ),
         (
             200,
             &[],
             b"It works!",
-            "200 OK: something else came than a stream of events: It works!",
+            "200 OK: received something other than an event stream: It works!",
         ),
     ] {
         for (wire, path) in WIRES {
@@ -246,6 +246,6 @@ async fn a_page_that_never_ends_is_refused_by_its_head() {
     })
     .await;
     let (_, error) = say(&model(Wire::OpenAiChat, server.url("/v1")), "hi").await;
-    let told = "a page of HTML came instead of an answer: Sign in";
+    let told = "received an HTML page instead of an answer: Sign in";
     assert!(error.unwrap().message.contains(told));
 }

@@ -9,10 +9,10 @@ use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{Message, ToolCall};
-use stentor_agent::permission::PermissionAnswer;
 use stentor_agent::session::RunId;
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{Message, ToolCall};
+use stentor_policy::PermissionAnswer;
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -373,7 +373,7 @@ impl Encoder {
 
     fn subagent(&mut self, call_id: &str, text: &str, frames: &mut Vec<u8>) {
         // Without its call there is nowhere to show it.
-        let content = [stentor_agent::message::ContentBlock::text(text)];
+        let content = [stentor_journal::message::ContentBlock::text(text)];
         if self.calls.contains(call_id)
             && let Some(update) = self.viewer.progress(call_id, &content)
         {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::tool::{Plan, PlanStatus};
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
 

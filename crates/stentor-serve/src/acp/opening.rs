@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
-use stentor_agent::store::StoreError;
+use stentor_journal::store::StoreError;
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::watch;
 
@@ -95,7 +95,7 @@ impl Opener {
         };
         let (client_io, mut options) = self.options(wanted)?;
         // What the session was left with, not the default of new ones.
-        options.usual_model = options.model.take();
+        options.prefer_stored_model();
         options.thinking = None;
         options.keeps_permission_mode = true;
         Ok(Some(Stored {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::event::Queues;
-use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{QueueKind, RunOptions, Session};
+use stentor_journal::message::{ContentBlock, text_of};
 use tokio_util::sync::CancellationToken;
 
 use super::client_io::ClientIo;

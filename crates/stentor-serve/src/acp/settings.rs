@@ -5,8 +5,8 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::Value;
 use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel, UnknownThinkingLevel};
-use stentor_agent::permission::{PermissionMode, UnknownPermissionMode};
 use stentor_agent::session::{Session, SessionState};
+use stentor_policy::{PermissionMode, UnknownPermissionMode};
 
 use super::error::{Handled, Refusal};
 

@@ -74,14 +74,12 @@ pub(super) struct Live {
     pub generation: u32,
     /// The tools it has of its own; those of the client come on top.
     pub tools: Arc<[Arc<dyn Tool>]>,
-    pub system_prompt: Arc<str>,
 }
 
 /// A conversation that is about to take the place of another.
 pub(super) struct Next {
     pub session: Session,
     tools: Vec<Arc<dyn Tool>>,
-    system_prompt: Arc<str>,
 }
 
 impl Dialect {
@@ -99,7 +97,6 @@ impl Dialect {
             session: first.session.clone(),
             generation: 1,
             tools: first.tools.into(),
-            system_prompt: first.system_prompt,
         };
         let current = pumped(&connection, &output, first.session, 1);
         Ok(Arc::new_cyclic(|me| Self {
@@ -280,7 +277,6 @@ impl Leaving<'_> {
             session: next.session.clone(),
             generation,
             tools,
-            system_prompt: next.system_prompt,
         };
         drop(self);
         dialect.watch_subagents();
@@ -297,18 +293,14 @@ impl Next {
         options: SessionOptions,
         new: NewSession,
     ) -> Result<Self, AgentError> {
-        let (tools, system_prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+        let tools = options.tools.clone();
         let session = agent.start_with(options, new)?;
-        Ok(Self::of(session, tools, system_prompt))
+        Ok(Self::of(session, tools))
     }
 
     /// A conversation that exists.
-    pub fn of(session: Session, tools: Vec<Arc<dyn Tool>>, system_prompt: Arc<str>) -> Self {
-        Self {
-            session,
-            tools,
-            system_prompt,
-        }
+    pub fn of(session: Session, tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self { session, tools }
     }
 }
 
@@ -360,13 +352,11 @@ pub(super) fn begin(
         return Next::new(agent, session_options, NewSession::default());
     };
     if !options.model_asked_for {
-        // The model the conversation was left with, not the default of new ones.
-        session_options.usual_model = session_options.model.take();
+        session_options.prefer_stored_model();
     }
     let tools = session_options.tools.clone();
-    let system_prompt = Arc::clone(&session_options.system_prompt);
     let session = agent.resume(&path, session_options)?;
-    Ok(Next::of(session, tools, system_prompt))
+    Ok(Next::of(session, tools))
 }
 
 /// A conversation is named by its file or by its id, in which there are no such characters.

@@ -1,56 +1,60 @@
-//! Logging in to providers, as far as this dialect knows of it.
+//! A login at a provider, as this dialect leads a person through it.
 
 use std::future::Future;
-use std::pin::Pin;
 
-use stentor_agent::dialog::{Dialog, DialogAnswer};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 
-/// A provider one can log in to.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct LoginProvider {
-    pub id: String,
-    pub name: String,
-    /// True when logging in can work here.
-    pub available: bool,
-    /// True when there are credentials already.
-    pub authenticated: bool,
-}
+use crate::login::Login;
 
 /// What a login may ask of the person in front of the client.
-pub trait LoginUi: Send + Sync {
+pub(super) trait LoginUi {
     /// Has the client open a page, or show its address.
-    fn open_url(&self, url: &str, instructions: Option<&str>);
+    fn open_url(&self, url: &str, instructions: &str);
 
     /// Tells how far it is.
     fn progress(&self, message: &str);
 
     /// Asks something.
-    fn ask(&self, dialog: Dialog) -> Pin<Box<dyn Future<Output = DialogAnswer> + Send + '_>>;
+    fn ask(&self, dialog: Dialog) -> impl Future<Output = DialogAnswer> + Send;
 }
 
-/// A login that is going on. The error is text for a person.
-pub type LoginFuture<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
-
-/// How one logs in; the program implements it.
-pub trait Logins: Send + Sync {
-    /// The providers one can log in to.
-    fn providers(&self) -> Vec<LoginProvider>;
-
-    /// Logs in. Dropping the future gives it up.
-    fn login<'a>(&'a self, provider: &'a str, ui: &'a dyn LoginUi) -> LoginFuture<'a>;
-}
-
-/// There is no provider one could log in to.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoLogins;
-
-impl Logins for NoLogins {
-    fn providers(&self) -> Vec<LoginProvider> {
-        Vec::new()
+/// Logs in: shows the page, then waits for it or for what the person pastes, whichever comes first.
+/// Dropping the future gives it up. The error is text for a person.
+pub(super) async fn log_in(
+    logins: &dyn Login,
+    provider: &str,
+    ui: &impl LoginUi,
+) -> Result<(), String> {
+    let step = logins.begin(provider).await?;
+    ui.open_url(&step.url, &step.instructions);
+    if let Some(code) = &step.user_code {
+        ui.progress(&format!("Type this code there: {code}"));
     }
+    let paste = Dialog {
+        title: format!("{} Paste it here.", step.instructions),
+        kind: DialogKind::Input {
+            placeholder: Some("code".to_owned()),
+        },
+        timeout_ms: None,
+    };
+    let asked = ui.ask(paste);
+    if step.uses_callback_server {
+        tokio::select! {
+            done = logins.complete(provider, None) => done,
+            answer = asked => pasted(logins, provider, answer).await,
+        }
+    } else {
+        pasted(logins, provider, asked.await).await
+    }
+}
 
-    fn login<'a>(&'a self, provider: &'a str, _: &'a dyn LoginUi) -> LoginFuture<'a> {
-        let why = format!("Unknown login provider: {provider}");
-        Box::pin(std::future::ready(Err(why)))
+/// What the person gave, if it was not to end the login.
+async fn pasted(logins: &dyn Login, provider: &str, answer: DialogAnswer) -> Result<(), String> {
+    match answer {
+        DialogAnswer::Value(text) => logins.complete(provider, Some(text)).await,
+        DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
+            logins.cancel(provider);
+            Err(format!("the login at {provider} was cancelled"))
+        }
     }
 }

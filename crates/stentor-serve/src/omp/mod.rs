@@ -32,8 +32,9 @@ mod working;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::login::Login;
+
 pub use args::{OmpArgs, OmpArgsError, Resume};
-pub use login::{LoginFuture, LoginProvider, LoginUi, Logins, NoLogins};
 pub use printing::{PrintError, print_events};
 pub use serving::serve;
 
@@ -51,5 +52,5 @@ pub struct OmpOptions {
     /// `--name`.
     pub name: Option<String>,
     /// How one logs in to providers.
-    pub logins: Arc<dyn Logins>,
+    pub login: Arc<dyn Login>,
 }

@@ -28,7 +28,7 @@ pub(super) fn scoped(patterns: &[String], available: &[Arc<ModelInfo>]) -> Vec<S
             found = matching(available, |name| name.to_lowercase().contains(&part));
         }
         if found.is_empty() {
-            tracing::warn!("no available model fits `{pattern}` of --models");
+            tracing::warn!("no available model matches `{pattern}` of --models");
         }
         for model in found {
             let same = |have: &ScopedModel| Arc::ptr_eq(&have.model, &model);

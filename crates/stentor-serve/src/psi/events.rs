@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use stentor_agent::event::{Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{KnownMessage, Message};
 use stentor_agent::tool::{Plan, PlanStatus};
+use stentor_journal::message::{KnownMessage, Message};
 use stentor_wire::psi::{ErrorCode, Topic};
 use tokio::time::Instant;
 

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stentor_agent::project_files::{Owners, Project, Reader};
+use stentor_agent::session::Session;
 
 /// The longest file that is read: it names one branch or one folder.
 const FILE_BYTES: u64 = 8 << 10;
@@ -49,16 +50,22 @@ pub(super) struct Repository {
     pub trees: Vec<WorkTree>,
 }
 
+/// The project of a session, and what of it may be read.
+pub(super) fn project_of(session: &Session, cwd: &Path) -> Project {
+    let known = session.slash().project();
+    known.unwrap_or_else(|| Project::of(cwd, Owners::ours()))
+}
+
 /// The name shown for a folder's branch.
-pub(super) async fn branch_label(folder: &Path) -> Option<String> {
-    let head = apart(folder, |folder| located(folder)?.1.head()).await;
+pub(super) async fn branch_label(project: Project) -> Option<String> {
+    let head = apart(project, |project| located(project)?.1.head()).await;
     head.map(|head| head.label().to_owned())
 }
 
 /// The repository a folder is in; `None` outside any.
-pub(super) async fn repository(folder: &Path) -> Option<Repository> {
-    apart(folder, |folder| {
-        let (root, git) = located(folder)?;
+pub(super) async fn repository(project: Project) -> Option<Repository> {
+    apart(project, |project| {
+        let (root, git) = located(project)?;
         Some(Repository {
             root,
             head: git.head(),
@@ -70,23 +77,22 @@ pub(super) async fn repository(folder: &Path) -> Option<Repository> {
 
 /// Reads files where waiting for the disk stops nobody.
 async fn apart<T: Send + 'static>(
-    folder: &Path,
-    read: impl FnOnce(&Path) -> Option<T> + Send + 'static,
+    project: Project,
+    read: impl FnOnce(Project) -> Option<T> + Send + 'static,
 ) -> Option<T> {
-    let folder = folder.to_owned();
-    let reading = tokio::task::spawn_blocking(move || read(&folder));
+    let reading = tokio::task::spawn_blocking(move || read(project));
     reading.await.ok().flatten()
 }
 
-/// The root of the working tree a folder is in and its git folder.
-fn located(folder: &Path) -> Option<(PathBuf, GitFolder)> {
-    let project = Project::of(folder, Owners::ours());
+/// The root of the working tree of a project and its git folder.
+fn located(project: Project) -> Option<(PathBuf, GitFolder)> {
     let root = project.root().to_owned();
     let mark = root.join(".git");
     let git = match fs::symlink_metadata(&mark).ok()?.is_file() {
         true => {
             let text = text_of(&project, &mark)?;
-            GitFolder::at(&root.join(text.strip_prefix("gitdir:")?.trim()))?
+            let named = root.join(text.strip_prefix("gitdir:")?.trim());
+            GitFolder::at(&named, &project)?
         }
         false => GitFolder {
             path: mark,
@@ -106,10 +112,10 @@ struct GitFolder {
 impl GitFolder {
     /// One that a file of git names. Those of linked working trees lie in another project, to which
     /// the same holds as to this one: nothing leads out of it, and it is of an owner who counts.
-    fn at(path: &Path) -> Option<Self> {
+    fn at(path: &Path, from: &Project) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         Some(Self {
-            project: Project::of(&path, Owners::ours()),
+            project: from.of_folder(&path),
             path,
         })
     }
@@ -139,7 +145,7 @@ impl GitFolder {
     fn work_trees(&self) -> Vec<WorkTree> {
         let common = self
             .read("commondir")
-            .and_then(|place| Self::at(&self.path.join(place.trim())));
+            .and_then(|place| Self::at(&self.path.join(place.trim()), &self.project));
         let common = common.as_ref().unwrap_or(self);
         let main = common.path.parent().map(Path::to_path_buf);
         let main = main.zip(common.head());
@@ -180,11 +186,15 @@ fn text_of(project: &Project, path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn ours(folder: impl Into<PathBuf>) -> Project {
+        Project::of(folder, Owners::ours())
+    }
+
     #[tokio::test]
     async fn branches_detached_heads_and_linked_trees_are_seen() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        assert_eq!(repository(&root).await, None);
+        assert_eq!(repository(ours(&root)).await, None);
         let git = root.join("main/.git");
         fs::create_dir_all(git.join("worktrees/side")).unwrap();
         fs::create_dir_all(root.join("main/src/deep")).unwrap();
@@ -203,9 +213,9 @@ mod tests {
             format!("gitdir: {}\n", side.display()),
         )
         .unwrap();
-        let deep = branch_label(&root.join("main/src/deep")).await;
+        let deep = branch_label(ours(root.join("main/src/deep"))).await;
         assert_eq!(deep.as_deref(), Some("feature/x"));
-        let label = branch_label(&root.join("side")).await;
+        let label = branch_label(ours(root.join("side"))).await;
         assert_eq!(label.as_deref(), Some("detached"));
         let expected = [
             WorkTree {
@@ -217,7 +227,7 @@ mod tests {
                 head: Head::Detached,
             },
         ];
-        let found = repository(&root.join("side")).await.unwrap();
+        let found = repository(ours(root.join("side"))).await.unwrap();
         assert_eq!(found.trees, expected);
         assert_eq!(found.root, root.join("side"));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::session::{Session, Storage};
-use stentor_agent::store::{self, EntryKind};
+use stentor_journal::store::{self, EntryKind};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{agent_error, session_error};
@@ -57,6 +57,10 @@ impl Unloaded {
     async fn of(live: &Live) -> Option<Self> {
         let is_at_rest = live.phase() == Phase::default() && !live.is_aborting();
         if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
+            return None;
+        }
+        // It would end with the session.
+        if live.session.left_running().is_something() {
             return None;
         }
         let view = live.view().await.ok()?;

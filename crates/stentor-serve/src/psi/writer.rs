@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::select_all;
-use stentor_agent::clock::iso_time;
 use stentor_agent::event::Event;
+use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 use stentor_wire::psi::frame::{self, ErrorContext, Stamp};
 use stentor_wire::psi::{Topic, TopicSet};

@@ -13,11 +13,12 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{Mode, OFlags};
-use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_agent::model::InputKind;
+use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_wire::synaps::Attachment;
 
-use super::{image, limits};
+use super::limits;
+use crate::picture;
 
 /// The blocks of a prompt: its text, then its files in order, the paths of the rest in front.
 pub(super) fn read(
@@ -109,7 +110,7 @@ fn contents(file: File) -> Result<Option<Vec<u8>>, String> {
 
 /// The block for a file whose kind the model can take. Content decides, not the name.
 fn embed(bytes: &[u8], title: &str, inputs: &[InputKind]) -> Option<ContentBlock> {
-    if let Some(picture) = image::look(bytes) {
+    if let Some(picture) = picture::look(bytes) {
         let fits = |side: u32| (1..=limits::MAX_IMAGE_SIDE).contains(&side);
         let takes = inputs.contains(&InputKind::Image)
             && bytes.len() <= limits::MAX_IMAGE_BYTES

@@ -163,7 +163,7 @@ impl Child {
         let winding_down = async {
             session.abort().await.ok();
             if let Err(error) = self.take_over_model().await {
-                tracing::warn!(%error, "the model chosen last is not kept with the session");
+                tracing::warn!(%error, "the last model choice is not stored with the session");
             }
             session.close().await;
         };
@@ -180,7 +180,7 @@ impl Child {
         drop(answers);
         if ending == Ending::Failure {
             let mut frame = Vec::new();
-            let message = "the agent failed inside and ends".to_owned();
+            let message = "the agent had an internal error and exits".to_owned();
             events::write(&mut frame, &Event::Error { id: None, message });
             output.try_send(&frame).ok();
         }

@@ -59,7 +59,7 @@ fn body(turn: &Turn) -> (Map<String, Value>, Option<String>) {
         }
         // The run went away without saying how it ended.
         None => {
-            let message = "the agent failed inside and gave up this turn".to_owned();
+            let message = "the agent had an internal error and gave up this turn".to_owned();
             (json!({ "ok": false, "error": message }), Some(message))
         }
     };

@@ -9,7 +9,6 @@ mod closing;
 mod commands;
 mod events;
 mod history;
-mod image;
 mod limits;
 mod opening;
 mod turn;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::{Session, SessionOptions};
-use stentor_agent::store::StoreError;
+use stentor_journal::store::StoreError;
 
 use super::SynapsOptions;
 
@@ -22,8 +22,7 @@ pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, St
         return start(agent, session);
     };
     if options.model.is_none() {
-        // The model the session was left with, not the default of new ones.
-        session.usual_model = session.model.take();
+        session.prefer_stored_model();
     }
     let path = find(agent, wanted).map_err(|error| error.to_string())?;
     agent

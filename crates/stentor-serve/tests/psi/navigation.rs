@@ -88,7 +88,7 @@ fn section_9_5_what_cannot_be_switched_to() {
     "#]].assert_eq(&seen);
     client.world.file("broken.jsonl", "no session\n");
     let broken = client.answer("switch_session", r#"{:session-path "broken.jsonl"}"#);
-    expect![[r#"{:kind :error :error-code "runtime/failed" :error-message "ROOT/home/work/broken.jsonl is not a session file: the first line is no JSON object (expected ident at line 1 column 2); it was left as it is" :id "x" :op "switch_session"}"#]].assert_eq(&broken);
+    expect![[r#"{:kind :error :error-code "runtime/failed" :error-message "ROOT/home/work/broken.jsonl is not a session file: the first line is not a JSON object (expected ident at line 1 column 2); it was not changed" :id "x" :op "switch_session"}"#]].assert_eq(&broken);
 }
 
 fn file_of_session(client: &mut Client) -> String {

@@ -10,11 +10,10 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::call;
 use crate::fault::Fault;
-use crate::file;
 use crate::paths::{self, Target};
 use crate::truncation::size;
+use crate::{call, file};
 
 mod diff;
 mod nearest;
@@ -208,8 +207,8 @@ fn read(target: &Target, shown: &str) -> Result<String, Fault> {
     })?;
     if metadata.len() > MAX_FILE_BYTES {
         return Err(Fault::refused(format!(
-            "Could not edit file: {shown}. It is {}, more than the {} that are edited this way. \
-             Use bash, for example sed.",
+            "Could not edit file: {shown}. It is {}; the limit for editing is {}. Use bash, for \
+             example sed.",
             size(metadata.len()),
             size(MAX_FILE_BYTES)
         )));

@@ -141,7 +141,7 @@ impl Launcher {
         match &self.helper {
             Some(helper) => self.start_supervised(helper, program, pipes, lingers),
             None if self.restrictions.is_some() => Err(io::Error::other(
-                "there is no helper to hold it in a sandbox",
+                "there is no helper to run it in a sandbox",
             )),
             None => self.start_directly(program, pipes),
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
+use stentor_agent::left_running::LeftRunning;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until};
@@ -22,6 +23,8 @@ pub(crate) struct Command<'a> {
     pub time_limit: Option<Duration>,
     pub cancel: &'a CancellationToken,
     pub spill_dir: &'a Path,
+    /// Where what it leaves running is noted; without it that stays until this process ends.
+    pub left_running: Option<&'a LeftRunning>,
 }
 
 /// How a command ended.
@@ -127,7 +130,11 @@ pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<F
             why
         }
         (None, Some(ended)) => {
-            running.leave();
+            match (running.leave(), command.left_running) {
+                (Some(left), Some(left_running)) => left_running.add(Box::new(left)),
+                (Some(left), None) => left.until_this_process_ends(),
+                (None, _) => {}
+            }
             match ended {
                 Ended::Exited(code) => Ending::Exited(code),
                 Ended::Signalled(signal) => Ending::Signalled(signal),

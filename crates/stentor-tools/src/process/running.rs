@@ -1,14 +1,16 @@
 //! A program that runs, with everything it started, as one thing that can be ended.
 
 use std::io::{self, Read};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use stentor_agent::left_running::LeftProcess;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::process::Child;
@@ -56,8 +58,22 @@ static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Those of commands that have ended but left something running, such as a server started with
-/// `&`. It goes when this process ends and the connections with it.
-static LEFT_BEHIND: Mutex<Vec<(Pid, StdStream)>> = Mutex::new(Vec::new());
+/// `&`. It goes when this process ends and the connections with it, or before when its session
+/// ends.
+static LEFT_BEHIND: Mutex<Vec<Unattended>> = Mutex::new(Vec::new());
+
+/// Numbers what is left behind: process ids are used again.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A supervisor whose command has ended.
+struct Unattended {
+    number: u64,
+    id: Pid,
+    control: StdStream,
+}
+
+/// What one command left running. Dropping it ends it.
+pub(super) struct LeftBehind(Option<u64>);
 
 impl Running {
     pub(super) fn supervised(supervisor: Child, control: StdStream) -> io::Result<Self> {
@@ -136,15 +152,21 @@ impl Running {
         }
     }
 
-    /// Nothing is to be killed any more: the command ended by itself, and what it left running
-    /// goes on until this process ends.
-    pub(crate) fn leave(mut self) {
-        if let Some(Kind::Supervised(supervised)) = self.0.take()
-            && let Ok(control) = supervised.control.into_std()
-        {
-            let mut left = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner);
-            left.push((supervised.id, control));
-        }
+    /// Nothing is to be killed now: the command ended by itself, and what it left running goes on
+    /// until somebody ends it, at the latest this process.
+    pub(super) fn leave(mut self) -> Option<LeftBehind> {
+        let Some(Kind::Supervised(supervised)) = self.0.take() else {
+            return None;
+        };
+        let id = supervised.id;
+        let control = supervised.control.into_std().ok()?;
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        left_behind().push(Unattended {
+            number,
+            id,
+            control,
+        });
+        Some(LeftBehind(Some(number)))
     }
 }
 
@@ -244,14 +266,49 @@ fn forget(id: Pid) {
 
 /// Drops the connections to supervisors that have nothing left to watch.
 fn forget_the_gone() {
-    let mut left = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner);
-    left.retain_mut(|(id, control)| {
-        let is_gone = matches!(control.read(&mut [0; 64]), Ok(0));
+    left_behind().retain_mut(|one| {
+        let is_gone = one.is_gone();
         if is_gone {
-            forget(*id);
+            forget(one.id);
         }
         !is_gone
     });
+}
+
+fn left_behind() -> std::sync::MutexGuard<'static, Vec<Unattended>> {
+    LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Unattended {
+    fn is_gone(&mut self) -> bool {
+        matches!(self.control.read(&mut [0; 64]), Ok(0))
+    }
+}
+
+impl LeftBehind {
+    pub(super) fn until_this_process_ends(mut self) {
+        self.0 = None;
+    }
+}
+
+impl LeftProcess for LeftBehind {
+    fn is_gone(&mut self) -> bool {
+        let mut left = left_behind();
+        let mine = left.iter_mut().find(|one| Some(one.number) == self.0);
+        mine.is_none_or(Unattended::is_gone)
+    }
+}
+
+impl Drop for LeftBehind {
+    /// To a supervisor the end of what it hears is the word to kill everything. It stays among the
+    /// others until it has done so.
+    fn drop(&mut self) {
+        let mut left = left_behind();
+        if let Some(mine) = left.iter_mut().find(|one| Some(one.number) == self.0) {
+            // It fails only if the supervisor is gone.
+            let _ = mine.control.shutdown(Shutdown::Write);
+        }
+    }
 }
 
 /// Ends everything that was left behind, for a program that is about to end: nothing of it is there
@@ -263,10 +320,7 @@ pub fn end_everything() {
     }
     let until = Instant::now() + LONGEST;
     // Without their connections the supervisors kill what they have, and end.
-    LEFT_BEHIND
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clear();
+    left_behind().clear();
     let mut waiting = std::mem::take(&mut *supervisors());
     while !waiting.is_empty() && Instant::now() < until {
         waiting.retain(|id| matches!(waitpid(Some(*id), WaitOptions::NOHANG), Ok(None)));

@@ -35,13 +35,13 @@ use crate::sandbox;
 /// Why a program does not run, and nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotSupervise {
-    #[error("the supervisor was called wrongly: {0}")]
+    #[error("the supervisor got invalid arguments: {0}")]
     Order(#[from] InvalidOrder),
     #[error("the supervisor was not started by stentor: {0}")]
     Control(io::Error),
     #[error("the program cannot be supervised: {0}")]
     System(io::Error),
-    #[error("something of the program is still there")]
+    #[error("some processes of the program are still running")]
     StillThere,
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stentor_agent::policy::resolve;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
+use stentor_policy::resolve;
 
 use super::{Restrictions, kernel};
 
@@ -46,14 +46,15 @@ pub struct Settled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(
-        "the sandbox would not hold: {}. Nothing starts without it; to go on with what holds, say \
-         `--sandbox-optional`, or `required = false` under [sandbox] in your own file",
+        "the sandbox cannot be enforced: {}. Nothing starts without it; to run with the \
+         restrictions that are available, use `--sandbox-optional`, or set `required = false` \
+         under [sandbox] in your own file",
         .0.join("; ")
     )]
     Gaps(Vec<String>),
     #[error(
         "{unreadable} cannot be made unreadable, since it lies in {writable}, which commands may \
-         write: move it, or leave it out of `sandbox.unreadable`",
+         write to: move it, or remove it from `sandbox.unreadable`",
         unreadable = unreadable.display(), writable = writable.display()
     )]
     UnreadableInWritable {
@@ -101,21 +102,21 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
                  (`sandbox.mode` is \"{mode}\")"
             ));
             if !asked.unreadable.is_empty() {
-                gap("without Landlock nothing is unreadable".to_owned());
+                gap("without Landlock nothing can be made unreadable".to_owned());
             }
             mode = SandboxMode::Off;
         }
         Some(version) => {
             if version < TRUNCATION {
                 gap(format!(
-                    "Landlock {version} does not keep commands from emptying files they may not \
-                     write; Linux 6.2 does"
+                    "Landlock {version} does not prevent commands from truncating files they may \
+                     not write to; Linux 6.2 does"
                 ));
             }
             if version < ABSTRACT_SOCKETS && network {
                 gap(format!(
-                    "Landlock {version} does not keep commands from abstract sockets, such as \
-                     those of a desktop; Linux 6.12 does"
+                    "Landlock {version} does not prevent commands from using abstract sockets, \
+                     such as those of a desktop; Linux 6.12 does"
                 ));
             }
         }
@@ -142,7 +143,7 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
             match folder.exists() {
                 true => writable.push(resolve(folder).unwrap_or_else(|| folder.clone())),
                 false => missing.push(format!(
-                    "{} is not there, so commands cannot write it",
+                    "{} does not exist, so commands cannot write to it",
                     folder.display()
                 )),
             }
@@ -151,7 +152,7 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
         for folder in &asked.guarded {
             if let Some(holder) = everything().find(|writable| contains(writable, folder)) {
                 by_place.push(format!(
-                    "commands may write {}, and with it {}, which is stentor's own: work in \
+                    "commands may write {}, and with it {}, which belongs to Stentor: work in \
                      another folder",
                     holder.display(),
                     folder.display()
@@ -304,7 +305,7 @@ mod tests {
         let [own, missing] = settled.state.gaps.as_slice() else {
             panic!("two gaps expected, not {:?}", settled.state.gaps)
         };
-        assert!(missing.contains("none is not there"), "{missing}");
+        assert!(missing.contains("none does not exist"), "{missing}");
         for (required, is_refused) in [(Required::Kept, false), (Required::Fully, true)] {
             let asked = Asked {
                 required,

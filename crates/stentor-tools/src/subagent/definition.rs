@@ -13,7 +13,7 @@ pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, St
     }
     let names: Vec<&str> = all.iter().map(|agent| agent.name.as_str()).collect();
     Err(format!(
-        "There is no agent `{name}`. There are: {}.",
+        "There is no agent `{name}`. Available: {}.",
         names.join(", ")
     ))
 }
@@ -132,7 +132,7 @@ mod tests {
         );
         assert_eq!(
             find(&book, "c").unwrap_err(),
-            "There is no agent `c`. There are: q, a, b, h, general."
+            "There is no agent `c`. Available: q, a, b, h, general."
         );
     }
 

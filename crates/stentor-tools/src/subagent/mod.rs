@@ -32,9 +32,8 @@ use stentor_agent::tool::{
 };
 use tokio::sync::Semaphore;
 
-use crate::call;
 use crate::fault::Fault;
-use crate::truncation;
+use crate::{call, truncation};
 use worker::{Job, Report};
 
 /// The name of the tool.
@@ -209,7 +208,7 @@ fn tasks(arguments: Arguments) -> Result<Vec<Task>, Fault> {
     }
     if tasks.iter().any(|task| task.task.trim().is_empty()) {
         return Err(Fault::refused(
-            "Every task needs to say what is to be done.",
+            "Every task needs a description of what to do.",
         ));
     }
     Ok(tasks)
@@ -269,7 +268,7 @@ fn shown(report: &Report) -> String {
         &kept.content
     };
     format!(
-        "{text}\n\n[Cut here: the whole report has {} lines and {} bytes.]",
+        "{text}\n\n[Truncated: the full report has {} lines and {} bytes.]",
         kept.total_lines, kept.total_bytes
     )
 }

@@ -4,18 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use stentor_agent::clock::CountingClock;
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
-use stentor_agent::store;
+use stentor_journal::clock::CountingClock;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store;
 use stentor_model::script::{Format, ScriptModel};
+use stentor_policy::{PermissionMode, Policy};
 
 use super::{MAX_TASKS, SubagentSetup, Task, subagent_tool, tasks};
 
@@ -387,7 +386,7 @@ async fn an_agent_from_a_file_has_its_own_prompt_and_only_its_tools() {
         results,
         [
             "result call_1_1: Tool bash not found",
-            "error call_2_1: There is no agent `nobody`. There are: reviewer, general.",
+            "error call_2_1: There is no agent `nobody`. Available: reviewer, general.",
         ]
     );
 }
@@ -447,7 +446,7 @@ fn a_call_that_says_too_little_or_too_much_is_refused_before_anything_starts() {
         ),
         (
             json!({"task": " "}),
-            "Every task needs to say what is to be done.",
+            "Every task needs a description of what to do.",
         ),
     ] {
         let refused = tasks(serde_json::from_value(arguments).unwrap()).map(|_: Vec<Task>| ());

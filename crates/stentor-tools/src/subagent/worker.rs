@@ -8,14 +8,14 @@ use stentor_agent::commands::AgentDefinition;
 use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{ModelInfo, NamedBy};
-use stentor_agent::policy::Policy;
 use stentor_agent::session::{Session, SessionOptions, Storage};
-use stentor_agent::store;
 use stentor_agent::subagents::AtWork;
 use stentor_agent::tool::ToolContext;
-use stentor_agent::usage::Usage;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store;
+use stentor_journal::usage::Usage;
+use stentor_policy::Policy;
 use tokio_util::sync::CancellationToken;
 
 use super::SubagentSetup;
@@ -172,7 +172,7 @@ impl Failure {
     fn for_model(&self, agent: &str) -> String {
         let mut text = format!("The subagent `{agent}` failed: {}", self.why);
         if let Some(said) = &self.said {
-            text.push_str("\n\nIts last words were:\n");
+            text.push_str("\n\nIts last message was:\n");
             text.push_str(said);
         }
         text
@@ -237,7 +237,7 @@ impl Worker<'_> {
         if content.is_empty() {
             return None;
         }
-        at_work.open(self.session).await;
+        at_work.open(self.session.clone()).await;
         Some(content)
     }
 }
@@ -294,6 +294,10 @@ fn options(
     let brought = hooks.map(|hooks| hooks.tools()).unwrap_or_default();
     let tools = definition::tools(&job.agent, &setup.session.tools, &brought)?;
     let mut options = setup.session.clone();
+    if let Some(texts) = context.host.folder_texts() {
+        options.system_prompt = texts.system_prompt;
+        options.rules = texts.rules;
+    }
     options.id = None;
     options.name = None;
     let parent = context.host.session_file();
@@ -310,16 +314,17 @@ fn options(
     options.hooks = ParentsHooks::of(&context.host, &job.agent)
         .into_iter()
         .collect();
-    options.system_prompt = system_prompt(setup, &job.agent, context).into();
+    options.system_prompt = system_prompt(&options.system_prompt, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
     options.budget = context.host.budget_left();
+    options.left_running = context.host.left_running();
     Ok(options)
 }
 
-fn system_prompt(setup: &SubagentSetup, agent: &AgentDefinition, context: &ToolContext) -> String {
+fn system_prompt(usual: &str, agent: &AgentDefinition, context: &ToolContext) -> String {
     let own = match &agent.prompt {
         Some(prompt) => format!("{prompt}\n\nWorking folder: {}", context.cwd.display()),
-        None => setup.session.system_prompt.to_string(),
+        None => usual.to_owned(),
     };
     format!("{own}\n\n{AS_A_SUBAGENT}")
 }

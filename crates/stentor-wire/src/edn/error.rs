@@ -42,7 +42,7 @@ pub enum ReadErrorKind {
     InvalidEscape,
     #[error("half a surrogate pair")]
     UnpairedSurrogate,
-    #[error("`#` before something it cannot stand before")]
+    #[error("`#` before something that cannot follow it")]
     InvalidDispatch,
     #[error("unknown tag")]
     UnknownTag,

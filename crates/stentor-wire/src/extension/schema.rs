@@ -75,7 +75,7 @@ fn generated() -> String {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "stentor extension protocol",
-        "description": "JSON-RPC 2.0, one message a line, over the extension's stdin and stdout.",
+        "description": "JSON-RPC 2.0, one message per line, over the extension's stdin and stdout.",
         "protocolVersion": PROTOCOL_VERSION,
         "maxLineBytes": MAX_LINE_BYTES,
         "toExtension": to_extension,

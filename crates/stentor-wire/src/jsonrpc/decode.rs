@@ -97,7 +97,7 @@ pub fn decode(line: &str) -> Incoming<'_> {
 }
 
 const NO_JSON: &str = "A line must be one JSON object.";
-const TOO_DEEP: &str = "The line is nested more than 127 deep.";
+const TOO_DEEP: &str = "The line is nested more than 127 levels deep.";
 const NO_OBJECT: &str = "A line must be one JSON object; there are no batches.";
 const NOT_2_0: &str = "The member jsonrpc must be the text 2.0.";
 const NO_PARAMS: &str = "The member params must be an object.";

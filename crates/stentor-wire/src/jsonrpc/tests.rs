@@ -464,7 +464,10 @@ fn a_fault_says_what_is_wrong_and_nothing_of_the_line() {
             r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#,
             "The member params must be an object.",
         ),
-        (&"[".repeat(128), "The line is nested more than 127 deep."),
+        (
+            &"[".repeat(128),
+            "The line is nested more than 127 levels deep.",
+        ),
     ] {
         let Incoming::Error(fault) = decode(line) else {
             panic!("{line}");

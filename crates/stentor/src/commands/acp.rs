@@ -5,13 +5,10 @@ use stentor_model::login::Logins;
 use stentor_serve::acp::{self, AcpLogin, AcpOptions, Folders};
 use stentor_serve::stdio::Pipes;
 
+use crate::frontend::serve_frontend;
+
 /// Serves one client and returns the exit status.
 pub fn run(agent: Agent, logins: &Logins, pipes: Pipes) -> Result<u8, String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let options = AcpOptions {
         logins: ways_to_log_in(logins),
         folders: Folders {
@@ -19,10 +16,7 @@ pub fn run(agent: Agent, logins: &Logins, pipes: Pipes) -> Result<u8, String> {
             home: std::env::home_dir(),
         },
     };
-    let status = runtime.block_on(acp::serve(agent, pipes, options));
-    // Whoever still waits for a disk or a client must not keep the process.
-    runtime.shutdown_background();
-    Ok(status)
+    serve_frontend(acp::serve(agent, pipes, options))
 }
 
 fn ways_to_log_in(logins: &Logins) -> Vec<AcpLogin> {

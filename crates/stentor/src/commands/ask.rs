@@ -9,8 +9,8 @@ use std::time::Duration;
 use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::session::Session;
+use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::time::timeout;
 
@@ -102,7 +102,7 @@ impl Ask<'_> {
                 let mut newest = self.agent.newest_first(Some(self.cwd));
                 let usable = newest.find(|session| session.problem.is_none());
                 let found = usable.map(|session| session.path);
-                Some(found.ok_or("there is no session of this folder to go on with")?)
+                Some(found.ok_or("there is no session of this folder to continue")?)
             }
             (None, false) => None,
         };
@@ -110,7 +110,7 @@ impl Ask<'_> {
             None => self.agent.start_with(options, NewSession::default()),
             Some(file) => {
                 if !self.model_asked_for {
-                    options.usual_model = options.model.take();
+                    options.prefer_stored_model();
                 }
                 self.agent.resume(&file, options)
             }

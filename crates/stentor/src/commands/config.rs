@@ -26,7 +26,7 @@ pub fn run(
     match sandbox {
         Ok(state) if !state.is_on() && state.gaps.is_empty() => Ok(()),
         Ok(state) => {
-            writeln!(out, "\nThe sandbox that holds here: {state}")?;
+            writeln!(out, "\nThe sandbox here: {state}")?;
             for gap in &state.gaps {
                 writeln!(out, "  but {gap}")?;
             }

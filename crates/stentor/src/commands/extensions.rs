@@ -5,11 +5,11 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use stentor_text::spelling::nearest;
 use stentor_tools::extension::{Probed, probe};
 use stentor_tools::process::Launcher;
 use stentor_wire::extension::SCHEMA;
 
-use crate::config::suggest::nearest;
 use crate::extensions::Found;
 
 /// An extension that was tried out.
@@ -51,7 +51,8 @@ pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()>
     if found.is_empty() {
         return writeln!(
             out,
-            "There are no extensions. Put one into the folder `extensions` beside your config.toml, or try one with -e FILE."
+            "There are no extensions. Put one into the folder `extensions` next to your \
+             config.toml, or try one with -e FILE."
         );
     }
     let names = found.iter().map(|found| found.spec.name.chars().count());

@@ -40,10 +40,10 @@ pub async fn login(
         }
     } else {
         let text = pasted_line(&mut lines).await;
-        let text = text.ok_or("nothing was pasted, so there is no login")?;
+        let text = text.ok_or("nothing was pasted, so the login was not completed")?;
         complete_with(logins, provider, text).await?;
     }
-    writeln!(out, "Logged in at {provider}.").map_err(|error| error.to_string())
+    writeln!(out, "Logged in to {provider}.").map_err(|error| error.to_string())
 }
 
 /// Forgets a login. The error is text for a person.
@@ -55,7 +55,7 @@ pub async fn logout(logins: &Logins, provider: &str, out: &mut impl Write) -> Re
     let text = if was {
         "Logged out of"
     } else {
-        "There was no login at"
+        "There was no login for"
     };
     writeln!(out, "{text} {provider}.").map_err(|error| error.to_string())
 }
@@ -78,7 +78,7 @@ fn list(logins: &Logins, out: &mut impl Write) -> Result<(), String> {
 fn tell(step: &LoginStep, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "Open this in a browser:\n\n  {}\n", step.url)?;
     if let Some(code) = &step.user_code {
-        writeln!(out, "and type this code there: {code}\n")?;
+        writeln!(out, "and enter this code: {code}\n")?;
     }
     writeln!(out, "{}", step.instructions)?;
     out.flush()

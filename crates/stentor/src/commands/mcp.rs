@@ -5,13 +5,13 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use stentor_text::spelling::nearest;
 use stentor_tools::mcp::{Brought, Probed, probe};
 use stentor_tools::process::Launcher;
 use toml::Table;
 
 use crate::args::{McpAdd, McpScope, McpTransport};
 use crate::config::Scope;
-use crate::config::suggest::nearest;
 use crate::mcp_servers::{AllFound, Found, check, edit};
 
 /// A server that was tried out.
@@ -96,10 +96,10 @@ pub fn added(
     if wanted.scope == McpScope::Project && !is_trusted {
         writeln!(
             out,
-            "This project is not trusted, so the server is left out: `stentor trust` allows it."
+            "This project is not trusted, so the server is not used: `stentor trust` allows it."
         )?;
     }
-    writeln!(out, "Try it out: stentor mcp test {name}")
+    writeln!(out, "Test it: stentor mcp test {name}")
 }
 
 /// The servers of these names, or all that are enabled. The error is text for a person.
@@ -119,7 +119,7 @@ pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, String> {
         }
         if let Some(left_out) = untrusted.iter().find(|server| server.name == *name) {
             return Err(format!(
-                "the MCP server `{name}` in {} is left out, since the project is not trusted: \
+                "the MCP server `{name}` in {} is not used, because the project is not trusted: \
                  `stentor trust` allows it",
                 left_out.file.display()
             ));
@@ -157,7 +157,7 @@ pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result
         return writeln!(out);
     }
     if tested.is_empty() {
-        return writeln!(out, "There are no MCP servers to try out.");
+        return writeln!(out, "There are no MCP servers to test.");
     }
     for Tested { name, probed } in tested {
         match &probed.result {
@@ -259,9 +259,7 @@ fn pairs(given: &[String], between: char, usage: &str) -> Result<Table, String> 
             _ => have == name,
         };
         if pairs.keys().any(is_same) {
-            return Err(format!(
-                "{name} is given twice, and only one of them can count"
-            ));
+            return Err(format!("{name} is given twice"));
         }
         pairs.insert(name.to_owned(), value.into());
     }

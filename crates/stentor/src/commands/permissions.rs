@@ -25,7 +25,7 @@ impl Permissions<'_> {
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.config.settings.permission_mode {
             Some(mode) => writeln!(out, "mode     {}  {}", mode.value, mode.source)?,
-            None => writeln!(out, "mode     not set: each way in has its own")?,
+            None => writeln!(out, "mode     not set: each frontend has its own default")?,
         }
         match self.sandbox {
             Ok(state) => {
@@ -36,7 +36,7 @@ impl Permissions<'_> {
             }
             Err(refused) => writeln!(out, "sandbox  nothing would start: {refused}")?,
         }
-        writeln!(out, "\nrules, the most specific that matches decides")?;
+        writeln!(out, "\nrules; the most specific match wins")?;
         for rule in &self.config.permissions {
             writeln!(out, "  {}  {}", rule.value, rule.source)?;
         }
@@ -82,10 +82,7 @@ pub fn print_forgotten(forgotten: &[Kept], json: bool, out: &mut impl Write) -> 
     if forgotten.is_empty() {
         return writeln!(out, "nothing was remembered");
     }
-    writeln!(
-        out,
-        "forgotten; sessions that run already go on as they are"
-    )?;
+    writeln!(out, "forgotten; running sessions are not affected")?;
     for kept in forgotten {
         write_answer(kept, false, out)?;
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::trust::Wanted;
+use crate::config::Wanted;
 use crate::trust::store::{StoreError, TrustStore, TrustedFolder};
-use stentor_agent::visible::visible;
+use stentor_text::visible::visible;
 
 /// What became of a folder that was to be trusted.
 pub struct Trusted<'a> {
@@ -32,11 +32,11 @@ impl Trusted<'_> {
             return writeln!(out, "{report}");
         }
         if self.already {
-            return writeln!(out, "{root} is trusted already.");
+            return writeln!(out, "{root} is already trusted.");
         }
         match self.wanted.is_empty() {
-            true => writeln!(out, "{root} brings nothing that waits for trust.")?,
-            false => writeln!(out, "{root} brings:")?,
+            true => writeln!(out, "{root} contains nothing that needs trust.")?,
+            false => writeln!(out, "These parts of {root} are used from now on:")?,
         }
         for one in self.wanted {
             let line = format!("  {} ({}): {}", one.what, one.place(self.root), one.why);
@@ -44,7 +44,7 @@ impl Trusted<'_> {
         }
         writeln!(
             out,
-            "It is trusted now; `stentor trust --revoke` takes that back."
+            "{root} is now trusted. To take that back, run `stentor trust --revoke`."
         )
     }
 }
@@ -101,7 +101,7 @@ pub fn revoke(
             "{shown} is still trusted: `trusted_projects` names it or a folder above it ({})",
             listed.source
         ),
-        (false, true) => format!("{shown} is trusted no longer."),
+        (false, true) => format!("{shown} is no longer trusted."),
         (false, false) => format!("{shown} was not trusted."),
     };
     Ok((visible(&said).into_owned(), revoked))

@@ -1,8 +1,10 @@
 //! The configuration: the user's file, the project's, the environment, the flags; later ones win.
 //!
 //! Nothing is lost on the way: every value knows where it came from, every mistake its line and
-//! column, and what a project's file may not say is left out (see [`crate::trust`]).
+//! column, and what a project's file may not say is left out (see [`allowed`] and [`always`]).
 
+pub mod allowed;
+pub mod always;
 pub mod edit;
 pub mod environment;
 pub mod error;
@@ -13,16 +15,16 @@ pub mod model_choice;
 pub mod rules;
 pub mod show;
 pub mod source;
-pub mod suggest;
+pub mod table;
 pub mod value;
+pub mod wanted;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::model::NamedBy;
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Rule;
 use stentor_agent::project_files::{NotRead, Project, Reader};
+use stentor_policy::{PermissionMode, Rule};
 
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use file::RawTable;
@@ -30,8 +32,9 @@ pub use keys::{Layer, Settings};
 pub use locate::{Lookup, Places, Platform};
 pub use model_choice::{ModelChoice, ModelName};
 pub use source::{Location, Scope, Source, Sourced};
+pub use wanted::Wanted;
 
-use crate::trust::{Trust, Wanted, allowed, always};
+use crate::trust::Trust;
 use file::{FileContent, FilePlace, read_file};
 
 /// Everything the configuration says.
@@ -130,11 +133,22 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let unreadable = unreadable.map_or(&[][..], |set| &set.value.0);
     let place = Project::of(cwd, trust.owners(cwd)).without(unreadable);
     let project_file = locate::project_file(&place);
+    let root_trusted = trust.covers(place.root());
+    let project_trusted = project_file
+        .as_ref()
+        .is_some_and(|found| root_trusted || trust.covers(&found.root));
     let mut project = match &project_file {
         Some(found) => match place.look(&found.file) {
             Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
                 let file = (found.file.as_path(), Reader::Project(&place));
-                content(file, Scope::Project, &found.root, home, &mut errors)
+                let mut wrong = Vec::new();
+                let content = content(file, Scope::Project, &found.root, home, &mut wrong);
+                // Whoever wrote the folder must not keep the user from starting in it.
+                match project_trusted {
+                    true => errors.extend(wrong),
+                    false => warnings.extend(ignored(&found.file, &wrong)),
+                }
+                content
             }
             Err(why) => {
                 let why = format!("is not read: {why}");
@@ -149,10 +163,6 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         return Err(ConfigErrors(errors));
     }
 
-    let root_trusted = trust.covers(place.root());
-    let project_trusted = project_file
-        .as_ref()
-        .is_some_and(|found| root_trusted || trust.covers(&found.root));
     warnings.extend(always::restrict(&mut project, &user, &place));
     let mut project_mode = None;
     let mut untrusted_mcp_servers = Vec::new();
@@ -202,7 +212,8 @@ impl Files {
         let found = |file: &Option<FoundFile>| file.as_ref().map(|file| file.path.clone());
         match scope {
             Scope::User => found(&self.user).ok_or(
-                "there is no folder for your configuration, since HOME is not set; STENTOR_CONFIG_DIR names one",
+                "there is no folder for your configuration, because HOME is not set; set \
+                 STENTOR_CONFIG_DIR",
             ),
             Scope::Project => found(&self.project)
                 .or_else(|| Some(self.root.as_ref()?.join(".stentor").join("config.toml")))
@@ -242,9 +253,15 @@ impl Config {
     pub fn model_choice(&self) -> ModelChoice {
         let mut choice = ModelChoice::of(&self.settings);
         let sources = choice.provider.iter().chain(&choice.model);
-        let mut by = sources.map(|set| self.named_by(&set.source));
-        let others = by.find(|by| *by != NamedBy::User);
-        choice.by = others.unwrap_or(NamedBy::User);
+        let by = sources.map(|set| self.named_by(&set.source));
+        choice.by = match by.max().unwrap_or(NamedBy::User) {
+            // A path is relative to where it was written.
+            NamedBy::User | NamedBy::OwnFile => choice
+                .model
+                .as_ref()
+                .map_or(NamedBy::User, |set| self.named_by(&set.source)),
+            others @ (NamedBy::Others | NamedBy::Untrusted) => others,
+        };
         choice
     }
 
@@ -252,9 +269,8 @@ impl Config {
     pub fn named_by(&self, source: &Source) -> NamedBy {
         match source {
             Source::File(at) if at.scope == Scope::Project => self.named_by_project(),
-            Source::File(_) | Source::Default | Source::Environment(_) | Source::Flag(_) => {
-                NamedBy::User
-            }
+            Source::File(_) => NamedBy::OwnFile,
+            Source::Default | Source::Environment(_) | Source::Flag(_) => NamedBy::User,
         }
     }
 
@@ -283,6 +299,15 @@ fn content(
         errors.extend(wrong);
         FileContent::default()
     })
+}
+
+/// The warning that a file with mistakes is left out as a whole.
+fn ignored(file: &Path, wrong: &[ConfigError]) -> Option<Warning> {
+    let first = wrong.first()?.to_string();
+    let place = format!("{}:", file.display());
+    let first = first.strip_prefix(&place).unwrap_or(&first).trim_start();
+    let message = format!("the file is ignored, since it has mistakes: {first}");
+    Some(Warning::of_file(file, Scope::Project, message))
 }
 
 fn fill_in_folders(settings: &mut Settings, places: &Places) {

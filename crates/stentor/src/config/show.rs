@@ -19,7 +19,10 @@ pub fn as_text(config: &Config) -> String {
         };
         let trust = match (label, &config.files.project) {
             ("project file", Some(_)) if config.files.project_trusted => " (trusted)",
-            ("project file", Some(_)) => " (not trusted: it may only choose and tighten)",
+            ("project file", Some(_)) => {
+                " (not trusted: it may only choose models and tighten \
+              settings)"
+            }
             _ => "",
         };
         text.push_str(&format!("{label:<13} {state}{trust}\n"));
@@ -28,7 +31,8 @@ pub fn as_text(config: &Config) -> String {
     text.push_str(&table(config));
     if let Some(mode) = &config.project_mode {
         text.push_str(&format!(
-            "\nThe project asks for permission_mode \"{}\" ({}); that counts where it is stricter.\n",
+            "\nThe project asks for permission_mode \"{}\" ({}); that applies where it is \
+             stricter.\n",
             mode.value, mode.source
         ));
     }
@@ -38,7 +42,7 @@ pub fn as_text(config: &Config) -> String {
         .map(|rule| (rule.value.to_string(), rule.source.to_string()));
     section(
         &mut text,
-        "permissions, the most specific that matches decides",
+        "permissions; the most specific match wins",
         rules,
     );
     section(
@@ -63,7 +67,7 @@ pub fn as_text(config: &Config) -> String {
     });
     section(
         &mut text,
-        "left out until the project is trusted (`stentor trust`)",
+        "ignored until the project is trusted (`stentor trust`)",
         waiting,
     );
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();

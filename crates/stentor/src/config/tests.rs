@@ -113,7 +113,7 @@ fn later_layers_win_and_every_value_knows_where_it_came_from() {
         .flag("retry.max_attempts", "4")
         .check(&expect![[r#"
             user file  home/.config/stentor/config.toml
-            project file  repo/.stentor/config.toml (not trusted: it may only choose and tighten)
+            project file  repo/.stentor/config.toml (not trusted: it may only choose models and tighten settings)
 
             provider  "anthropic"  home/.config/stentor/config.toml:1
             model  "project"  repo/.stentor/config.toml:1
@@ -122,7 +122,7 @@ fn later_layers_win_and_every_value_knows_where_it_came_from() {
             auto_retry  false  home/.config/stentor/config.toml:4
             retry.max_attempts  4  --retry.max_attempts
 
-            left out until the project is trusted (`stentor trust`)
+            ignored until the project is trusted (`stentor trust`)
               `thinking`: it may only be lower than in your own file: it costs less  repo/.stentor/config.toml:2"#]]);
 }
 
@@ -266,19 +266,19 @@ fn an_untrusted_project_may_only_choose_and_tighten() {
         .project(DARING)
         .check(&expect![[r#"
             user file  home/.config/stentor/config.toml
-            project file  repo/.stentor/config.toml (not trusted: it may only choose and tighten)
+            project file  repo/.stentor/config.toml (not trusted: it may only choose models and tighten settings)
 
             permission_mode  "accept-edits"  home/.config/stentor/config.toml:2
             tools  ["read"]  home/.config/stentor/config.toml:3
             budget.tokens  5  repo/.stentor/config.toml:9
             budget.cost  1.0  home/.config/stentor/config.toml:4
 
-            The project asks for permission_mode "all" (repo/.stentor/config.toml:4); that counts where it is stricter.
+            The project asks for permission_mode "all" (repo/.stentor/config.toml:4); that applies where it is stricter.
 
-            permissions, the most specific that matches decides
+            permissions; the most specific match wins
               { tool = "bash", decision = "deny" }  home/.config/stentor/config.toml:6
 
-            left out until the project is trusted (`stentor trust`)
+            ignored until the project is trusted (`stentor trust`)
               `tools`: it may only leave tools out  repo/.stentor/config.toml:5
               `budget.cost`: it may only be lower than in your own file  repo/.stentor/config.toml:9
               [providers.anthropic]: it could send your keys elsewhere  repo/.stentor/config.toml:18
@@ -301,10 +301,10 @@ fn an_untrusted_project_may_ask_where_the_user_denies_nothing() {
         .project("[[permissions]]\ntool = \"bash\"\ndecision = \"ask\"\n")
         .check(&expect![[r#"
             user file  home/.config/stentor/config.toml (not there)
-            project file  repo/.stentor/config.toml (not trusted: it may only choose and tighten)
+            project file  repo/.stentor/config.toml (not trusted: it may only choose models and tighten settings)
 
 
-            permissions, the most specific that matches decides
+            permissions; the most specific match wins
               { tool = "bash", decision = "ask" }  repo/.stentor/config.toml:1"#]]);
 }
 
@@ -324,7 +324,7 @@ fn a_trusted_project_may_say_everything_but_whom_to_trust() {
             budget.cost  100.0  repo/.stentor/config.toml:9
             trusted_projects  ["home/.config/stentor/../../../repo"]  home/.config/stentor/config.toml:1
 
-            permissions, the most specific that matches decides
+            permissions; the most specific match wins
               { tool = "bash", decision = "deny" }  home/.config/stentor/config.toml:7
               { decision = "allow" }  repo/.stentor/config.toml:11
               { tool = "bash", decision = "ask" }  repo/.stentor/config.toml:14

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_policy::PermissionMode;
+use stentor_text::spelling::nearest;
 use toml::de::DeValue;
 
 use super::error::Problem;
 use super::source::Source;
-use super::suggest::nearest;
 
 /// A value as somebody wrote it.
 #[derive(Clone)]
@@ -115,7 +115,7 @@ impl Setting for PathBuf {
         };
         match (below_home, input.home) {
             (Some(rest), Some(home)) => Ok(home.join(rest)),
-            (Some(_), None) => Err(input.problem("a path without `~`, since HOME is not set")),
+            (Some(_), None) => Err(input.problem("a path without `~`, because HOME is not set")),
             (None, _) => Ok(input.base.join(text)),
         }
     }
@@ -333,7 +333,7 @@ fn described(value: &DeValue<'_>) -> String {
         DeValue::Float(number) => number.to_string(),
         DeValue::Boolean(value) => value.to_string(),
         DeValue::Datetime(time) => time.to_string(),
-        DeValue::Array(_) => "a list that has something else in it".to_owned(),
+        DeValue::Array(_) => "a list with other values in it".to_owned(),
         DeValue::Table(_) => "a table".to_owned(),
     }
 }
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(from_toml::<f64>("2"), Ok(2.0));
         assert_eq!(
             from_toml::<Vec<String>>("[1]"),
-            Err("is a list that has something else in it, expected a list of names, as in [\"read\", \"bash\"]".into())
+            Err("is a list with other values in it, expected a list of names, as in [\"read\", \"bash\"]".into())
         );
         assert_eq!(
             from_toml::<Name>("\" \""),
@@ -452,7 +452,7 @@ mod tests {
         };
         assert_eq!(
             PathBuf::read(&homeless).unwrap_err().to_string(),
-            "is \"~/x\", expected a path without `~`, since HOME is not set"
+            "is \"~/x\", expected a path without `~`, because HOME is not set"
         );
     }
 

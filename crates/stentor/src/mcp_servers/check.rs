@@ -36,16 +36,16 @@ fn check_url(url: &str) -> Result<(), String> {
         return wrong("is empty");
     }
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return wrong("has a blank or a control character in it");
+        return wrong("contains a blank or a control character");
     }
     if url.starts_with("${") {
         return Ok(());
     }
     let Some((scheme, rest)) = url.split_once("://") else {
-        return wrong("has no http:// or https:// in front");
+        return wrong("does not begin with http:// or https://");
     };
     if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
-        return wrong("has neither http:// nor https:// in front");
+        return wrong("begins with neither http:// nor https://");
     }
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
@@ -61,7 +61,7 @@ fn check_url(url: &str) -> Result<(), String> {
         return wrong("names no host");
     }
     match port {
-        Some(port) if port.parse::<u16>().is_err() => wrong("has a port that is no port"),
+        Some(port) if port.parse::<u16>().is_err() => wrong("has an invalid port"),
         _ => Ok(()),
     }
 }
@@ -70,7 +70,7 @@ fn check_variable(name: &str) -> Result<(), String> {
     match name.contains(|c: char| c.is_whitespace() || c.is_control()) {
         false => Ok(()),
         true => Err(format!(
-            "{name:?} is no name of a variable: it has a blank or a control character in it"
+            "{name:?} is not a valid variable name: it contains a blank or a control character"
         )),
     }
 }
@@ -79,14 +79,14 @@ fn check_header(name: &str, value: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if !name.chars().all(is_plain) {
         return Err(format!(
-            "{name:?} is no name of a header: it has letters, digits and `-`, and no blanks"
+            "{name:?} is not a valid header name: use letters, digits and `-`"
         ));
     }
     match value.contains(|c: char| c.is_control() && c != '\t') {
         false => Ok(()),
         // The value may be a secret.
         true => Err(format!(
-            "the value of the header {name} has a line break or another control character in it"
+            "the value of the header {name} contains a line break or another control character"
         )),
     }
 }
@@ -121,22 +121,25 @@ mod tests {
             ("command = \" \"", "its `command` is empty"),
             (
                 "command = \"x\"\nenv = { \"A B\" = \"1\" }",
-                "no name of a variable",
+                "not a valid variable name",
             ),
             ("url = \"\"", "the URL is empty"),
-            ("url = \"notaurl\"", "has no http:// or https:// in front"),
+            (
+                "url = \"notaurl\"",
+                "does not begin with http:// or https://",
+            ),
             ("url = \"ftp://x/\"", "neither http:// nor https://"),
-            ("url = \"http://secret me@h\"", "has a blank"),
+            ("url = \"http://secret me@h\"", "contains a blank"),
             ("url = \"http:///secret\"", "names no host"),
             ("url = \"http://:80\"", "names no host"),
-            ("url = \"http://h:99999/secret\"", "no port"),
+            ("url = \"http://h:99999/secret\"", "invalid port"),
             (
                 "url = \"http://h\"\nheaders = { \"Foo bar\" = \"secret\" }",
-                "no name of a header",
+                "not a valid header name",
             ),
             (
                 "url = \"http://h\"\nheaders = { A = \"secret\\nB: c\" }",
-                "has a line break",
+                "contains a line break",
             ),
         ] {
             let told = checked(server).unwrap_err();

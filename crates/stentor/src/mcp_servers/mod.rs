@@ -16,7 +16,8 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stentor_agent::tool_servers::{SessionServers, ToolServer};
+use stentor_agent::session::SessionServers;
+use stentor_agent::tool_servers::ToolServer;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::process::Launcher;
 
@@ -144,9 +145,12 @@ impl AllFound {
         match known.map(|found| found.scope) {
             _ if place == file => None,
             _ if is_foreign => Some(format!("it is in {place_shown}: edit that file")),
-            Some(Scope::User) => Some(format!("it is in {place_shown}: --scope user removes it")),
+            Some(Scope::User) => Some(format!(
+                "it is in {place_shown}: use --scope user to remove \
+                                               it"
+            )),
             Some(Scope::Project) | None => Some(format!(
-                "it is in {place_shown}: --scope project removes it"
+                "it is in {place_shown}: use --scope project to remove it"
             )),
         }
     }

@@ -258,7 +258,7 @@ fn a_project_may_not_leave_the_sandbox() {
     );
     let errors = find(&world.config(), &world.env()).unwrap_err().to_string();
     assert!(
-        errors.contains("only your own file may say `sandbox = false`"),
+        errors.contains("only your own file may set `sandbox = false`"),
         "{errors}"
     );
 }

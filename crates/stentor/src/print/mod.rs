@@ -13,10 +13,10 @@ use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, SummaryRetry,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::ToolCall;
 use stentor_agent::session::SessionState;
 use stentor_agent::tool::ToolOutput;
-use stentor_agent::visible::visible;
+use stentor_journal::message::ToolCall;
+use stentor_text::visible::visible;
 
 use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::Style;
@@ -148,16 +148,13 @@ impl Printer {
                 ..
             } => {
                 let wait = seconds(*delay_ms);
-                let what = format!("asking again in {wait} ({attempt} of {max_attempts}): {error}");
+                let what = format!("retrying in {wait} ({attempt} of {max_attempts}): {error}");
                 self.line(self.options.style.waiting(), &what, err)
             }
             EventKind::SummaryRetry(SummaryRetry::Scheduled {
                 delay_ms, error, ..
             }) => {
-                let what = format!(
-                    "asking for a summary again in {}: {error}",
-                    seconds(*delay_ms)
-                );
+                let what = format!("retrying the summary in {}: {error}", seconds(*delay_ms));
                 self.line(self.options.style.waiting(), &what, err)
             }
             EventKind::FallbackApplied(fallback) => {

@@ -140,7 +140,7 @@ fn trouble_is_told_and_decides_the_exit_status() {
         &[retry, ended(failed)],
         &expect![[r#"
         --- stderr
-        ... asking again in 2.0 s (1 of 3): overloaded
+        ... retrying in 2.0 s (1 of 3): overloaded
         error: anthropic: 401 invalid key
         --- exit 1
     "#]],

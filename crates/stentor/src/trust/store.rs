@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use stentor_agent::project_files::{NotRead, Reader};
-
-use crate::private_file;
+use stentor_journal::private_file;
 
 /// A folder that is trusted as long as it belongs to the same user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +34,7 @@ pub enum StoreError {
     #[error("{path} is not read, so no folder in it is trusted: {why}", path = path.display())]
     NotRead { path: PathBuf, why: NotRead },
     #[error(
-        "{path} is damaged, so no folder in it is trusted: {problem}; mend it, or remove it",
+        "{path} is damaged, so no folder in it is trusted: {problem}; repair or remove it",
         path = path.display()
     )]
     Damaged { path: PathBuf, problem: String },
@@ -43,7 +42,9 @@ pub enum StoreError {
     Busy { path: PathBuf },
     #[error("{} is not UTF-8, so it cannot be kept", .0.display())]
     NotUtf8(PathBuf),
-    #[error("there are {MOST_FOLDERS} trusted folders; `stentor trust --revoke` makes room")]
+    #[error(
+        "there are already {MOST_FOLDERS} trusted folders; remove some with `stentor trust --revoke`"
+    )]
     Full,
 }
 

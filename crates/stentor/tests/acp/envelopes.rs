@@ -49,7 +49,7 @@ fn a_bad_line_costs_one_error_and_nothing_else() {
         {"id":null,"error":{"code":-32600,"message":"Invalid Request","data":{"reason":"The member params must be an object."}}}
         {"id":"a","error":{"code":-32601,"message":"Method not found: \"nonsense/method\""}}
         {"id":"b","error":{"code":-32601,"message":"Method not found: \"_nobody/knows\""}}
-        {"id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"The line is nested more than 127 deep."}}}"#]].assert_eq(&client.shown(&answers));
+        {"id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"The line is nested more than 127 levels deep."}}}"#]].assert_eq(&client.shown(&answers));
     assert_eq!(
         client.ask("session/list", json!({}))["result"],
         json!({ "sessions": [] })

@@ -112,12 +112,12 @@ fn once_is_once_and_always_is_remembered_for_calls_like_it() {
         c1 completed one
         c2 pending
         c2 asked
-        c2 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c2 failed The user rejected this call of bash. Do not repeat it; ask or continue without it.
         {"id":3,"result":{"stopReason":"end_turn"}}
         reject_once, allow_once:
         c1 pending
         c1 asked
-        c1 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c1 failed The user rejected this call of bash. Do not repeat it; ask or continue without it.
         c2 pending
         c2 asked
         c2 in_progress
@@ -135,9 +135,9 @@ fn once_is_once_and_always_is_remembered_for_calls_like_it() {
         reject_always, allow_once:
         c1 pending
         c1 asked
-        c1 failed The user rejected this call of bash. Do not repeat it; ask or go on without it.
+        c1 failed The user rejected this call of bash. Do not repeat it; ask or continue without it.
         c2 pending
-        c2 failed Permission denied: the user rejected calls like bash `echo one` for good. Go on without it, or ask the user what to do instead.
+        c2 failed Permission denied: the user rejected calls like bash `echo one` permanently. Continue without it, or ask the user what to do instead.
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&all.join("\n"));
 }
 
@@ -198,7 +198,7 @@ fn a_rejected_call_fails_and_the_turn_goes_on() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Run a command","name":"bash","kind":"execute","status":"pending"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run true","locations":[],"rawInput":{"command":"true"}}}}
         {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"execute","status":"pending","title":"Run true","name":"bash","content":[{"type":"content","content":{"type":"text","text":"bash `true` runs programs"}}],"locations":[],"rawInput":{"command":"true"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow exactly this command","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject exactly this command","kind":"reject_always"}],"_meta":{"traceparent":"00-a-b-01"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}}],"rawOutput":{"output":"The user rejected this call of bash. Do not repeat it; ask or go on without it.","details":{}}}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or continue without it."}}],"rawOutput":{"output":"The user rejected this call of bash. Do not repeat it; ask or continue without it.","details":{}}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Then not."},"messageId":"MSG-4"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01"}}}"#]].assert_eq(&client.shown(&messages));
 }

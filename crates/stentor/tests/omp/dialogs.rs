@@ -87,8 +87,8 @@ fn a_permission_is_asked_and_given_once() {
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{"command":"echo AGAIN"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"tool_execution_start","toolCallId":"call_3_1","toolName":"bash","args":{"command":"echo AGAIN"}}
         {"type":"extension_ui_request","id":"2000000100000002","method":"select","title":"Allow bash: echo AGAIN? (bash `echo AGAIN` runs programs)","options":["Allow","Always allow commands that start with `echo`","Deny","Always deny commands that start with `echo AGAIN`"]}
-        {"type":"tool_execution_end","toolCallId":"call_3_1","toolName":"bash","result":{"content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}],"details":{}},"isError":true,"durationMs":"MS"}
-        {"type":"message_start","messageId":"msg-7","message":{"role":"toolResult","toolCallId":"call_3_1","toolName":"bash","content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}],"details":{},"isError":true,"timestamp":"TIME"}}
+        {"type":"tool_execution_end","toolCallId":"call_3_1","toolName":"bash","result":{"content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or continue without it."}],"details":{}},"isError":true,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-7","message":{"role":"toolResult","toolCallId":"call_3_1","toolName":"bash","content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or continue without it."}],"details":{},"isError":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-7","message":"as it began"}
         {"type":"turn_end","message":"msg-6","toolResults":["msg-7"]}
         {"type":"turn_start"}
@@ -163,8 +163,8 @@ fn a_refusal_for_always_is_not_asked_again_either() {
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{"command":"echo GUARDED"}}]},"assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{"command":"echo GUARDED"}},"partial":"=message"},"usage":"=message.usage"}
         {"type":"message_end","messageId":"msg-6","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_3_1","name":"bash","arguments":{"command":"echo GUARDED"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"tool_execution_start","toolCallId":"call_3_1","toolName":"bash","args":{"command":"echo GUARDED"}}
-        {"type":"tool_execution_end","toolCallId":"call_3_1","toolName":"bash","result":{"content":[{"type":"text","text":"Permission denied: the user rejected calls like bash `echo GUARDED` for good. Go on without it, or ask the user what to do instead."}],"details":{}},"isError":true,"durationMs":"MS"}
-        {"type":"message_start","messageId":"msg-7","message":{"role":"toolResult","toolCallId":"call_3_1","toolName":"bash","content":[{"type":"text","text":"Permission denied: the user rejected calls like bash `echo GUARDED` for good. Go on without it, or ask the user what to do instead."}],"details":{},"isError":true,"timestamp":"TIME"}}
+        {"type":"tool_execution_end","toolCallId":"call_3_1","toolName":"bash","result":{"content":[{"type":"text","text":"Permission denied: the user rejected calls like bash `echo GUARDED` permanently. Continue without it, or ask the user what to do instead."}],"details":{}},"isError":true,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-7","message":{"role":"toolResult","toolCallId":"call_3_1","toolName":"bash","content":[{"type":"text","text":"Permission denied: the user rejected calls like bash `echo GUARDED` permanently. Continue without it, or ask the user what to do instead."}],"details":{},"isError":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-7","message":"as it began"}
         {"type":"turn_end","message":"msg-6","toolResults":["msg-7"]}
         {"type":"turn_start"}
@@ -287,8 +287,8 @@ fn an_answer_of_the_wrong_kind_gives_no_permission() {
         {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_1_1","name":"bash","arguments":{"command":"echo GUARDED"}}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"toolUse","timestamp":"TIME","duration":"MS","ttft":"MS"}}
         {"type":"tool_execution_start","toolCallId":"call_1_1","toolName":"bash","args":{"command":"echo GUARDED"}}
         {"type":"extension_ui_request","id":"2000000100000001","method":"select","title":"Allow bash: echo GUARDED? (bash `echo GUARDED` runs programs)","options":["Allow","Always allow commands that start with `echo`","Deny","Always deny commands that start with `echo GUARDED`"]}
-        {"type":"tool_execution_end","toolCallId":"call_1_1","toolName":"bash","result":{"content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}],"details":{}},"isError":true,"durationMs":"MS"}
-        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call_1_1","toolName":"bash","content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or go on without it."}],"details":{},"isError":true,"timestamp":"TIME"}}
+        {"type":"tool_execution_end","toolCallId":"call_1_1","toolName":"bash","result":{"content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or continue without it."}],"details":{}},"isError":true,"durationMs":"MS"}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"toolResult","toolCallId":"call_1_1","toolName":"bash","content":[{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or continue without it."}],"details":{},"isError":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-3","message":"as it began"}
         {"type":"turn_end","message":"msg-2","toolResults":["msg-3"]}
         {"type":"turn_start"}

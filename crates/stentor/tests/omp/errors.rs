@@ -77,14 +77,14 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"the message is empty"}
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: streamingBehavior: unknown variant `later`, expected `steer` or `followUp`"}
         {"id":"e7","type":"response","command":"prompt","success":false,"error":"Invalid prompt command: images[0]: missing field `data`"}
-        {"id":"e7","type":"response","command":"steer","success":false,"error":"images[0]: its mimeType is not that of a picture"}
+        {"id":"e7","type":"response","command":"steer","success":false,"error":"images[0]: its mimeType is not that of an image"}
         {"id":"e7","type":"response","command":"follow_up","success":false,"error":"images[0]: its data is not base64"}
         {"id":"e1","type":"response","command":"set_model","success":false,"error":"Model not found: nope/missing"}
         {"id":"e1","type":"response","command":"set_model","success":false,"error":"Invalid set_model command: missing field `provider`"}
         {"id":"e9","type":"response","command":"branch","success":false,"error":"Invalid entry ID for branching"}
         {"id":"e9","type":"response","command":"fork","success":false,"error":"Invalid entry ID for forking"}
         {"id":"e8","type":"response","command":"switch_session","success":false,"error":"sessionPath is empty"}
-        {"id":"e8","type":"response","command":"switch_session","success":false,"error":"ROOT/work is not a session file: it is not a regular file; it was left as it is"}
+        {"id":"e8","type":"response","command":"switch_session","success":false,"error":"ROOT/work is not a session file: it is not a regular file; it was not changed"}
         {"id":"e0","type":"response","command":"compact","success":false,"error":"Nothing to compact (session too small)"}
         {"id":"ea","type":"response","command":"set_thinking_level","success":false,"error":"unknown thinking level `bogus`: use off, minimal, low, medium, high or xhigh"}
         {"id":"eb","type":"response","command":"set_steering_mode","success":false,"error":"unknown mode `bogus`: use all or one-at-a-time"}
@@ -94,7 +94,7 @@ fn every_bad_line_is_answered_and_the_child_lives() {
         {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"limit is 0: use 1 to 256"}
         {"id":"ee","type":"response","command":"get_messages_page","success":false,"error":"RPC message cursor is stale: the conversation has changed, start without one","code":"stale_cursor"}
         {"id":"ef","type":"response","command":"negotiate_protocol","success":false,"error":"Unsupported protocol version: 3. Supported: 2"}
-        {"id":"eg","type":"response","command":"login","success":false,"error":"there is no login for `nowhere`; there is one for: anthropic, openai-codex, github-copilot"}
+        {"id":"eg","type":"response","command":"login","success":false,"error":"there is no login for `nowhere`; available: anthropic, openai-codex, github-copilot"}
         {"id":"eh","type":"response","command":"set_host_tools","success":false,"error":"Host tool \"x\" must have a description"}
         {"id":"ei","type":"response","command":"set_host_uri_schemes","success":false,"error":"Host URI scheme \"file\" is reserved"}
         {"id":"ej","type":"response","command":"get_subagent_messages","success":false,"error":"get_subagent_messages requires subagentId or sessionFile"}

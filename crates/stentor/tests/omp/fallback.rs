@@ -9,15 +9,15 @@ use crate::child::{Child, Folder, shown};
 fn folder(first: &str, config: &str) -> Folder {
     let folder = Folder::with(&format!("[model]\nid = \"first\"\n{first}"));
     folder.file(
-        "../second.toml",
+        "../home/.config/second.toml",
         "on_exhausted = \"repeat-last\"\n[model]\nid = \"second\"\n[[turn]]\ntext = \"Second.\"",
     );
     folder.file(
-        "../third.toml",
+        "../home/.config/third.toml",
         "on_exhausted = \"repeat-last\"\n[model]\nid = \"third\"\nreasoning = false\n[[turn]]\ntext = \"Third.\"",
     );
     folder.file(
-        "../failing.toml",
+        "../home/.config/failing.toml",
         "on_exhausted = \"repeat-last\"\n[model]\nid = \"failing\"\n[[turn]]\nerror = { kind = \"quota\", message = \"No money left.\" }",
     );
     folder.file("../home/.config/stentor/config.toml", config);
@@ -286,7 +286,9 @@ fn a_model_that_somebody_chooses_stands_in_for_nobody() {
             {"type":"agent_settled","aborted":false}
         "#]],
     );
-    child.data(json!({"type": "set_model", "provider": "script", "modelId": "../third.toml"}));
+    child.data(
+        json!({"type": "set_model", "provider": "script", "modelId": "../home/.config/third.toml"}),
+    );
     child.prompt("hi");
     assert_eq!(model(&mut child), "third");
 }

@@ -159,8 +159,8 @@ fn the_browser_comes_back_and_the_question_is_withdrawn() {
     frames.extend(providers(&mut child));
     expect![[r#"
         {"id":"g","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false},{"id":"acme","name":"acme","available":true,"authenticated":false}]}}
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to."}
-        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to. Paste it here.","placeholder":"code"}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is redirected to."}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and approve. If the browser runs on another machine, paste the address it is redirected to. Paste it here.","placeholder":"code"}
         {"type":"extension_ui_request","id":"3000000100000002","method":"cancel","targetId":"1000000100000001"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
         {"id":"g","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false},{"id":"acme","name":"acme","available":true,"authenticated":true}]}}
@@ -180,8 +180,8 @@ fn the_address_the_browser_was_sent_to_can_be_pasted() {
     child.send(json!({"type": "extension_ui_response", "id": id, "value": pasted}));
     frames.extend(outcome(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
     "#]].assert_eq(&told(&frames, &folder));
 }
@@ -198,9 +198,9 @@ fn a_code_for_another_device_is_shown() {
     approved.store(true, Ordering::SeqCst);
     frames.extend(outcome(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/device?","instructions":"Open the address and type the code ABCD-1234."}
-        {"type":"extension_ui_request","id":"3000000100000002","method":"notify","message":"Type this code there: ABCD-1234","notifyType":"info"}
-        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and type the code ABCD-1234. Paste it here.","placeholder":"code"}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/device?","instructions":"Open the address and enter the code ABCD-1234."}
+        {"type":"extension_ui_request","id":"3000000100000002","method":"notify","message":"Enter this code: ABCD-1234","notifyType":"info"}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and enter the code ABCD-1234. Paste it here.","placeholder":"code"}
         {"type":"extension_ui_request","id":"3000000100000003","method":"cancel","targetId":"1000000100000001"}
         {"id":"l","type":"response","command":"login","success":true,"data":{"providerId":"acme"}}
     "#]].assert_eq(&told(&frames, &folder));
@@ -233,24 +233,24 @@ fn a_login_that_is_refused_or_given_up_fails_with_the_reason() {
     }
     frames.extend(providers(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
-        {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was refused: 400 Bad Request invalid_grant no such code"}
-        {"type":"extension_ui_request","id":"3000000100000002","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000002","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
-        {"id":"l","type":"response","command":"login","success":false,"error":"what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`"}
-        {"type":"extension_ui_request","id":"3000000100000003","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000003","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
-        {"id":"l","type":"response","command":"login","success":false,"error":"what was pasted belongs to another login; begin again"}
-        {"type":"extension_ui_request","id":"3000000100000004","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000004","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
-        {"id":"l","type":"response","command":"login","success":false,"error":"there is no code in what was pasted; paste the whole address the browser was sent to, or `code#state`"}
-        {"type":"extension_ui_request","id":"3000000100000005","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000005","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
-        {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was cancelled"}
-        {"type":"extension_ui_request","id":"3000000100000006","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`."}
-        {"type":"extension_ui_request","id":"1000000100000006","method":"input","title":"Open the address, approve, and paste the address the browser is sent to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
-        {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was cancelled"}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the login for acme was refused: 400 Bad Request invalid_grant no such code"}
+        {"type":"extension_ui_request","id":"3000000100000002","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000002","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the pasted text does not show which login it belongs to; paste the whole address the browser was redirected to, or `code#state`"}
+        {"type":"extension_ui_request","id":"3000000100000003","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000003","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the pasted code belongs to another login; start again"}
+        {"type":"extension_ui_request","id":"3000000100000004","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000004","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the pasted text contains no code; paste the whole address the browser was redirected to, or `code#state`"}
+        {"type":"extension_ui_request","id":"3000000100000005","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000005","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the login for acme was cancelled"}
+        {"type":"extension_ui_request","id":"3000000100000006","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`."}
+        {"type":"extension_ui_request","id":"1000000100000006","method":"input","title":"Open the address, approve, and paste the address the browser is redirected to, or what the page shows, as `code#state`. Paste it here.","placeholder":"code"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the login for acme was cancelled"}
         {"id":"g","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false},{"id":"acme","name":"acme","available":true,"authenticated":false}]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
@@ -266,9 +266,9 @@ fn cancelling_ends_a_login_that_waits_for_the_browser() {
     child.send(json!({"type": "extension_ui_response", "id": id, "cancelled": true}));
     frames.extend(outcome(&mut child));
     expect![[r#"
-        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to."}
-        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and approve. If the browser runs on another machine, paste the address it is sent to. Paste it here.","placeholder":"code"}
+        {"type":"extension_ui_request","id":"3000000100000001","method":"open_url","url":"…/authorize?client_id&code_challenge&code_challenge_method&redirect_uri&response_type&scope&state","instructions":"Open the address and approve. If the browser runs on another machine, paste the address it is redirected to."}
+        {"type":"extension_ui_request","id":"1000000100000001","method":"input","title":"Open the address and approve. If the browser runs on another machine, paste the address it is redirected to. Paste it here.","placeholder":"code"}
         {"id":1,"type":"response","command":"get_last_assistant_text","success":true,"data":{}}
-        {"id":"l","type":"response","command":"login","success":false,"error":"the login at acme was cancelled"}
+        {"id":"l","type":"response","command":"login","success":false,"error":"the login for acme was cancelled"}
     "#]].assert_eq(&told(&frames, &folder));
 }

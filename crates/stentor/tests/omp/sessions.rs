@@ -289,7 +289,7 @@ fn a_file_that_is_no_session_is_refused_and_left_as_it_is() {
         ],
     );
     expect![[r#"
-        {"id":0,"type":"response","command":"switch_session","success":false,"error":"ROOT/work/notes.txt is not a session file: the first line is no JSON object (expected ident at line 1 column 2); it was left as it is"}
+        {"id":0,"type":"response","command":"switch_session","success":false,"error":"ROOT/work/notes.txt is not a session file: the first line is not a JSON object (expected ident at line 1 column 2); it was not changed"}
         {"id":1,"type":"response","command":"get_messages","success":true,"data":{"messages":[]}}
     "#]].assert_eq(&told(&frames, &folder));
     let text = std::fs::read_to_string(folder.work("notes.txt")).unwrap();

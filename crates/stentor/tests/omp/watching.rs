@@ -80,7 +80,7 @@ fn a_run_that_stops_with_things_to_do_is_reminded_three_times() {
         {"type":"turn_end","message":"msg-2","toolResults":[]}
         {"type":"todo_reminder","todos":[{"id":"task-2","content":"two","status":"in_progress"}],"attempt":1,"maxAttempts":3}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-3","message":{"role":"developer","content":[{"type":"text","text":"<system-reminder>\nYou stopped, but these tasks of your list are not done:\n- two (in progress)\nGo on with them, or mark them as done, abandoned or blocked if they are. (Reminder 1 of 3)\n</system-reminder>"}],"attribution":"agent","synthetic":true,"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-3","message":{"role":"developer","content":[{"type":"text","text":"<system-reminder>\nYou stopped, but these tasks on your list are not done:\n- two (in progress)\nContinue with them, or mark them as done, abandoned or blocked if they are. (Reminder 1 of 3)\n</system-reminder>"}],"attribution":"agent","synthetic":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-3","message":"as it began"}
         {"type":"message_start","messageId":"msg-4","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-4","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -90,7 +90,7 @@ fn a_run_that_stops_with_things_to_do_is_reminded_three_times() {
         {"type":"turn_end","message":"msg-4","toolResults":[]}
         {"type":"todo_reminder","todos":[{"id":"task-2","content":"two","status":"in_progress"}],"attempt":2,"maxAttempts":3}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-5","message":{"role":"developer","content":[{"type":"text","text":"<system-reminder>\nYou stopped, but these tasks of your list are not done:\n- two (in progress)\nGo on with them, or mark them as done, abandoned or blocked if they are. (Reminder 2 of 3)\n</system-reminder>"}],"attribution":"agent","synthetic":true,"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-5","message":{"role":"developer","content":[{"type":"text","text":"<system-reminder>\nYou stopped, but these tasks on your list are not done:\n- two (in progress)\nContinue with them, or mark them as done, abandoned or blocked if they are. (Reminder 2 of 3)\n</system-reminder>"}],"attribution":"agent","synthetic":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-5","message":"as it began"}
         {"type":"message_start","messageId":"msg-6","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-6","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
@@ -100,7 +100,7 @@ fn a_run_that_stops_with_things_to_do_is_reminded_three_times() {
         {"type":"turn_end","message":"msg-6","toolResults":[]}
         {"type":"todo_reminder","todos":[{"id":"task-2","content":"two","status":"in_progress"}],"attempt":3,"maxAttempts":3}
         {"type":"turn_start"}
-        {"type":"message_start","messageId":"msg-7","message":{"role":"developer","content":[{"type":"text","text":"<system-reminder>\nYou stopped, but these tasks of your list are not done:\n- two (in progress)\nGo on with them, or mark them as done, abandoned or blocked if they are. (Reminder 3 of 3)\n</system-reminder>"}],"attribution":"agent","synthetic":true,"timestamp":"TIME"}}
+        {"type":"message_start","messageId":"msg-7","message":{"role":"developer","content":[{"type":"text","text":"<system-reminder>\nYou stopped, but these tasks on your list are not done:\n- two (in progress)\nContinue with them, or mark them as done, abandoned or blocked if they are. (Reminder 3 of 3)\n</system-reminder>"}],"attribution":"agent","synthetic":true,"timestamp":"TIME"}}
         {"type":"message_end","messageId":"msg-7","message":"as it began"}
         {"type":"message_start","messageId":"msg-8","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
         {"type":"message_update","messageId":"msg-8","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}

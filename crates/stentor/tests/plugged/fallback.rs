@@ -11,7 +11,7 @@ fn world() -> World {
         "[retry]\nfallback = [\"script/second.toml\"]\n",
     );
     world.file(
-        "work/second.toml",
+        "home/.config/stentor/second.toml",
         "[model]\nid = \"second\"\n[[turn]]\ntext = \"Hello.\"\n",
     );
     world

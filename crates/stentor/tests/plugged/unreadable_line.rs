@@ -39,7 +39,7 @@ fn damaged() -> (World, String, PathBuf) {
     (world, session, file)
 }
 
-const LEFT_OUT: &str = "left out a line that cannot be read, 10 bytes at byte ";
+const LEFT_OUT: &str = "skipped an unreadable line, 10 bytes at byte ";
 
 #[test]
 fn the_command_line_goes_on_and_names_what_is_left_out() {

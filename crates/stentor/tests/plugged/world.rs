@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 use serde_json::{Value, json};
-use stentor_wire::edn::fallback;
+use stentor_psi_check::fallback;
 
 /// A test that waits this long for a frame will never get it.
 const NEVER: Duration = Duration::from_secs(60);
@@ -25,7 +25,8 @@ impl World {
             dir: tempfile::tempdir().unwrap(),
         };
         world.file("work/plan.toml", scenario);
-        let config = format!("model = \"script/plan.toml\"\n{config}");
+        let plan = world.path("work/plan.toml");
+        let config = format!("model = \"script/{}\"\n{config}", plan.display());
         world.file("home/.config/stentor/config.toml", &config);
         world
     }

@@ -152,7 +152,7 @@ fn nothing_is_kept_with_no_session() {
     let none = world.run(&["-c", "-p", "go"]);
     assert_eq!(
         none.err,
-        "stentor: there is no session of this folder to go on with\n"
+        "stentor: there is no session of this folder to continue\n"
     );
 }
 
@@ -164,7 +164,7 @@ fn without_a_home_it_answers_and_says_that_nothing_is_kept() {
     let ran = world.finish(command.env("HOME", "").output().unwrap());
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(
-        ran.err.contains("no folder to keep the session in"),
+        ran.err.contains("no folder to store the session in"),
         "{}",
         ran.err
     );

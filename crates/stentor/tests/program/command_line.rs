@@ -48,7 +48,7 @@ fn config_shows_the_values_and_their_sources() {
         .collect();
     expect![[r#"
         user file     ~~/home/.config/stentor/config.toml
-        project file  ~~/work/.stentor/config.toml (not trusted: it may only choose and tighten)
+        project file  ~~/work/.stentor/config.toml (not trusted: it may only choose models and tighten settings)
 
         model                          "offline/guide"                   ~~/home/.config/stentor/config.toml:1
         thinking                       "low"                             --thinking
@@ -87,12 +87,12 @@ fn alone_it_says_what_it_is_and_which_model_it_would_use() {
         stentor 0.1.0: a headless coding agent
 
           model          offline/guide
-                         no key is configured: this one works by rule, without a network
+                         no key is configured: this one follows rules and needs no network
           folder         ~~/work
-          configuration  none (~~/home/.config/stentor/config.toml is not there)
+          configuration  none (~~/home/.config/stentor/config.toml does not exist)
 
           Ask            stentor -p "summarise this folder"
-          Go on          stentor -c -p "and now fix it"
+          Continue       stentor -c -p "and now fix it"
           Connect        stentor acp          an editor that speaks ACP
                          stentor --mode rpc   a client of omp or pi
                          stentor --rpc-edn    psi's Emacs frontend
@@ -117,7 +117,7 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
         ),
         (
             &["-p", "hi", "--provider", "nobody"],
-            "stentor: no model of provider `nobody` can be used (--provider): is there a key for it? `stentor models` lists what there is\n",
+            "stentor: no model of provider `nobody` can be used (--provider): is a key set for it? `stentor models` lists the models\n",
         ),
         (
             &["-p", "hi", "--tools", "read,gerp"],
@@ -153,7 +153,7 @@ fn models_marks_the_one_that_would_be_used() {
           groq, 2 models: set GROQ_API_KEY
           together, 3 models: set TOGETHER_API_KEY
 
-        offline/guide: no key is configured: this one works by rule, without a network
+        offline/guide: no key is configured: this one follows rules and needs no network
     "#]]
     .assert_eq(&world.run(&["models"]).ok());
     let json: serde_json::Value =

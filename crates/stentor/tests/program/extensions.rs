@@ -161,7 +161,7 @@ fn a_project_starts_no_program_until_it_is_trusted() {
     let Ran { out, err, .. } = world.run(&["-p", "hello"]);
     assert!(
         err.contains(
-            "is left out: [extensions.theirs] (.stentor/config.toml:1), the extension also"
+            "is not used: [extensions.theirs] (.stentor/config.toml:1), the extension also"
         ),
         "{err}"
     );

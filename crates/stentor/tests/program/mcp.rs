@@ -127,7 +127,7 @@ fn a_stranger_project_runs_no_servers_until_it_is_trusted() {
         let ran = ask(&world);
         assert!(ran.out.contains("not found"), "{ran:?}");
         assert!(
-            ran.err.contains("left out") && ran.err.contains("`stentor trust "),
+            ran.err.contains("not used") && ran.err.contains("`stentor trust "),
             "{}",
             ran.err
         );
@@ -184,7 +184,7 @@ fn servers_are_added_listed_tried_out_and_removed() {
     ];
     expect![[r#"
         Added the MCP server talk to ~~/home/.config/stentor/config.toml.
-        Try it out: stentor mcp test talk
+        Test it: stentor mcp test talk
     "#]]
     .assert_eq(&world.run(&words).ok());
     let web = [
@@ -260,20 +260,20 @@ fn a_server_that_cannot_work_is_not_added() {
         (&["--", " "], "its `command` is empty"),
         (
             &["--url", "notaurl"],
-            "the URL has no http:// or https:// in front",
+            "the URL does not begin with http:// or https://",
         ),
         (&["--url", ""], "the URL is empty"),
         (
             &["--url", "ftp://x/"],
-            "the URL has neither http:// nor https://",
+            "the URL begins with neither http:// nor https://",
         ),
         (
             &["--url", "http://h/", "--header", "Foo bar: x"],
-            "\"Foo bar\" is no name of a header",
+            "\"Foo bar\" is not a valid header name",
         ),
         (
             &["--url", "http://h/", "--header", "A: x\nB: y"],
-            "the value of the header A has a line break",
+            "the value of the header A contains a line break",
         ),
         (
             &["--url", "http://h/", "--header", "A: x", "--header", "a: y"],
@@ -287,7 +287,7 @@ fn a_server_that_cannot_work_is_not_added() {
         ),
         (
             &["--env", "A B=", "--", "sh"],
-            "\"A B\" is no name of a variable",
+            "\"A B\" is not a valid variable name",
         ),
     ] {
         let ran = world.run(&[&["mcp", "add", "x"], words].concat());
@@ -314,7 +314,7 @@ fn a_server_that_is_left_out_is_told_from_one_that_is_not_there() {
         (
             "work/.stentor/config.toml",
             TABLE,
-            "it is in ~~/work/.stentor/config.toml: --scope project removes it",
+            "it is in ~~/work/.stentor/config.toml: use --scope project to remove it",
         ),
         (
             "work/.mcp.json",
@@ -327,7 +327,7 @@ fn a_server_that_is_left_out_is_told_from_one_that_is_not_there() {
         let tested = world.run(&["mcp", "test", "talk"]);
         assert_eq!(tested.status, Some(2), "{tested:?}");
         let left_out = format!(
-            "the MCP server `talk` in ~~/{file} is left out, since the project is not trusted"
+            "the MCP server `talk` in ~~/{file} is not used, because the project is not trusted"
         );
         assert!(tested.err.contains(&left_out), "{}", tested.err);
         let removed = world.run(&["mcp", "remove", "talk"]);
@@ -342,8 +342,8 @@ fn a_server_added_to_the_project_says_that_the_project_is_not_trusted() {
     let ran = world.run(&["mcp", "add", "talk", "--scope", "project", "--", "sh", "x"]);
     expect![[r#"
         Added the MCP server talk to ~~/work/.stentor/config.toml.
-        This project is not trusted, so the server is left out: `stentor trust` allows it.
-        Try it out: stentor mcp test talk
+        This project is not trusted, so the server is not used: `stentor trust` allows it.
+        Test it: stentor mcp test talk
     "#]]
     .assert_eq(&ran.ok());
     // Others are to read it, as far as new files can be read here at all.

@@ -102,8 +102,8 @@ impl Ground {
         let ran = finish(command(&words));
         assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
         for said in [
-            "the sandbox would not hold: this system has no Landlock",
-            "say `--sandbox-optional`, or `required = false` under [sandbox] in your own file",
+            "the sandbox cannot be enforced: this system has no Landlock",
+            "use `--sandbox-optional`, or set `required = false` under [sandbox] in your own file",
         ] {
             assert!(ran.err.contains(said), "{}", ran.err);
         }
@@ -331,12 +331,12 @@ fn the_tools_that_write_files_keep_to_the_sandbox() {
         (
             "workspace-write",
             "../out/secret",
-            "is outside of what the sandbox lets",
+            "is outside the folders the sandbox lets",
         ),
         (
             "workspace-write",
             "link/new",
-            "is outside of what the sandbox lets",
+            "is outside the folders the sandbox lets",
         ),
         ("workspace-write", "here", "Successfully wrote"),
         ("read-only", "there", "the sandbox is read-only"),
@@ -432,7 +432,7 @@ fn the_sandbox_is_told_to_the_user_and_to_the_model() {
     }
     let shown = ground.run(&["config", "--sandbox", "read-only"]).ok();
     assert!(
-        shown.contains("\nThe sandbox that holds here: read-only, no network\n"),
+        shown.contains("\nThe sandbox here: read-only, no network\n"),
         "{shown}"
     );
     let listed = ground

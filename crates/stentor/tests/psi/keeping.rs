@@ -276,7 +276,7 @@ fn what_cannot_be_kept_changes_neither_the_session_nor_a_file() {
         {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to script tale"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model script tale user
-        {:kind :event :event "command-result" :data {:type "text" :message "The model stays as it was: HOME/tale is no scenario file, so later sessions could not find it"} :id "c" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "The model stays as it was: HOME/tale is not a scenario file, so later sessions could not find it"} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         /model offline guide
         {:kind :event :event "command-result" :data {:type "text" :message "✓ Model set to offline guide"} :id "c" :seq N :ts "TIME"}

@@ -55,8 +55,8 @@ fn a_provider_that_shows_a_code_is_logged_in_at_by_pasting_it() {
     expect![[r#"
         {:kind :error :error-code "request/unsupported-model" :error-message "acme/m: no credentials: run `stentor login acme`" :id "m" :op "set_model"}
         {:id "b" :kind :response :op "login_begin" :ok true :data {:provider {:id "acme" :name "ACME"} :url "http://HERE/authorize?response_type=code&client_id=client-1&redirect_uri=https%3A%2F%2Facme.example%2Fcode&scope=&state=STATE&code_challenge=CHALLENGE&code_challenge_method=S256" :uses-callback-server false :pending-login true}}
-        {:kind :error :error-code "runtime/failed" :error-message "what was pasted does not say which login it belongs to; paste the whole address the browser was sent to, or `code#state`" :id "c" :op "login_complete"}
-        {:kind :error :error-code "runtime/failed" :error-message "the login at acme was refused: 400 Bad Request invalid_grant" :id "c" :op "login_complete"}
+        {:kind :error :error-code "runtime/failed" :error-message "the pasted text does not show which login it belongs to; paste the whole address the browser was redirected to, or `code#state`" :id "c" :op "login_complete"}
+        {:kind :error :error-code "runtime/failed" :error-message "the login for acme was refused: 400 Bad Request invalid_grant" :id "c" :op "login_complete"}
         {:id "c" :kind :response :op "login_complete" :ok true :data {:provider {:id "acme" :name "ACME"} :logged-in true}}
         {:id "m" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}
         {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "welcome"}] :text "welcome" :stop-reason :stop} :id "p" :seq N :ts "TIME"}"#]].assert_eq(&seen.join("\n"));
@@ -96,7 +96,7 @@ fn a_code_on_another_device_is_waited_for() {
     seen.push(backend.ask("o", "login_complete", "{}"));
     seen.extend(welcomed(&mut backend));
     expect![[r#"
-        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "Log in at ACME: http://HERE/activate\nOpen the address and type the code UC-1.\nWaiting for the browser to come back…"}] :text "Log in at ACME: http://HERE/activate\nOpen the address and type the code UC-1.\nWaiting for the browser to come back…"} :id "s" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"}] :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"} :id "s" :seq N :ts "TIME"}
         {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "✓ Logged in at ACME."}] :text "✓ Logged in at ACME."} :seq N :ts "TIME"}
         {:kind :error :error-code "request/no-pending-login" :error-message "no login was begun; login_begin begins one" :id "o" :op "login_complete"}
         {:id "m" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::ToolCall;
+use stentor_policy::{Decision, PermissionAnswer, Remembered};
+
 use super::{Actor, answer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
-use crate::message::ToolCall;
-use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
-use crate::policy::{self, Remembered};
+use crate::permission::PermissionRequest;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::tool::{ToolSpec, Touches};
@@ -51,8 +52,8 @@ impl Actor {
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
-                    "Not permitted: {why} Nobody is there to be asked; do without it, or end \
-                     with a note of what is needed and why."
+                    "Not permitted: {why} Nobody can be asked; do without it, or finish with a \
+                     note of what you need and why."
                 );
                 answer(reply, Verdict::Denied(text));
             }
@@ -87,7 +88,7 @@ impl Actor {
             let path = self.cwd.join(path);
             match settled.get(index) {
                 Some(settled) => settled.clone().unwrap_or(path),
-                None => policy::resolve(&path).unwrap_or(path),
+                None => stentor_policy::resolve(&path).unwrap_or(path),
             }
         };
         touches.paths.iter().enumerate().map(really).collect()
@@ -102,7 +103,7 @@ impl Actor {
             .questions
             .remove(&id)
             .ok_or(SessionError::NoSuchQuestion(id))?;
-        let remembered = self.policy.remember(&question.request, given);
+        let remembered = self.policy.remember(&question.request.always, given);
         if let Some(answer) = remembered {
             self.keep_answer(answer).await;
         }
@@ -124,7 +125,7 @@ impl Actor {
         };
         self.hub.publish(EventKind::Notice {
             level: NoticeLevel::Warning,
-            message: format!("the answer holds for this session only: {problem}"),
+            message: format!("the answer applies to this session only: {problem}"),
             from: NoticeSource::Agent,
         });
     }
@@ -158,7 +159,7 @@ fn verdict(given: PermissionAnswer, name: &str) -> Verdict {
     match given {
         PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Verdict::Allowed,
         PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => Verdict::Denied(format!(
-            "The user rejected this call of {name}. Do not repeat it; ask or go on without it."
+            "The user rejected this call of {name}. Do not repeat it; ask or continue without it."
         )),
         PermissionAnswer::Cancelled => Verdict::Denied(format!(
             "The question whether {name} may run was cancelled."

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
+use stentor_journal::message::{BashExecution, KnownMessage, Message};
+use stentor_journal::store::{EntryKind, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{Actor, News, answer};
 use crate::event::EventKind;
 use crate::jobs::{JobEnd, JobKind, JobStatus, JobWork};
-use crate::message::{BashExecution, KnownMessage, Message};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::state::BashResult;
-use crate::store::{EntryKind, StoreError};
 use crate::tool::{ShellJob, ShellResult};
 
 /// The note on disk that a message enters the conversation when the run is over. Its data is a
@@ -72,6 +72,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             cancel,
             spill_dir: Arc::clone(&self.environment.spill_dir),
+            left_running: Some(self.left_running()),
             output: Arc::new(move |delta| {
                 hub.publish(EventKind::BashOutput {
                     id,
@@ -86,7 +87,7 @@ impl Actor {
             let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
             let result = tokio::select! {
                 done = running => done.unwrap_or_else(|_| {
-                    Err("the shell failed inside: this is a bug in it".to_owned())
+                    Err("the shell had an internal error: this is a bug".to_owned())
                 }),
                 () = overdue(&stopped) => Ok(ShellResult { cancelled: true, ..ShellResult::default() }),
             };

@@ -114,7 +114,7 @@ impl Actor {
                 is_scoped: false,
             };
             if let Err(error) = self.choose(&choice) {
-                tracing::warn!(%error, "no other model could step in");
+                tracing::warn!(%error, "no fallback model could be used");
                 return None;
             }
             let active = self.fallbacks.active.take();
@@ -172,7 +172,7 @@ impl Actor {
         };
         match self.choose(&choice) {
             Ok(()) => self.fallbacks.active = None,
-            Err(error) => tracing::warn!(%error, "the first model cannot come back yet"),
+            Err(error) => tracing::warn!(%error, "cannot return to the first model yet"),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use stentor_journal::message::{Message, UserContent};
+
 use super::Actor;
 use crate::event::EventKind;
-use crate::message::{Message, UserContent};
 use crate::session::error::SessionError;
 use crate::session::injected::{DeliverAs, Delivery, Injected};
 use crate::session::queues::{CustomPart, QueueKind, Queued};
@@ -58,7 +59,7 @@ impl Actor {
     /// What waits in a queue that clients are not told of. What the disk refuses waits on.
     pub(super) fn deliver_all(&mut self, queue: QueueKind) -> Vec<Arc<Message>> {
         self.deliver(queue).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a message of an extension waits on");
+            tracing::warn!(%error, "a message from an extension stays queued");
             Vec::new()
         })
     }

@@ -23,6 +23,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use stentor_journal::conversation::Conversation;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store::Opened;
+use stentor_journal::usage::Usage;
+use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -35,25 +40,22 @@ use super::record::Record;
 use super::settings::{ForRun, Settings};
 use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
-use crate::conversation::Conversation;
 use crate::event::{
     CompactionReason, CompactionResult, EventKind, InterruptMode, NoticeLevel, NoticeSource,
     RunEnd, RunOutcome, StateChange,
 };
 use crate::fallback::FallbackSettings;
+use crate::folder_texts::FolderTexts;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
-use crate::message::ContentBlock;
+use crate::left_running::LeftRunning;
 use crate::model::ModelErrorKind;
-use crate::permission::PermissionMode;
-use crate::policy::{AnswerKeeper, Policy};
+use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
-use crate::store::Opened;
 use crate::subagents::Subagents;
 use crate::tool::{Place, Tool, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
-use crate::usage::Usage;
 
 use asking::OpenQuestion;
 use bash::{Deferred, FinishedBash};
@@ -93,7 +95,6 @@ pub(super) struct Actor {
     sandbox: Arc<SandboxState>,
 
     cwd: Arc<Path>,
-    system_prompt: Arc<str>,
     tools: Arc<[Arc<dyn Tool>]>,
     specs: Arc<[ToolSpec]>,
     place: Arc<dyn Place>,
@@ -104,6 +105,7 @@ pub(super) struct Actor {
     fallback: FallbackSettings,
     fallbacks: Fallbacks,
     watch: Arc<Watch>,
+    rules: Arc<RuleBook>,
 
     activity: Option<Activity>,
     /// How many there have been.
@@ -115,6 +117,8 @@ pub(super) struct Actor {
     next_question: u64,
     /// What runs beside the conversation, and what ran.
     jobs: Arc<Jobs>,
+    /// What commands leave running, and whether it ends with this session.
+    left_running: (Arc<LeftRunning>, bool),
     /// How many commands of the user are running.
     running_bash: usize,
     next_bash: u64,
@@ -206,15 +210,17 @@ impl Actor {
         let dialogs = Arc::new(Dialogs::new(hub.clone()));
         let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
         let jobs = Jobs::new(Arc::clone(&environment.clock));
+        let left_running = options.left_running.clone().unwrap_or_default();
         let host = SessionToolHost::new(
             hub.clone(),
             Arc::clone(&dialogs),
-            Arc::clone(&jobs),
+            (Arc::clone(&jobs), Arc::clone(&left_running)),
             requests.0.clone(),
             options.policy.path_rules(),
             options.plan_clearing.clone(),
         );
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
+        slash.set_base_prompt(Arc::clone(&options.system_prompt));
         let mut actor = Self {
             hub,
             commands,
@@ -233,7 +239,6 @@ impl Actor {
             answer_keeper: options.answer_keeper.clone(),
             sandbox: Arc::clone(&options.sandbox),
             cwd: Arc::from(options.cwd.as_path()),
-            system_prompt: Arc::clone(&options.system_prompt),
             tools: Arc::new([]),
             specs: Arc::new([]),
             place: Arc::clone(&options.place),
@@ -244,11 +249,11 @@ impl Actor {
             fallback: options.fallback.clone(),
             fallbacks: Fallbacks::default(),
             watch: Arc::new(Watch {
-                rules: options.rules.afresh(),
                 plan_reminders: options.plan_reminders,
                 max_answer_bytes: options.max_answer_bytes,
                 steering_waits_for_first_call: options.steering_waits_for_first_call,
             }),
+            rules: Arc::new(options.rules.afresh()),
             activity: None,
             activities: 0,
             afterwards: Vec::new(),
@@ -256,6 +261,7 @@ impl Actor {
             questions: HashMap::new(),
             next_question: 1,
             jobs,
+            left_running: (left_running, options.left_running.is_none()),
             running_bash: 0,
             next_bash: 1,
             unheard_bash: Vec::new(),
@@ -292,6 +298,10 @@ impl Actor {
 
     pub fn jobs(&self) -> Arc<Jobs> {
         Arc::clone(&self.jobs)
+    }
+
+    pub fn left_running(&self) -> Arc<LeftRunning> {
+        Arc::clone(&self.left_running.0)
     }
 
     pub fn subagents(&self) -> Arc<Subagents> {
@@ -349,7 +359,7 @@ impl Actor {
         match news {
             News::BashEnded(finished) => self.bash_ended(*finished).await,
             News::ActivityDied => {
-                let message = "the agent failed inside and gave up this run".to_owned();
+                let message = "the agent had an internal error and gave up this run".to_owned();
                 self.hub.publish(EventKind::Notice {
                     level: NoticeLevel::Error,
                     message: message.clone(),
@@ -377,6 +387,13 @@ impl Actor {
         self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         self.slash.set_tools(&self.specs);
         self.tools = tools.into();
+    }
+
+    /// Has what the folder says taken the place of what the session began with.
+    fn set_folder_texts(&mut self, texts: FolderTexts) {
+        self.slash.set_base_prompt(Arc::clone(&texts.system_prompt));
+        self.rules = Arc::new(texts.rules.afresh());
+        self.host.set_folder_texts(texts);
     }
 
     fn changed(&self, change: StateChange) {
@@ -416,6 +433,9 @@ impl Drop for Actor {
             activity.cancel.cancel();
         }
         self.jobs.cancel_all(JobKind::Shell);
+        if let (left_running, true) = &self.left_running {
+            left_running.end();
+        }
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use stentor_journal::clock::iso_time;
+use stentor_journal::message::Message;
+use stentor_journal::store::{self, Entry, EntryKind, Header, StoreError};
+
 use super::{Actor, restoring};
-use crate::clock::iso_time;
 use crate::event::{EventKind, StateChange};
-use crate::message::Message;
 use crate::session::error::SessionError;
 use crate::session::options::{Environment, SessionOptions, Storage};
 use crate::session::record::Record;
-use crate::store::{self, Entry, EntryKind, Header, StoreError};
 use crate::tool::{Plan, ToolHost};
 
 /// How the types of entries begin that a session makes for itself.
@@ -134,7 +135,7 @@ impl Actor {
     /// A plan that a client set is in no tool's result, so it gets an entry of its own.
     pub(super) fn set_plan(&mut self, plan: Plan) {
         if let Err(error) = self.note_plan(&plan) {
-            tracing::warn!(%error, "the plan may be an older one when the session is resumed");
+            tracing::warn!(%error, "the plan may be outdated when the session is resumed");
         }
         self.host.set_plan(plan);
     }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use stentor_journal::store::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, EntryKind, StoreError};
+use stentor_journal::usage::Usage;
+
 use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::queues::QueueKind;
-use crate::store::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, EntryKind, StoreError};
 use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
-use crate::usage::Usage;
 
 /// The tools of one model call, and what the model is told of them.
 pub(super) struct ToolsOfNow {
@@ -171,12 +172,13 @@ impl Actor {
                 Ok(ModelCall {
                     model,
                     thinking: self.thinking_of_now(),
-                    system: self.slash.system_prompt(&self.system_prompt, &specs),
+                    system: self.slash.system_prompt(&specs),
                     messages: self.conversation.for_model(),
                     specs,
                     tools,
                     place: Arc::clone(&self.place),
                     host: Arc::clone(&self.host) as Arc<dyn ToolHost>,
+                    rules: Arc::clone(&self.rules),
                 })
             }
         }
@@ -202,7 +204,7 @@ impl Actor {
             data: serde_json::to_value(usage).ok(),
         };
         if let Err(error) = self.append(kind, false) {
-            tracing::warn!(%error, "what was consumed could not be recorded");
+            tracing::warn!(%error, "usage could not be recorded");
         }
     }
 

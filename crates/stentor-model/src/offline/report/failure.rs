@@ -46,7 +46,7 @@ pub fn command(command: &str, text: &str) -> String {
         format!("\n\n{}", fenced(output, "text", MAX_OUTPUT_LINES))
     };
     let hint = match status {
-        Some(127) => Some("The program was not found: is it installed and spelt right?"),
+        Some(127) => Some("The program was not found: is it installed and spelled correctly?"),
         Some(126) => Some("The file is there but may not be executed: `chmod +x` would allow it."),
         Some(137 | 143) => Some("It was killed, perhaps because it took too much time or memory."),
         Some(_) if is_held_back(output) => Some(HELD_BACK),
@@ -62,9 +62,12 @@ pub fn command(command: &str, text: &str) -> String {
     }
 }
 
-const DENIED: &str = "The permission mode of this session does not allow it. `--permission-mode` or the configuration changes that, or the client can be asked to allow it.";
+const DENIED: &str = "The permission mode of this session does not allow it. Change it with \
+                      `--permission-mode` or the configuration, or let the client ask you.";
 
-const HELD_BACK: &str = "The system did not let the command do that: the file's own permissions are in the way, or the sandbox of this session. `stentor permissions` shows what holds.";
+const HELD_BACK: &str = "The system did not let the command do that: the file's own permissions \
+                         are in the way, or the sandbox of this session. `stentor permissions` \
+                         shows what applies.";
 
 fn suggestion(intent: &Intent, text: &str) -> Option<String> {
     let lower = text.to_lowercase();
@@ -140,7 +143,7 @@ mod tests {
                 "nope",
                 "sh: nope: not found\n\nCommand exited with code 127"
             ),
-            "`nope` failed with exit code 127.\n\n```text\nsh: nope: not found\n```\n\nThe program was not found: is it installed and spelt right?"
+            "`nope` failed with exit code 127.\n\n```text\nsh: nope: not found\n```\n\nThe program was not found: is it installed and spelled correctly?"
         );
         assert_eq!(
             command("false", "(no output)\n\nCommand exited with code 1"),

@@ -51,7 +51,7 @@ pub fn report(intent: &Intent, had: &[Exchange], prompt: &str) -> String {
                 code(path)
             ),
             _ => format!(
-                "I could not read all of {}, so I did not write it anew.",
+                "I could not read all of {}, so I did not rewrite it.",
                 code(path)
             ),
         },
@@ -259,7 +259,7 @@ fn plan(items: &[String], kept: bool) -> String {
     let what = if kept {
         "The plan is written down"
     } else {
-        "There is no tool here that keeps a plan; this is it"
+        "No tool here can store a plan, so here it is"
     };
     format!(
         "{what}, {}:\n\n{}",

@@ -230,7 +230,7 @@ impl TryFrom<StepShape> for Step {
         match shape.left_over() {
             None => Ok(step),
             Some(key) => Err(format!(
-                "`{key}` does not go with {}: one step does one thing",
+                "`{key}` cannot be combined with {}: a step does one thing",
                 name_of(&step)
             )),
         }
@@ -365,7 +365,7 @@ fn pattern(
         (None, Some(regex)) => match Regex::new(&regex) {
             Ok(regex) => Ok(Some(Pattern::Matches(regex))),
             Err(error) => Err(format!(
-                "`{what}_matches` is no regular expression: {error}"
+                "`{what}_matches` is not a regular expression: {error}"
             )),
         },
         (Some(_), Some(_)) => Err(format!(
@@ -391,7 +391,7 @@ fn words(
             Err("use `chunk_chars` or `repeat`, not both".to_owned())
         }
         (TextOrChunks::Chunks(_), _, _) => Err(
-            "a list of texts says itself how it is cut: leave out `chunk_chars` and `repeat`"
+            "a list of texts already sets how it is split: leave out `chunk_chars` and `repeat`"
                 .to_owned(),
         ),
     }

@@ -1,7 +1,7 @@
 use serde_json::json;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::{Prices, Usage};
 
 use super::*;
 use crate::script::{
@@ -228,11 +228,11 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
         ),
         (
             "[[turn]]\nsteps = [\n { text = 'a' },\n { text = 'a', tool = 'bash' },\n]",
-            "s.toml:4: `tool` does not go with `text`: one step does one thing",
+            "s.toml:4: `tool` cannot be combined with `text`: a step does one thing",
         ),
         (
             "[[turn]]\nsteps = [ { tool = 'bash', signature = 'x' } ]",
-            "s.toml:2: `signature` does not go with `tool`: one step does one thing",
+            "s.toml:2: `signature` cannot be combined with `tool`: a step does one thing",
         ),
         (
             "[[turn]]\nsteps = [ { repeat = 3 } ]",
@@ -240,7 +240,7 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
         ),
         (
             "[[turn]]\ntext = ['a', 'b']\nrepeat = 2",
-            "s.toml:1: a list of texts says itself how it is cut: leave out `chunk_chars` and `repeat`",
+            "s.toml:1: a list of texts already sets how it is split: leave out `chunk_chars` and `repeat`",
         ),
         (
             "\n[[turn]]\ntext = 'a'\n[[turn.step]]\ntext = 'b'",
@@ -268,7 +268,7 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
     assert!(
         error
             .to_string()
-            .starts_with("s.toml:2: `last_user_matches` is no regular expression")
+            .starts_with("s.toml:2: `last_user_matches` is not a regular expression")
     );
     for broken in ["[[turn]", "a = ", "= 3", "\u{0}"] {
         assert!(matches!(

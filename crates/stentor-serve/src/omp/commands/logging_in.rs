@@ -1,7 +1,5 @@
 //! Logging in to providers (section 19), over the same dialogs as everything else.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::AgentFrame;
-use crate::omp::login::{LoginProvider, LoginUi};
+use crate::omp::login::{LoginUi, log_in};
 use crate::omp::reply::{Data, Failure, Outcome};
 use crate::omp::ui::{self, UiKind};
 
@@ -25,10 +23,25 @@ const WAITING: usize = 8;
 pub(super) fn providers(dialect: &Dialect) -> Outcome {
     #[derive(Serialize)]
     struct Listed {
-        providers: Vec<LoginProvider>,
+        providers: Vec<Provider>,
     }
+    #[derive(Serialize)]
+    struct Provider {
+        id: String,
+        name: String,
+        /// True when logging in can work here.
+        available: bool,
+        authenticated: bool,
+    }
+    let providers = dialect.options.login.providers();
+    let providers = providers.into_iter().map(|provider| Provider {
+        id: provider.id,
+        name: provider.name,
+        available: true,
+        authenticated: provider.logged_in,
+    });
     Data::of(&Listed {
-        providers: dialect.options.logins.providers(),
+        providers: providers.collect(),
     })
 }
 
@@ -45,9 +58,8 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> Outcome {
         session: session.clone(),
         wishes,
     };
-    let logins = Arc::clone(&dialect.options.logins);
     let working = async {
-        let done = logins.login(&login.provider_id, &person).await;
+        let done = log_in(&*dialect.options.login, &login.provider_id, &person).await;
         drop(person);
         done
     };
@@ -55,7 +67,7 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> Outcome {
         while let Some(wish) = wanted.recv().await {
             match wish {
                 Wish::Page { url, instructions } => {
-                    open(&dialect, &url, instructions.as_deref()).await;
+                    open(&dialect, &url, &instructions).await;
                 }
                 Wish::Notice(message) => session.publish(EventKind::Notice {
                     level: NoticeLevel::Info,
@@ -84,7 +96,7 @@ struct Person {
 enum Wish {
     Page {
         url: String,
-        instructions: Option<String>,
+        instructions: String,
     },
     Notice(String),
     /// Everything before it was shown.
@@ -100,10 +112,10 @@ impl Person {
 }
 
 impl LoginUi for Person {
-    fn open_url(&self, url: &str, instructions: Option<&str>) {
+    fn open_url(&self, url: &str, instructions: &str) {
         self.want(Wish::Page {
             url: url.to_owned(),
-            instructions: instructions.map(str::to_owned),
+            instructions: instructions.to_owned(),
         });
     }
 
@@ -111,19 +123,18 @@ impl LoginUi for Person {
         self.want(Wish::Notice(message.to_owned()));
     }
 
-    fn ask(&self, dialog: Dialog) -> Pin<Box<dyn Future<Output = DialogAnswer> + Send + '_>> {
-        Box::pin(async move {
-            let (here, reached) = oneshot::channel();
-            if self.wishes.send(Wish::Reached(here)).await.is_ok() {
-                // A question about a page comes after the page.
-                reached.await.ok();
-            }
-            self.session.ask_dialog(dialog).await
-        })
+    async fn ask(&self, dialog: Dialog) -> DialogAnswer {
+        let (here, reached) = oneshot::channel();
+        if self.wishes.send(Wish::Reached(here)).await.is_ok() {
+            // A question about a page comes after the page.
+            reached.await.ok();
+        }
+        self.session.ask_dialog(dialog).await
     }
 }
 
-async fn open(dialect: &Dialect, url: &str, instructions: Option<&str>) {
+async fn open(dialect: &Dialect, url: &str, instructions: &str) {
+    let instructions = Some(instructions);
     let number = dialect.connection.next_shown();
     let id = ui::request_id(UiKind::Shown, dialect.live().generation, number);
     let frame: AgentFrame<'_> = Frame::ExtensionUiRequest(UiRequest {

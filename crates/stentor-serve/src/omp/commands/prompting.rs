@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stentor_agent::commands::Called;
 use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
-use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{Session, SessionError};
+use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
 
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::AgentFrame;
 use crate::omp::reply::{Data, Failure, Outcome};
+use crate::picture;
 
 /// What became of a message; newer clients want to know (section 1).
 #[derive(Serialize)]
@@ -232,15 +231,8 @@ fn content(message: String, images: Vec<Image>) -> Result<Vec<ContentBlock>, Fai
     }
     let mut content = vec![ContentBlock::text(message)];
     for (n, image) in images.into_iter().enumerate() {
-        let wrong = |why: &str| Failure::new(format!("images[{n}]: {why}"));
-        // It would go to the provider with every request from now on.
-        if !image.mime_type.starts_with("image/") {
-            return Err(wrong("its mimeType is not that of a picture"));
-        }
-        if STANDARD.decode(image.data.as_bytes()).is_err() {
-            return Err(wrong("its data is not base64"));
-        }
-        content.push(ContentBlock::image(image.data, image.mime_type));
+        let picture = picture::sent(image.data, image.mime_type);
+        content.push(picture.map_err(|why| Failure::new(format!("images[{n}]: {why}")))?);
     }
     Ok(content)
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use stentor_agent::commands::READ_TOOL;
 use stentor_agent::event::CommandSource;
-use stentor_agent::message::Message;
 use stentor_agent::session::{Session, SessionError, SessionState};
-use stentor_agent::store::{Entry, EntryKind};
+use stentor_journal::message::Message;
+use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
 use stentor_wire::omp::facts::{MAX_PAGE_MESSAGES, ROLES_OF_OTHERS};
 
@@ -37,7 +37,7 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
     let tools = dialect.hosting.tools(&live.tools, &dialect.me());
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
-    let system_prompt = slash.prompt_with_skills(&live.system_prompt, can_read);
+    let system_prompt = slash.prompt_with_skills(can_read);
     let connection = Arc::clone(&dialect.connection);
     let write = move |framing: &Framing, frames: &mut Vec<u8>| {
         if let Some(told) = connection.told_queues.of(live.generation) {

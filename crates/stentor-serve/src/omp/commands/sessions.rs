@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stentor_agent::agent::{AgentError, NewSession};
-use stentor_agent::export::session_page;
 use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
-use stentor_agent::store::View;
+use stentor_journal::export::session_page;
+use stentor_journal::store::View;
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
 
 use crate::omp::dialect::{Dialect, Next, begins_at};
@@ -54,9 +54,9 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Out
 pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Failure> {
     let mut options = options_like_now(dialect).await?;
     // Both come from the file, if they can.
-    options.usual_model = options.model.take();
+    options.prefer_stored_model();
     options.thinking = None;
-    let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+    let tools = options.tools.clone();
     let open_now = dialect
         .session()
         .state()
@@ -76,14 +76,10 @@ pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Fa
                 return Err(error.into());
             }
         };
-        leaving.enter(Next::of(session, tools, prompt)).await;
+        leaving.enter(Next::of(session, tools)).await;
     } else {
         let session = dialect.agent.resume(path, options)?;
-        dialect
-            .leave()
-            .await
-            .enter(Next::of(session, tools, prompt))
-            .await;
+        dialect.leave().await.enter(Next::of(session, tools)).await;
     }
     Ok(())
 }
@@ -126,15 +122,11 @@ async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) ->
 async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, AgentError> {
     let session = dialect.session();
     let mut options = options_like_now(dialect).await?;
-    options.usual_model = options.model.take();
+    options.prefer_stored_model();
     options.thinking = None;
-    let (tools, prompt) = (options.tools.clone(), Arc::clone(&options.system_prompt));
+    let tools = options.tools.clone();
     let (copied, text) = dialect.agent.fork(&session, point, options).await?;
-    dialect
-        .leave()
-        .await
-        .enter(Next::of(copied, tools, prompt))
-        .await;
+    dialect.leave().await.enter(Next::of(copied, tools)).await;
     Ok(text)
 }
 

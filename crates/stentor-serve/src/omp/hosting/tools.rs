@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use serde_json::{Map, Value};
-use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
+use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{HostTool, HostToolOutput};
 use stentor_wire::omp::frame::Frame;
 use tokio::sync::oneshot;
@@ -104,7 +104,7 @@ pub(super) fn output_of(said: HostToolOutput, is_error: Option<bool>) -> ToolOut
     if is_error.or(said.is_error).unwrap_or(false) {
         let text = text_of(&content, "\n");
         let text = if text.is_empty() {
-            "The tool failed without saying why.".to_owned()
+            "The tool failed without a reason.".to_owned()
         } else {
             text
         };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_agent::export::{ExportHeader, render_html};
+use stentor_journal::export::{ExportHeader, render_html};
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::ErrorCode;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
-use stentor_agent::store::{self, Entry, EntryKind};
+use stentor_journal::store::{self, Entry, EntryKind};
 use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, session_error};
@@ -178,7 +178,7 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
         let chosen = session.set_model(&model.provider, &model.id).await;
         chosen.map_err(session_error)?;
     }
-    let created_ms = stentor_agent::clock::parse_iso_time(&header.timestamp);
+    let created_ms = stentor_journal::clock::parse_iso_time(&header.timestamp);
     let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
     Ok(shared.add(Live::new(session, cwd, created_ms, None)))
 }

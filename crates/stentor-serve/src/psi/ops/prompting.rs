@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stentor_agent::event::{CommandSource, EventKind};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
+use stentor_journal::message::ContentBlock;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
 use tokio_util::sync::CancellationToken;
@@ -16,8 +16,7 @@ use crate::psi::item::{OpError, Part};
 use crate::psi::live::Live;
 use crate::psi::ops::login;
 use crate::psi::params::word_of;
-use crate::psi::payload;
-use crate::psi::slash;
+use crate::psi::{payload, slash};
 
 pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let text = ask.params.filled("message")?;

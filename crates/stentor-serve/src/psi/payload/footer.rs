@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use stentor_agent::session::SessionError;
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use super::context::{slots_as_they_came, sorted_by_tree};
 use super::model;
-use crate::psi::git;
 use crate::psi::live::{Live, RetryWait, View};
 use crate::psi::shared::Shared;
-use crate::psi::text;
+use crate::psi::{git, text};
 
 /// The states of sessions, in the order they are shown.
 const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];
@@ -32,7 +31,7 @@ impl Footer {
         let stats = live.session.stats().await?;
         Ok(Self {
             session_id: live.id.to_string(),
-            path_line: path_line(&live.cwd, shared.options.home.as_deref(), &view).await,
+            path_line: path_line(live, shared.options.home.as_deref(), &view).await,
             usage_parts: usage_parts(&stats.total_usage, &view),
             model_text: model_text(&view),
             status_line: status_line(shared, live),
@@ -71,13 +70,14 @@ impl WriteEdn for Footer {
     }
 }
 
-async fn path_line(cwd: &Path, home: Option<&Path>, view: &View) -> String {
+async fn path_line(live: &Live, home: Option<&Path>, view: &View) -> String {
+    let cwd = &live.cwd;
     let mut line = match home.and_then(|home| cwd.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),
         None => cwd.display().to_string(),
     };
-    if let Some(branch) = git::branch_label(cwd).await {
+    if let Some(branch) = git::branch_label(git::project_of(&live.session, cwd)).await {
         line.push_str(&format!(" ({branch})"));
     }
     if let Some(name) = view.display_name() {

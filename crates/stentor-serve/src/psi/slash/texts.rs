@@ -1,15 +1,14 @@
 //! The commands that only say something.
 
 use stentor_agent::event::CommandSource;
-use stentor_agent::message::{KnownMessage, Message, text_of};
+use stentor_journal::message::{KnownMessage, Message, text_of};
 
 use super::{BUILTINS, Effect};
 use crate::psi::connection::session_error;
-use crate::psi::git;
 use crate::psi::limits::HISTORY_LINE_CHARS;
 use crate::psi::live::Live;
 use crate::psi::ops::reading::context_fraction;
-use crate::psi::text;
+use crate::psi::{git, text};
 
 pub(super) async fn status(live: &Live) -> Effect {
     let (state, entries) = match (live.session.state().await, live.session.entries().await) {
@@ -169,7 +168,7 @@ pub(super) fn extensions(live: &Live) -> Effect {
 
 pub(super) async fn worktree(live: &Live) -> Effect {
     let mut text = format!("Worktree: {}", live.cwd.display());
-    let repository = git::repository(&live.cwd).await;
+    let repository = git::repository(git::project_of(&live.session, &live.cwd)).await;
     for tree in repository.into_iter().flat_map(|found| found.trees) {
         let head = tree.head.label();
         text.push_str(&format!("\n  {} ({head})", tree.path.display()));

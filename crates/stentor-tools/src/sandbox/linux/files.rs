@@ -9,8 +9,8 @@ use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
-use stentor_agent::policy::resolve;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_policy::resolve;
 
 use crate::sandbox::Restrictions;
 
@@ -109,7 +109,7 @@ fn writing_in_folders() -> BitFlags<AccessFs> {
 /// Where the unreadable things really are.
 fn hidden(restrictions: &Restrictions, writable: &[&Path]) -> Result<Vec<PathBuf>, String> {
     let resolved = |path: &Path| {
-        resolve(path).ok_or_else(|| format!("the links of {} go in circles", path.display()))
+        resolve(path).ok_or_else(|| format!("the links of {} form a loop", path.display()))
     };
     let mut hidden = Vec::new();
     for path in &restrictions.unreadable {

@@ -16,7 +16,7 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 /// Drops all others. They do not come back with a program that is run, because the process has
 /// `no_new_privs` by then, as Landlock and seccomp demand.
 pub(super) fn drop_most() -> Result<(), String> {
-    let told = |errno: rustix::io::Errno| format!("cannot drop the powers of root: {errno}");
+    let told = |errno: rustix::io::Errno| format!("cannot drop root's capabilities: {errno}");
     let held = capabilities(None).map_err(told)?;
     let kept = CapabilitySets {
         effective: held.effective & KEPT,

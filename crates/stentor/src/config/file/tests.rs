@@ -74,7 +74,9 @@ fn rules_with_wrong_keys_or_values_are_refused_one_by_one() {
     );
     check_errors(
         "[[permissions]]\npath = \"a[\"\ndecision = \"deny\"\n",
-        &expect!["config.toml:1:1: `a[` is no path pattern: unclosed character class; missing ']'"],
+        &expect![
+            "config.toml:1:1: `a[` is not a valid path pattern: unclosed character class; missing ']'"
+        ],
     );
     check_errors(
         "permissions = [1]\n",
@@ -155,7 +157,7 @@ fn a_file_that_is_not_there_says_nothing_and_one_that_cannot_be_read_says_so() {
     std::fs::create_dir(dir.path().join("folder.toml")).unwrap();
     assert_eq!(
         message("folder.toml"),
-        "folder.toml: cannot be read: it is no regular file"
+        "folder.toml: cannot be read: it is not a regular file"
     );
     assert_eq!(
         read_file(&at("big.toml/x"), Own).unwrap(),

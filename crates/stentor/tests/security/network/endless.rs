@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::provider::{Answer, Provider};
 use crate::world::{Child, World};
 
-const TOO_LONG: &str = "acme/m1: the answer was ended because it is longer than 100000 bytes \
-                        (`max_answer_bytes`); what came before is kept";
+const TOO_LONG: &str = "acme/m1: the answer was cut off because it is longer than 100000 bytes \
+                        (`max_answer_bytes`); what arrived before is kept";
 
 fn provider() -> Provider {
     Provider::answering(Answer::Endless)

@@ -15,13 +15,13 @@ fn a_page_a_compressed_body_and_nothing_at_all_are_told_after_one_try() {
                 "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{page}",
                 page.len()
             ),
-            "200 OK: a page of HTML came instead of an answer: Sign in",
+            "200 OK: received an HTML page instead of an answer: Sign in",
         ),
         (
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n\
              content-length: 4\r\n\r\n\x1f\x08\x00\x00"
                 .to_owned(),
-            "200 OK: the answer is compressed with gzip, which was not asked for",
+            "200 OK: the answer is compressed with gzip, which was not requested",
         ),
     ] {
         let provider = Provider::answering(Answer::Bytes(response.into_bytes()));

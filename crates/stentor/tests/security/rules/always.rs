@@ -139,6 +139,28 @@ fn a_yes_for_a_folder_is_none_for_what_runs_by_itself_in_it() {
 }
 
 #[test]
+fn a_person_is_asked_about_each_call_in_a_run_that_a_yes_does_not_reach() {
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    let protected = [".git/hooks/pre-commit", ".stentor/config.toml"];
+    for dialect in DIALECTS {
+        let calls = ["a", "b", protected[0], protected[1]].map(write);
+        let world = World::new(&super::scenario("write", &calls), ASK);
+        let mut person = Person::prompts(&world, dialect);
+        let question = person.asked().unwrap();
+        person.answers(&question, Says::Always);
+        let further = person.refuses_the_rest();
+        assert_eq!(further.len(), 2, "{dialect:?}: {further:?}");
+        for (question, path) in further.iter().zip(protected) {
+            let path = world.path("work").join(path);
+            let choice = format!("Always allow write on {}", path.display());
+            assert!(question.contains(&choice), "{question}");
+            assert!(!path.exists(), "{dialect:?}");
+        }
+        assert!(world.path("work/b").exists(), "{dialect:?}");
+    }
+}
+
+#[test]
 fn an_answer_kept_from_before_does_not_reach_further_than_a_new_one() {
     let world = World::new(&commands(&["find . -exec touch made ;"]), ASK);
     let answer = json!({ "tool": "bash", "words": "find .", "decision": "allow" });

@@ -96,7 +96,9 @@ impl Person {
                     Says::No => "reject-once",
                 };
                 let params = format!("{{:dialog-id {id} :result {value:?}}}");
-                format!("{{:id \"a\" :kind :request :op \"resolve_dialog\" :params {params}}}")
+                // The next question may come before the answer to this request, whose id is taken
+                // until then.
+                format!("{{:id {id} :kind :request :op \"resolve_dialog\" :params {params}}}")
             }
             Dialect::Acp => {
                 let question: Value = serde_json::from_str(question).unwrap();

@@ -1,5 +1,7 @@
 //! Notes: written by a tool that writes, and each project's its own.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::plan;
 use crate::world::World;
 
@@ -41,11 +43,13 @@ fn a_session_that_only_reads_remembers_nothing_and_looks_at_its_notes() {
 }
 
 #[test]
-fn notes_of_one_project_are_not_anothers() {
+fn notes_of_one_project_are_not_anothers_and_their_folder_is_its_owners_alone() {
     let world = world("action = \"list\"");
     let remember = plan(&[("memory", REMEMBER.to_owned())]);
     let said = said_in(&world, "work", &remember);
     assert!(said.starts_with("Remembered as "), "{said}");
+    let folder = std::fs::metadata(world.path("home/.local/share/stentor/memory")).unwrap();
+    assert_eq!(folder.permissions().mode() & 0o777, 0o700);
     let id = said
         .trim()
         .trim_start_matches("Remembered as ")

@@ -37,7 +37,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Whether there is a Python to attack with. Where there is none the test says so.
-fn has_python() -> bool {
+pub fn has_python() -> bool {
     let has = Command::new("python3").arg("--version").output().is_ok();
     if !has {
         let _ = writeln!(std::io::stderr(), "NO PYTHON: this is not tested");

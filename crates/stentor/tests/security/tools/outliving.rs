@@ -194,3 +194,62 @@ fn what_a_command_leaves_running_serves_the_next_one() {
     let world = World::new(&super::plan(&calls), "");
     assert_eq!(world.asked(&["-p", "go"]), "still here\n");
 }
+
+#[test]
+fn what_a_command_leaves_running_goes_with_its_session() {
+    type Close = fn(&World) -> Child;
+    let dialects: [(&str, Close); 2] = [
+        ("omp", |world| {
+            let mut child = world.omp();
+            child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+            child.until_type("agent_settled");
+            child.send(r#"{"id":"n","type":"new_session"}"#);
+            child.until(|line| line.contains(r#""command":"new_session""#));
+            child
+        }),
+        ("acp", |world| {
+            let (mut child, session) = world.acp(json!({}));
+            let mode = json!({ "sessionId": session, "modeId": "all" });
+            child.ask_acp(3, "session/set_mode", mode);
+            let text = json!([{ "type": "text", "text": "go" }]);
+            let params = json!({ "sessionId": session, "prompt": text });
+            child.ask_acp(4, "session/prompt", params);
+            child.ask_acp(5, "session/close", json!({ "sessionId": session }));
+            child
+        }),
+    ];
+    for (dialect, close) in dialects {
+        let world = world(HIDING[2], "exec 9>&-");
+        std::thread::scope(|scope| {
+            let child = scope.spawn(|| close(&world));
+            let alive = Alive::ready(&world);
+            let child = child.join().unwrap();
+            alive.assert_all_gone(dialect);
+            child.end();
+        });
+    }
+}
+
+#[test]
+fn what_a_subagent_leaves_running_serves_its_session() {
+    let serve = "mkfifo ask told; (read word < ask; echo $word > told) > /dev/null 2>&1 & echo on";
+    let serve = format!("command = {}", super::quoted(serve));
+    let ask = format!(
+        "command = {}",
+        super::quoted("echo still here > ask; cat told")
+    );
+    let plan = format!(
+        "[[turn]]\nwhen = {{ last_user_contains = \"serve\" }}\ntool = \"bash\"\narguments = {{ {serve} }}\n\
+         [[turn]]\nwhen = {{ last_tool_result_contains = \"on\" }}\ntimes = 1\ntext = \"It runs.\"\n\
+         [[turn]]\nwhen = {{ tool = \"subagent\" }}\ntool = \"bash\"\narguments = {{ {ask} }}\n\
+         [[turn]]\nwhen = {{ last_tool_result_contains = \"still here\" }}\ntext = \"It answered.\"\n\
+         [[turn]]\ntool = \"subagent\"\narguments = {{ task = \"serve\" }}\n"
+    );
+    let world = World::new(&plan, "");
+    let mut child = world.omp();
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    let lines = child.until(|line| line.contains(r#""type":"agent_settled""#));
+    let answered = lines.iter().any(|line| line.contains("It answered."));
+    assert!(answered, "{lines:#?}");
+    child.end();
+}

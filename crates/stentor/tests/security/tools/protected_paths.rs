@@ -37,7 +37,7 @@ fn accepted_edits_are_not_edits_of_what_runs_by_itself() {
     ] {
         let (world, said) = written(path, "accept-edits");
         assert!(
-            said.contains("asked for even where edits are free"),
+            said.contains("which needs permission even in accept-edits mode"),
             "{path}: {said}"
         );
         let text = std::fs::read_to_string(world.path("work").join(path));

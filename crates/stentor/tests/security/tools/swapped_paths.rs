@@ -61,7 +61,7 @@ fn a_folder_swapped_while_the_question_is_open_leads_nowhere() {
         child.send(&answer.to_string());
         let said = child.until_answer(3).join("\n");
         assert!(
-            said.contains("was changed while the call was decided on"),
+            said.contains("was changed while permission was decided"),
             "{said}"
         );
         child.end();
@@ -117,7 +117,7 @@ fn a_folder_swapped_while_the_question_is_open_is_not_searched() {
         child.send(&answer.to_string());
         let said = child.until_answer(3).join("\n");
         assert!(
-            said.contains("was changed while the call was decided on"),
+            said.contains("was changed while permission was decided"),
             "{tool}: {said}"
         );
         assert!(!said.contains("only-here"), "{tool}: {said}");

@@ -54,9 +54,9 @@ fn acp_asks_inside_the_first_turn_and_a_yes_counts_from_then_on() {
     let text = call["content"][0]["content"]["text"].as_str().unwrap();
     assert_eq!(
         text,
-        "It brings what is left out until you trust it:\n- `auto_compaction` \
-         (.stentor/config.toml:1): it is not among what a folder may set that is not trusted\n\
-         A yes counts from the next session on; `stentor trust --revoke` takes it back."
+        "This is not used until you trust the folder:\n- `auto_compaction` \
+         (.stentor/config.toml:1): only a trusted folder may set it\n\
+         To take trust back later, run `stentor trust --revoke`."
     );
     assert!(is_trusted(&world), "{asked}");
 }
@@ -103,7 +103,7 @@ fn omp_asks_beside_the_conversation_which_nobody_has_to_answer() {
             child.send(&answer.to_string());
         }
         if trusted {
-            child.until(|line| line.contains("counts from the next session on"));
+            child.until(|line| line.contains("takes effect with the next session"));
         }
         child.end();
         assert_eq!(is_trusted(&world), trusted);
@@ -128,7 +128,7 @@ fn psi_asks_a_client_that_takes_dialogs() {
     child.send(&format!(
         "{{:id \"d\" :kind :request :op \"resolve_dialog\" :params {params}}}"
     ));
-    child.until(|line| line.contains("counts from the next session on"));
+    child.until(|line| line.contains("takes effect with the next session"));
     child.end();
     assert!(is_trusted(&world));
 }

@@ -36,14 +36,14 @@ fn a_folder_is_trusted_listed_and_revoked() {
     said += &run(&world, &["trust", "--list", "--json"]);
     expect![[r#"
         No folder is trusted; `stentor trust FOLDER` trusts one.
-        ~~/work brings:
-          `system_prompt` (.stentor/config.toml:1): it is not among what a folder may set that is not trusted
+        These parts of ~~/work are used from now on:
+          `system_prompt` (.stentor/config.toml:1): only a trusted folder may set it
           the agent a (.stentor/agents/a.md): an agent chooses model, tools and instructions for the tasks it is given
           the rule r (.omp/rules/r.md): a rule stops answers and speaks to the model in your name
-        It is trusted now; `stentor trust --revoke` takes that back.
-        ~~/work is trusted already.
+        ~~/work is now trusted. To take that back, run `stentor trust --revoke`.
+        ~~/work is already trusted.
         ~~/work  since THEN
-        ~~/work is trusted no longer.
+        ~~/work is no longer trusted.
         ~~/work was not trusted.
         {"folders":[],"trusted_projects":[]}
     "#]]

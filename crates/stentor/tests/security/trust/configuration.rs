@@ -82,9 +82,40 @@ fn one_notice_says_what_waits_and_how_to_allow_it() {
     let root = world.path("work").display().to_string();
     assert_eq!(
         err.replace(&root, "WORK"),
-        "warning: WORK is not trusted, so this of it is left out: `system_prompt` \
+        "warning: WORK is not trusted, so part of what it contains is not used: `system_prompt` \
          (.stentor/config.toml:1), `retry.fallback` (.stentor/config.toml:3), the MCP server talk \
-         (.mcp.json). `stentor trust WORK` shows it and allows it\n"
+         (.mcp.json). To see why and to allow it, run `stentor trust WORK`\n"
     );
     super::assert_untouched(&world, "-p");
+}
+
+#[test]
+fn a_mistake_in_the_file_of_an_untrusted_folder_keeps_nobody_from_starting() {
+    for (mistake, shown) in [
+        ("model = \n", "1:9: "),
+        ("[[", "1:3: "),
+        ("no_such_key = 1\n", "1:1: unknown key `no_such_key`"),
+        (
+            "permission_mode = \"loose\"\n",
+            "1:19: `permission_mode` is",
+        ),
+    ] {
+        let world = world("[[turn]]\ntext = \"Hello.\"\n", "");
+        world.file("work/.stentor/config.toml", mistake);
+        for dialect in super::dialects::ALL {
+            let said = super::dialects::prompt(&world, dialect);
+            assert!(said.contains("Hello."), "{dialect}: {said}");
+            let warning =
+                format!("config.toml:1:1: the file is ignored, since it has mistakes: {shown}");
+            // The bridge has warnings only where they are asked for.
+            let is_warned = said.contains(&warning) || dialect == "synaps";
+            assert!(is_warned, "{dialect}: {said}");
+        }
+        // In a trusted one the user wants to know before anything is done without it.
+        world.asked(&["trust"]);
+        let out = world.command(&["-p", "go"]).output().unwrap();
+        let err = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{err}");
+        assert!(err.contains(&format!("config.toml:{shown}")), "{err}");
+    }
 }

@@ -22,8 +22,8 @@ fn a_link_out_of_the_project_a_pipe_and_a_device_are_skipped_with_one_warning() 
     for (target, why) in [
         ("../home/key", "it leads out of the project"),
         ("/proc/self/environ", "it leads out of the project"),
-        ("/dev/zero", "it is no regular file"),
-        ("", "it is no regular file"),
+        ("/dev/zero", "it is not a regular file"),
+        ("", "it is not a regular file"),
     ] {
         for file in ["AGENTS.md", ".stentor/config.toml", ".stentor/prompts/p.md"] {
             let world = world("[[turn]]\ntext = \"x\"\n", "");
@@ -59,7 +59,7 @@ fn what_is_unreadable_is_not_read_either() {
     world.file("work/AGENTS.md", "TOP-SECRET\n");
     let (prompt, err) = system_prompt(&world);
     assert!(!prompt.contains("TOP-SECRET"), "{prompt}");
-    assert!(err.contains("it is among what may not be read"), "{err}");
+    assert!(err.contains("reading it is not allowed"), "{err}");
 }
 
 #[test]
@@ -87,5 +87,5 @@ fn a_few_lines_of_yaml_cannot_stand_for_more_than_the_machine_holds() {
     world.file("home/.omp/agent/models.yml", &text);
     let out = world.command(&["models"]).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
-    assert!(err.contains("it stands for more than"), "{err}");
+    assert!(err.contains("it expands to more than"), "{err}");
 }

@@ -88,3 +88,20 @@ fn a_repository_of_another_user_shows_no_branch() {
     let named = told(&world);
     assert!(!named.contains("PLANTED"), "{named}");
 }
+
+#[test]
+fn a_repository_that_may_not_be_read_shows_no_branch() {
+    for named in ["~/../work/.git", "~/../main"] {
+        let world = world(
+            "[[turn]]\ntext = \"Hello.\"\n",
+            &format!("[sandbox]\nunreadable = [{named:?}]\n"),
+        );
+        world.file("main/.git/HEAD", "ref: refs/heads/SECRET\n");
+        match named {
+            "~/../main" => world.file("work/.git", "gitdir: ../main/.git\n"),
+            _ => world.file("work/.git/HEAD", "ref: refs/heads/SECRET\n"),
+        }
+        let said = told(&world);
+        assert!(!said.contains("SECRET"), "{named}: {said}");
+    }
+}

@@ -7,9 +7,11 @@ mod configuration;
 mod dialects;
 mod files;
 mod git;
+mod joining;
 mod owners;
 mod scripts;
 mod sessions;
+mod terminal;
 mod texts;
 mod trusted;
 

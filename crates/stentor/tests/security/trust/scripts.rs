@@ -30,9 +30,37 @@ fn a_fallback_list_of_a_folder_cannot_have_a_script_step_in_trusted_or_not() {
 #[test]
 fn a_script_in_the_users_own_fallback_list_still_steps_in() {
     let world = world(FAILING, "[retry]\nfallback = [\"script/evil.toml\"]\n");
-    world.file("work/evil.toml", EVIL);
+    world.file("home/.config/stentor/evil.toml", EVIL);
     let said = dialects::prompt(&world, "-p");
     assert!(said.contains("Pwned."), "{said}");
+}
+
+#[test]
+fn a_relative_script_in_the_users_own_file_is_never_one_of_the_folder() {
+    for (own, named) in [
+        ("model = \"script/mine.toml\"\n", "the model"),
+        ("provider = \"script\"\nmodel = \"mine.toml\"\n", "both"),
+        (
+            "[retry]\nbase_delay_ms = 1\nfallback = [\"script/mine.toml\"]\n",
+            "a fallback",
+        ),
+    ] {
+        for dialect in ALL {
+            let world = world(FAILING, "");
+            let failing = world.path("work/plan.toml");
+            let config = match named {
+                "a fallback" => format!("model = \"script/{}\"\n{own}", failing.display()),
+                _ => own.to_owned(),
+            };
+            world.file("home/.config/stentor/config.toml", &config);
+            world.file("work/mine.toml", EVIL);
+            let mine = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Mine.\"\n";
+            world.file("home/.config/stentor/mine.toml", mine);
+            let said = dialects::prompt(&world, dialect);
+            assert!(said.contains("Mine."), "{dialect}, {named}: {said}");
+            assert_untouched(&world, dialect);
+        }
+    }
 }
 
 #[test]

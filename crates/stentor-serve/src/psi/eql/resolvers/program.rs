@@ -72,7 +72,7 @@ pub(in crate::psi::eql) fn ui(shared: &Shared, live: &Arc<Live>) -> Known {
 }
 
 pub(in crate::psi::eql) async fn git(live: &Live) -> Known {
-    let repository = git::repository(&live.cwd).await;
+    let repository = git::repository(git::project_of(&live.session, &live.cwd)).await;
     let (root, head, trees) = match repository {
         Some(found) => (Some(found.root), found.head, found.trees),
         None => (None, None, Vec::new()),

@@ -1,0 +1,132 @@
+//! The blocks a message is made of.
+
+use super::escape::Html;
+use super::markdown;
+use crate::message::{ContentBlock, DocumentBlock, ImageBlock, KnownBlock, UserContent};
+
+/// Output of more lines than this is folded.
+const UNFOLDED_LINES: usize = 12;
+/// Lines of a folded output that show without unfolding it.
+const SHOWN_LINES: usize = 3;
+/// The pictures a browser shows that cannot carry a script.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// What a person wrote, or an extension.
+pub(super) fn user_content(content: &UserContent, page: &mut Html) {
+    match content {
+        UserContent::Text(text) => markdown::render(text, page),
+        UserContent::Blocks(blocks) => {
+            for block in blocks {
+                prose(block, page);
+            }
+        }
+    }
+}
+
+/// A block of prose: text is Markdown.
+pub(super) fn prose(block: &ContentBlock, page: &mut Html) {
+    match block {
+        ContentBlock::Known(KnownBlock::Text(block)) => markdown::render(&block.text, page),
+        other => special(other, page),
+    }
+}
+
+/// A block of a tool's result: text is shown as it is.
+pub(super) fn output(block: &ContentBlock, page: &mut Html) {
+    match block {
+        ContentBlock::Known(KnownBlock::Text(block)) => preformatted(&block.text, page),
+        other => special(other, page),
+    }
+}
+
+/// Text as it is; long text is folded.
+pub(super) fn preformatted(text: &str, page: &mut Html) {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return;
+    }
+    let lines = text.lines().count();
+    if lines <= UNFOLDED_LINES {
+        page.element("pre", "", text).raw("\n");
+        return;
+    }
+    let shown: Vec<&str> = text.lines().take(SHOWN_LINES).collect();
+    page.raw("<details><summary>")
+        .element("pre", "", &shown.join("\n"))
+        .element(
+            "span",
+            "more",
+            &format!("{} more lines", lines - SHOWN_LINES),
+        )
+        .raw("</summary>");
+    let rest: Vec<&str> = text.lines().skip(SHOWN_LINES).collect();
+    page.element("pre", "", &rest.join("\n"))
+        .raw("</details>\n");
+}
+
+/// Text that is folded away behind `label`, whatever its length.
+pub(super) fn folded(label: &str, text: &str, page: &mut Html) {
+    page.raw("<details>")
+        .element("summary", "", label)
+        .element("pre", "", text.trim_end())
+        .raw("</details>\n");
+}
+
+fn special(block: &ContentBlock, page: &mut Html) {
+    match block {
+        ContentBlock::Known(KnownBlock::Text(_)) => {}
+        ContentBlock::Known(KnownBlock::Thinking(block)) => {
+            if !block.thinking.trim().is_empty() {
+                page.raw("<details class=\"thinking\"><summary>Thinking</summary>");
+                markdown::render(&block.thinking, page);
+                page.raw("</details>\n");
+            }
+        }
+        ContentBlock::Known(KnownBlock::RedactedThinking(_)) => {
+            note("Thinking hidden by the provider", page);
+        }
+        ContentBlock::Known(KnownBlock::Image(image)) => picture(image, page),
+        ContentBlock::Known(KnownBlock::Document(document)) => paper(document, page),
+        // Calls are shown with their results, by the message they stand in.
+        ContentBlock::Known(KnownBlock::ToolCall(_)) => {}
+        ContentBlock::Other(fields) => {
+            let kind = fields.get("type").and_then(|kind| kind.as_str());
+            note(
+                &format!("A block of kind {}", kind.unwrap_or("unknown")),
+                page,
+            );
+        }
+    }
+}
+
+fn picture(image: &ImageBlock, page: &mut Html) {
+    let is_base64 = |data: &str| {
+        let letters = data.trim_end_matches('=');
+        !letters.is_empty()
+            && letters
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
+    };
+    if PICTURES.contains(&image.mime_type.as_str()) && is_base64(&image.data) {
+        page.raw("<figure><img alt=\"\" src=\"data:")
+            .text(&image.mime_type)
+            .raw(";base64,")
+            .text(&image.data)
+            .raw("\"></figure>\n");
+    } else {
+        note(&format!("A picture of type {}", image.mime_type), page);
+    }
+}
+
+fn paper(document: &DocumentBlock, page: &mut Html) {
+    let name = document.name.as_deref().unwrap_or("without a name");
+    if document.mime_type == "text/plain" {
+        folded(&format!("Document {name}"), &document.data, page);
+    } else {
+        note(&format!("A document {name} ({})", document.mime_type), page);
+    }
+}
+
+fn note(text: &str, page: &mut Html) {
+    page.element("p", "note", text).raw("\n");
+}

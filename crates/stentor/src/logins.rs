@@ -1,0 +1,67 @@
+//! The logins at model providers, for the dialects that let people log in.
+
+use std::sync::Arc;
+
+use stentor_model::login::{LoginInput, Logins};
+use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
+
+use crate::models::Models;
+
+/// The logins of the model providers.
+pub struct ModelLogins(pub Arc<Models>);
+
+impl ModelLogins {
+    fn logins(&self) -> Arc<Logins> {
+        self.0.logins()
+    }
+}
+
+impl Login for ModelLogins {
+    fn providers(&self) -> Vec<LoginProvider> {
+        let status = self.logins().status().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the logins cannot be read");
+            Vec::new()
+        });
+        status
+            .into_iter()
+            .map(|one| LoginProvider {
+                id: one.id,
+                name: one.name,
+                logged_in: one.logged_in,
+            })
+            .collect()
+    }
+
+    fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
+        Box::pin(async move {
+            let step = self.logins().begin(provider).await;
+            let step = step.map_err(|error| error.to_string())?;
+            Ok(LoginBegun {
+                url: step.url,
+                // A device's approval is waited for as well.
+                uses_callback_server: step.uses_callback_server || step.user_code.is_some(),
+                instructions: step.instructions,
+                user_code: step.user_code,
+            })
+        })
+    }
+
+    fn complete<'a>(&'a self, provider: &'a str, input: Option<String>) -> LoginFuture<'a, ()> {
+        Box::pin(async move {
+            let input = input.map_or(LoginInput::Wait, LoginInput::Pasted);
+            let completed = self.logins().complete(provider, input).await;
+            completed.map_err(|error| error.to_string())
+        })
+    }
+
+    fn cancel(&self, provider: &str) {
+        self.logins().cancel(provider);
+    }
+
+    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
+        Box::pin(async move {
+            let out = self.logins().logout(provider).await;
+            out.map_err(|error| error.to_string())
+        })
+    }
+}

@@ -1,0 +1,312 @@
+//! Asking whether a folder is to be trusted, and warning of what is left out where nobody is asked.
+//!
+//! It is asked once for each folder and process, with the first prompt, and only of who can answer.
+//! Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::loading`] has what
+//! the folder brings join the session that asked.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
+use stentor_agent::hooks::{CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::session::{HookSource, HookedSession, Session};
+use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_journal::clock::{SharedClock, iso_time};
+use stentor_journal::message::ToolCall;
+use stentor_text::visible::visible;
+
+use super::brought::notice;
+use super::joining::{Joining, LoadTrusted};
+use crate::config::Wanted;
+use crate::trust::store::TrustStore;
+
+/// How the sessions of a way in are asked.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// The first prompt waits for the answer: the client takes questions only during a turn.
+    in_turn: bool,
+    /// The folders that have been asked about, or told of.
+    told: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+impl Asking {
+    /// The question stands beside the conversation, which goes on meanwhile.
+    pub fn beside() -> Self {
+        Self::default()
+    }
+
+    /// The question is part of the first turn.
+    pub fn in_turn() -> Self {
+        Self {
+            in_turn: true,
+            ..Self::default()
+        }
+    }
+
+    /// Notes that somebody has been told of a folder. False if that was so already.
+    pub fn tell(&self, root: &Path) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(root.to_owned())
+    }
+}
+
+/// The question about one folder, for its sessions.
+#[derive(Clone)]
+pub struct TrustQuestion {
+    pub asking: Asking,
+    pub root: PathBuf,
+    pub wanted: Arc<[Wanted]>,
+    /// Absent where there is no folder to keep an answer in: then nobody is asked.
+    pub store: Option<TrustStore>,
+    pub loader: Arc<dyn LoadTrusted>,
+    pub clock: SharedClock,
+}
+
+impl HookSource for TrustQuestion {
+    fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
+        Arc::new(Attached(Arc::new(Asked {
+            hooked,
+            question: self.clone(),
+            prompted: AtomicBool::new(false),
+            brought: OnceLock::new(),
+        })))
+    }
+}
+
+struct Attached(Arc<Asked>);
+
+/// The question of one session.
+struct Asked {
+    hooked: HookedSession,
+    question: TrustQuestion,
+    prompted: AtomicBool,
+    /// The hooks that the folder brought when it was trusted.
+    brought: OnceLock<Arc<dyn Hooks>>,
+}
+
+impl Asked {
+    /// Asks, and has what a yes allows join the session.
+    async fn ask(&self, session: &Session) {
+        if !self.question.is_answered_with_yes(session).await {
+            return;
+        }
+        let question = self.question.clone();
+        let trusted = tokio::task::spawn_blocking(move || question.trust()).await;
+        let trusted = trusted.map_err(|error| error.to_string()).flatten();
+        let root = self.question.root.display();
+        let loaded = match trusted {
+            Ok(loaded) => loaded,
+            Err(why) => return notify(session, NoticeLevel::Error, format!("{root} {why}")),
+        };
+        if let Some(hooks) = loaded.join(session, self.hooked.clone()).await {
+            let _ = self.brought.set(hooks);
+        }
+        let message = format!("{root} is trusted{}", counts_later(&self.question.wanted));
+        notify(session, NoticeLevel::Info, message);
+    }
+
+    fn brought(&self) -> Option<&Arc<dyn Hooks>> {
+        self.brought.get()
+    }
+}
+
+impl TrustQuestion {
+    async fn is_answered_with_yes(&self, session: &Session) -> bool {
+        if self.store.is_none() || !session.can_ask() {
+            let message = notice(&self.root, &self.wanted);
+            notify(session, NoticeLevel::Warning, message);
+            return false;
+        }
+        let dialog = Dialog {
+            title: format!("Trust {}?", visible(&self.root.display().to_string())),
+            kind: DialogKind::Confirm {
+                message: question(&self.root, &self.wanted),
+                lasting: Some("Trust this folder".to_owned()),
+            },
+            timeout_ms: Some(LONGEST_WAIT_MS),
+        };
+        session.ask_dialog(dialog).await == DialogAnswer::Confirmed(true)
+    }
+
+    /// Trusts the folder and loads what it brings. Waits for the disk. The error goes on after the
+    /// folder's name.
+    fn trust(&self) -> Result<Joining, String> {
+        let now = iso_time(self.clock.now_ms());
+        let stored = self
+            .store
+            .as_ref()
+            .map(|store| store.trust(&self.root, &now));
+        if let Some(Err(error)) = stored {
+            return Err(format!("is not trusted: {error}"));
+        }
+        let loaded = self.loader.load();
+        loaded.map_err(|error| format!("is trusted from the next session on: {error}"))
+    }
+}
+
+/// What of it does not reach the session that asked, to go on after "is trusted".
+fn counts_later(wanted: &[Wanted]) -> String {
+    let later: Vec<&str> = wanted
+        .iter()
+        .filter(|one| !one.at_once)
+        .map(|one| one.what.as_str())
+        .collect();
+    match later.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} takes effect with the next session"),
+        several => format!("; {} take effect with the next session", several.join(", ")),
+    }
+}
+
+/// A question that nobody answers is withdrawn.
+const LONGEST_WAIT_MS: u64 = 10 * 60 * 1000;
+
+/// What a person is asked: everything that waits, and what a yes means.
+pub fn question(root: &Path, wanted: &[Wanted]) -> String {
+    let mut text = String::from("This is not used until you trust the folder:\n");
+    for one in wanted {
+        let line = format!("- {} ({}): {}\n", one.what, one.place(root), one.why);
+        text.push_str(&visible(&line));
+    }
+    text.push_str("To take trust back later, run `stentor trust --revoke`.");
+    text
+}
+
+/// Asks at a terminal. Only a clear yes is one.
+pub fn ask_at_terminal(
+    root: &Path,
+    wanted: &[Wanted],
+    answers: &mut impl BufRead,
+    out: &mut impl Write,
+) -> io::Result<bool> {
+    writeln!(
+        out,
+        "{} is not trusted, so this is not used:",
+        visible(&root.display().to_string())
+    )?;
+    for one in wanted {
+        let line = format!("  {} ({}): {}", one.what, one.place(root), one.why);
+        writeln!(out, "{}", visible(&line))?;
+    }
+    write!(out, "Trust this folder? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    answers.read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
+
+fn notify(session: &Session, level: NoticeLevel, message: String) {
+    session.publish(EventKind::Notice {
+        level,
+        message: visible(&message).into_owned(),
+        from: NoticeSource::Agent,
+    });
+}
+
+impl CallHooks for Attached {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let brought = self.0.brought();
+        brought.map(|hooks| hooks.tools()).unwrap_or_default()
+    }
+
+    fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        match self.0.brought() {
+            Some(hooks) => hooks.before_tool_call(call),
+            None => Box::pin(std::future::ready(CallVerdict::Allowed)),
+        }
+    }
+
+    fn after_tool_call(&self, call: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
+        match self.0.brought() {
+            Some(hooks) => hooks.after_tool_call(call, output),
+            None => Box::pin(std::future::ready(output)),
+        }
+    }
+}
+
+impl Hooks for Attached {
+    fn commands(&self) -> Vec<CommandInfo> {
+        let brought = self.0.brought();
+        brought.map(|hooks| hooks.commands()).unwrap_or_default()
+    }
+
+    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
+        self.0.brought()?.command_to_come(name)
+    }
+
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        match self.0.brought() {
+            Some(hooks) => hooks.run_command(name, arguments),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        let asked = Arc::clone(&self.0);
+        let is_first = !asked.prompted.swap(true, Ordering::AcqRel);
+        let session = asked.hooked.session.upgrade().filter(|_| is_first);
+        let question = &asked.question;
+        let session = session.filter(|_| question.asking.tell(&question.root));
+        Box::pin(async move {
+            match session {
+                Some(session) if asked.question.asking.in_turn => asked.ask(&session).await,
+                Some(session) => {
+                    let asked = Arc::clone(&asked);
+                    tokio::spawn(async move { asked.ask(&session).await });
+                }
+                None => {}
+            }
+            match asked.brought() {
+                Some(hooks) => hooks.before_prompt(text).await,
+                None => PromptVerdict::Answer {
+                    context: Vec::new(),
+                },
+            }
+        })
+    }
+
+    fn session_ended(&self) -> HookFuture<()> {
+        match self.0.brought() {
+            Some(hooks) => hooks.session_ended(),
+            None => Box::pin(std::future::ready(())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_a_terminal_only_a_clear_yes_is_one() {
+        for (answer, trusted) in [
+            ("y\n", true),
+            ("yes\n", true),
+            ("\n", false),
+            ("", false),
+            ("n\n", false),
+            ("yesterday\n", false),
+        ] {
+            let mut out = Vec::new();
+            let wanted = [Wanted {
+                what: "`retry.fallback`".to_owned(),
+                file: "/r/.stentor/config.toml".into(),
+                line: Some(3),
+                why: "it is not listed",
+                at_once: false,
+            }];
+            let said = ask_at_terminal(Path::new("/r"), &wanted, &mut answer.as_bytes(), &mut out);
+            assert_eq!(said.unwrap(), trusted, "{answer:?}");
+            let shown = String::from_utf8(out).unwrap();
+            assert_eq!(
+                shown,
+                "/r is not trusted, so this is not used:\n  `retry.fallback` \
+                 (.stentor/config.toml:3): it is not listed\nTrust this folder? [y/N] "
+            );
+        }
+    }
+}
