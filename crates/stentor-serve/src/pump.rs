@@ -43,7 +43,7 @@ struct Answer {
     after_seq: u64,
     write: WriteFrames,
     /// Dropped when the frames have been handed over.
-    _written: Option<oneshot::Sender<()>>,
+    written: Option<oneshot::Sender<()>>,
 }
 
 /// Appends complete frames.
@@ -66,7 +66,7 @@ impl Answers {
         let answer = Answer {
             after_seq,
             write: Box::new(write),
-            _written: None,
+            written: None,
         };
         self.sender.send(answer).await.map_err(|_| Closed)
     }
@@ -85,7 +85,7 @@ impl Answers {
         let answer = Answer {
             after_seq,
             write: Box::new(|_| ()),
-            _written: Some(sender),
+            written: Some(sender),
         };
         if self.sender.send(answer).await.is_ok() {
             // Nothing is ever sent: it ends when it is dropped.
@@ -116,8 +116,14 @@ pub struct Pump<E> {
     output: Output,
     encoder: E,
     frames: Vec<u8>,
+    /// The answer that comes next, while the events before it are written.
+    due: Option<Answer>,
+    /// Those who wait until what is in `frames` has been handed over.
+    waiting: Vec<oneshot::Sender<()>>,
     /// Until then deltas gather.
     rests_until: Option<Instant>,
+    events_over: bool,
+    answers_over: bool,
 }
 
 impl<E: EventEncoder> Pump<E> {
@@ -131,7 +137,11 @@ impl<E: EventEncoder> Pump<E> {
                 output,
                 encoder,
                 frames: Vec::new(),
+                due: None,
+                waiting: Vec::new(),
                 rests_until: None,
+                events_over: false,
+                answers_over: false,
             },
             Answers { sender },
         )
@@ -140,81 +150,154 @@ impl<E: EventEncoder> Pump<E> {
     /// Pumps until the session is gone and nobody can answer any more, or the pipe is closed.
     /// Returns the encoder, which knows how far it got.
     pub async fn run(mut self) -> Result<E, Closed> {
-        let mut answering = true;
-        loop {
+        while self.step().await? {}
+        Ok(self.encoder)
+    }
+
+    /// Waits for what comes next and hands it over. False when nothing can come any more. Nothing
+    /// is lost when the future is dropped.
+    pub async fn step(&mut self) -> Result<bool, Closed> {
+        if !self.is_handed_over() {
+            self.hand_over().await?;
+            return Ok(true);
+        }
+        if self.due.is_none() {
             tokio::select! {
                 biased;
-                answer = self.answers.recv(), if answering => match answer {
-                    Some(answer) => self.answer(answer).await?,
-                    None => answering = false,
+                answer = self.answers.recv(), if !self.answers_over => match answer {
+                    Some(answer) => self.due = Some(answer),
+                    None => self.answers_over = true,
                 },
-                event = next(&mut self.events, self.rests_until) => match event {
-                    Some(event) => self.events_from(event).await?,
-                    None if answering => {
-                        // The session is gone; what was still to be answered is.
-                        while let Some(answer) = self.answers.recv().await {
-                            self.answer(answer).await?;
-                        }
-                        return Ok(self.encoder);
+                event = next(&mut self.events, self.rests_until), if !self.events_over => {
+                    match event {
+                        Some(event) => self.events_from(event),
+                        None => self.events_over = true,
                     }
-                    None => return Ok(self.encoder),
-                },
+                }
+                else => return Ok(false),
+            }
+        }
+        self.write_due(BATCH_BYTES);
+        self.hand_over().await?;
+        Ok(true)
+    }
+
+    /// Hands over everything that has come so far.
+    pub async fn catch_up(&mut self) -> Result<(), Closed> {
+        loop {
+            self.hand_over().await?;
+            if self.due.is_none() {
+                self.due = self.answers.try_recv().ok();
+            }
+            match (&self.due, self.events.try_next_up_to(self.due_after())) {
+                (_, Some(event)) => self.encode(&event),
+                (Some(_), None) => self.write_due(BATCH_BYTES),
+                (None, None) => return Ok(()),
             }
         }
     }
 
-    /// Writes an event and what is ready behind it, unless an answer waits.
-    async fn events_from(&mut self, first: Event) -> Result<(), Closed> {
-        self.event(first).await?;
-        while self.rests_until.is_none()
-            && self.frames.len() < BATCH_BYTES
-            && self.answers.is_empty()
-        {
-            let Some(event) = self.events.try_next() else {
-                break;
-            };
-            self.event(event).await?;
-        }
-        self.hand_over().await
+    /// What writes the events.
+    pub fn encoder(&self) -> &E {
+        &self.encoder
     }
 
-    /// Writes an event in its place: an answer may have come while it was looked for.
-    async fn event(&mut self, event: Event) -> Result<(), Closed> {
-        while let Ok(answer) = self.answers.try_recv() {
-            if answer.after_seq >= event.seq {
-                self.encode(&event);
-                return self.answer(answer).await;
-            }
-            self.answer(answer).await?;
-        }
-        self.encode(&event);
-        Ok(())
+    /// The same to change something in it, which holds from the next event on.
+    pub fn encoder_mut(&mut self) -> &mut E {
+        &mut self.encoder
     }
 
-    async fn answer(&mut self, answer: Answer) -> Result<(), Closed> {
-        while let Some(event) = self.events.try_next_up_to(answer.after_seq) {
-            self.encode(&event);
-            if self.frames.len() >= BATCH_BYTES {
-                self.hand_over().await?;
-            }
-        }
-        (answer.write)(&mut self.frames);
-        self.hand_over().await
+    /// Has the encoder write something behind all events up to number `after_seq`, and before
+    /// later ones. It is handed over with the next step.
+    pub fn write_after<T>(
+        &mut self,
+        after_seq: u64,
+        write: impl FnOnce(&mut E, &mut Vec<u8>) -> T,
+    ) -> T {
+        self.write_due(usize::MAX);
+        self.write_events(after_seq, usize::MAX);
+        write(&mut self.encoder, &mut self.frames)
     }
 
-    fn encode(&mut self, event: &Event) {
-        self.encoder.encode(event, &mut self.frames);
-        self.rests_until = self.encoder.rest().map(|rest| Instant::now() + rest);
+    /// True when everything that was written has been handed over.
+    pub fn is_handed_over(&self) -> bool {
+        self.frames.is_empty()
     }
 
-    async fn hand_over(&mut self) -> Result<(), Closed> {
+    /// Hands over what was written; waits while too much waits already.
+    pub async fn hand_over(&mut self) -> Result<(), Closed> {
         if !self.frames.is_empty() {
             self.output.send_all(&mut self.frames).await?;
             if self.frames.capacity() > 4 * BATCH_BYTES {
                 self.frames = Vec::new();
             }
         }
+        self.waiting.clear();
         Ok(())
+    }
+
+    /// Writes an event and what is ready behind it, unless an answer waits.
+    fn events_from(&mut self, first: Event) {
+        self.event(first);
+        while self.due.is_none()
+            && self.rests_until.is_none()
+            && self.frames.len() < BATCH_BYTES
+            && self.answers.is_empty()
+        {
+            let Some(event) = self.events.try_next() else {
+                break;
+            };
+            self.event(event);
+        }
+    }
+
+    /// Writes an event in its place: an answer may have come while it was looked for.
+    fn event(&mut self, event: Event) {
+        while self.due.is_none()
+            && let Ok(answer) = self.answers.try_recv()
+        {
+            match answer.after_seq >= event.seq {
+                true => self.due = Some(answer),
+                false => self.write(answer),
+            }
+        }
+        self.encode(&event);
+    }
+
+    /// Writes the answer that comes next, unless the events before it fill the buffer.
+    fn write_due(&mut self, limit_bytes: usize) {
+        if self.due.is_some()
+            && self.write_events(self.due_after(), limit_bytes)
+            && let Some(answer) = self.due.take()
+        {
+            self.write(answer);
+        }
+    }
+
+    fn write(&mut self, answer: Answer) {
+        (answer.write)(&mut self.frames);
+        self.waiting.extend(answer.written);
+    }
+
+    /// False when the buffer is full before all of them are written.
+    fn write_events(&mut self, up_to: u64, limit_bytes: usize) -> bool {
+        while self.frames.len() < limit_bytes {
+            let Some(event) = self.events.try_next_up_to(up_to) else {
+                return true;
+            };
+            self.encode(&event);
+        }
+        false
+    }
+
+    /// The number of the event behind which the next answer comes; without one, of the last.
+    fn due_after(&self) -> u64 {
+        self.due.as_ref().map_or(u64::MAX, |due| due.after_seq)
+    }
+
+    fn encode(&mut self, event: &Event) {
+        self.encoder.encode(event, &mut self.frames);
+        self.rests_until = self.encoder.rest().map(|rest| Instant::now() + rest);
     }
 }
 
@@ -264,7 +347,9 @@ mod tests {
             hub.publish(EventKind::TurnStarted);
         }
         while let Some(event) = pump.events.try_next() {
-            pump.events_from(event).await.unwrap();
+            pump.events_from(event);
+            pump.write_due(BATCH_BYTES);
+            pump.hand_over().await.unwrap();
         }
         output.finish().await;
         drop((pump, output));

@@ -138,7 +138,7 @@ fn pieces(before: &str, after: &str) -> Vec<Piece> {
     pieces.collect()
 }
 
-/// What is too long is left out, and that is said: nobody should agree to what they cannot see.
+/// What is too long is left out, and a line notes it: nobody should agree to what they cannot see.
 fn shown(path: &Path, pieces: Vec<Piece>) -> Vec<acp::ToolCallContent> {
     let mut left = limits::CHANGES_BYTES;
     let (mut content, mut left_out) = (Vec::new(), 0_usize);

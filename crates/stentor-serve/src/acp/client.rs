@@ -1,4 +1,4 @@
-//! What the client said it can do (section 3.1). Everything it did not say is not done.
+//! What the client offers (section 3.1). Everything else is not asked of it.
 
 use agent_client_protocol_schema::v1 as acp;
 
@@ -15,14 +15,14 @@ pub(super) struct Client {
 }
 
 impl From<&acp::ClientCapabilities> for Client {
-    fn from(told: &acp::ClientCapabilities) -> Self {
-        let session = told.session.as_ref();
+    fn from(offered: &acp::ClientCapabilities) -> Self {
+        let session = offered.session.as_ref();
         Self {
-            reads_files: told.fs.read_text_file,
-            writes_files: told.fs.write_text_file,
-            has_terminals: told.terminal,
-            terminal_login: told.auth.terminal || says_terminal_login(told),
-            has_forms: told
+            reads_files: offered.fs.read_text_file,
+            writes_files: offered.fs.write_text_file,
+            has_terminals: offered.terminal,
+            terminal_login: offered.auth.terminal || says_terminal_login(offered),
+            has_forms: offered
                 .elicitation
                 .as_ref()
                 .is_some_and(|can| can.form.is_some()),
@@ -32,9 +32,9 @@ impl From<&acp::ClientCapabilities> for Client {
     }
 }
 
-/// How clients said it before the protocol had a word for it; some, and the validator of the
+/// How clients offered it before the protocol had a word for it; some, and the validator of the
 /// registry, still do.
-fn says_terminal_login(told: &acp::ClientCapabilities) -> bool {
-    let meta = told.meta.as_ref();
+fn says_terminal_login(offered: &acp::ClientCapabilities) -> bool {
+    let meta = offered.meta.as_ref();
     meta.and_then(|meta| meta.get("terminal-auth")) == Some(&serde_json::Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! What a client is told when something cannot be done: the one table from errors to codes
+//! What a client is answered when something cannot be done: the one table from errors to codes
 //! (section 1.5).
 
 use serde_json::{Value, json};
@@ -8,9 +8,11 @@ use stentor_journal::store::StoreError;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::limits;
+use crate::output::Closed;
 
 /// The refusal of a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct Refusal {
     pub code: i64,
     pub message: String,
@@ -88,6 +90,12 @@ pub(super) fn about_stored(id: &str, error: AgentError) -> Refusal {
         },
         AgentError::Session(error) => error.into(),
         AgentError::Defaults(_) | AgentError::Store(_) => Refusal::internal(error.to_string()),
+    }
+}
+
+impl From<Closed> for Refusal {
+    fn from(closed: Closed) -> Self {
+        Self::internal(closed.to_string())
     }
 }
 

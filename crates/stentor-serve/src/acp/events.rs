@@ -5,44 +5,46 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
-use serde_json::{Value, json};
 use stentor_agent::event::{
-    Event, EventKind, Fallback, NoticeLevel, RunEnd, RunOutcome, StateChange,
+    CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::tool::{Plan, PlanStatus, ToolOutput};
+use stentor_agent::session::RunId;
+use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{Message, ToolCall};
-use stentor_journal::usage::Usage;
-use stentor_wire::acp::{ChunkFrames, ChunkKind, method};
-use stentor_wire::jsonrpc::{Id, encode};
+use stentor_policy::PermissionAnswer;
+use stentor_wire::acp::{ChunkFrames, ChunkKind};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::Asking;
 use super::calls::{CallViewer, Outcome};
 use super::client::Client;
+use super::client_io::CallNotes;
 use super::commands;
-use super::ending;
-use super::explicit::Explicit;
+use super::frames::{self as write, update};
 use super::limits;
-use super::place::Notes;
+use super::questions::Questions;
 use super::settings::Settings;
-use super::turns::Turns;
+use super::turn::{Stage, Turn, TurnEnd};
 use crate::pump::EventEncoder;
 
-/// Writes the frames of a session's events.
+/// Writes the frames of a session's events, and knows the turn they belong to.
 pub(super) struct Encoder {
     pub session_id: Arc<str>,
     pub client: Client,
-    pub turns: Turns,
+    /// The prompt that is being answered. Whoever ends it takes it out.
+    pub turn: Option<Turn>,
+    /// The trace context of the turn that runs, for requests to the client.
+    pub trace: watch::Sender<Option<acp::Meta>>,
     pub viewer: CallViewer,
-    pub notes: Notes,
+    pub notes: CallNotes,
     pub settings: Settings,
-    pub asking: Asking,
+    pub questions: Questions,
     /// Makes the ids of messages unique among all processes that ever opened the session.
     pub message_prefix: String,
     /// US dollars, over the whole session.
     pub cost: f64,
-    /// Nothing is said about a session that was loaded until something happens in it
+    /// Nothing is sent about a session that was loaded until something happens in it
     /// (section 5.2).
     pub is_quiet: bool,
     pub held: Vec<Event>,
@@ -57,6 +59,13 @@ pub(super) struct Encoder {
     pub shutdown: CancellationToken,
     /// True once the prompt of the turn has been seen: the client shows that one itself.
     pub knows_prompt: bool,
+    pub has_had_turn: bool,
+    /// The number of the newest event with which something of the session ended.
+    pub last_settled: u64,
+    /// How many messages were sent that are nobody's.
+    pub own_messages: u64,
+    /// True when a question was answered for good, which is in no file.
+    pub has_lasting_answer: bool,
 }
 
 /// The message that is being written.
@@ -68,31 +77,21 @@ pub(super) struct OpenMessage {
 
 impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
-        if self.is_quiet && self.turns.have_begun() {
+        if self.is_quiet && self.has_had_turn {
             self.wake(frames);
         }
+        let seq = event.seq;
         match &event.kind {
             EventKind::RunStarted => self.has_shown_text = false,
-            EventKind::RunEnded(end) => self.run_ended(end, event.seq, frames),
+            EventKind::RunEnded(end) => self.run_ended(end, seq, frames),
             EventKind::AnswerStarted(live) => {
                 self.open_message(live.number());
             }
-            EventKind::BlockStarted { block, .. } => {
-                if let LiveBlockKind::ToolCall { id, name } = &block.kind {
-                    self.calls.insert(id.clone());
-                    let call = self.viewer.announced(id, name);
-                    self.update(frames, acp::SessionUpdate::ToolCall(call));
-                }
-            }
+            EventKind::BlockStarted { block, .. } => self.call_announced(block, frames),
             EventKind::BlockDelta { live, block, range } => {
                 self.delta(live.number(), block, range.clone(), frames);
             }
-            EventKind::BlockEnded { call, .. } => {
-                if let Some(call) = call {
-                    let update = self.viewer.completed_arguments(call);
-                    self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
-                }
-            }
+            EventKind::BlockEnded { call, .. } => self.arguments_complete(call.as_deref(), frames),
             EventKind::MessageStarted { number, message } => {
                 self.steered(*number, message, frames);
             }
@@ -101,90 +100,20 @@ impl EventEncoder for Encoder {
             EventKind::ToolProgress { call, partial } => self.progress(call, partial, frames),
             EventKind::ToolEnded { call, output, .. } => self.tool_ended(call, output, frames),
             EventKind::StateChanged(change) => self.changed(change, event, frames),
-            EventKind::CompactionStarted { .. } => {
-                self.compactions += 1;
-                if self.client.takes_compactions {
-                    let status = acp::CompactionStatus::InProgress;
-                    self.compaction(
-                        acp::CompactionUpdate::new(self.compaction_id(), status),
-                        frames,
-                    );
-                }
-            }
-            EventKind::CompactionEnded(end) => {
-                if self.client.takes_compactions {
-                    let update = ending::compaction(self.compaction_id(), end);
-                    self.compaction(update, frames);
-                }
-            }
-            EventKind::RetryStarted {
-                attempt,
-                max_attempts,
-                delay_ms,
-                error,
-                ..
-            } => {
-                let seconds = delay_ms.div_ceil(1000);
-                let text = format!(
-                    "{error} Trying again in {seconds} s (attempt {attempt} of {max_attempts})."
-                );
-                self.retrying(&text, event.seq, frames);
-            }
-            EventKind::FallbackApplied(fallback) => {
-                let Fallback {
-                    from, to, reason, ..
-                } = &**fallback;
-                self.retrying(
-                    &format!("{reason} {to} steps in for {from}."),
-                    event.seq,
-                    frames,
-                );
+            EventKind::CompactionStarted { .. } => self.compaction_started(frames),
+            EventKind::CompactionEnded(end) => self.compaction_ended(end, frames),
+            EventKind::RetryStarted { .. } | EventKind::FallbackApplied(_) => {
+                self.model_call_repeated(event, frames);
             }
             EventKind::ShutdownAsked => self.shutdown.cancel(),
-            EventKind::Settled { .. } => {
-                self.message = None;
-                self.knows_prompt = false;
-                if let Some(turn) = self.turns.settled(event.seq)
-                    && turn.claim_answer()
-                {
-                    ending::answer(frames, &turn);
-                }
-            }
-            EventKind::PlanChanged(plan) => {
-                self.update(frames, acp::SessionUpdate::Plan(plan_of(plan)));
-            }
-            EventKind::PermissionAsked { id, request } => {
-                self.must_know(&request.call, frames);
-                self.asking
-                    .permission(*id, request, &self.viewer, &self.turns, frames);
-            }
-            EventKind::PermissionAnswered { id, answer } => {
-                self.asking.permission_answered(*id, *answer, frames);
-            }
+            EventKind::Settled { .. } => self.settled(seq, frames),
+            EventKind::PlanChanged(plan) => self.update(frames, write::plan(plan)),
+            EventKind::PermissionAsked { .. }
+            | EventKind::PermissionAnswered { .. }
+            | EventKind::DialogAsked { .. }
+            | EventKind::DialogClosed { .. } => self.question(event, frames),
             EventKind::Notice { level, message, .. } => {
-                if !self.hold(event) {
-                    self.notice(*level, message, event.seq, frames);
-                }
-            }
-            EventKind::DialogAsked { id, dialog } => {
-                self.asking
-                    .dialog(*id, dialog, self.client.has_forms, &self.turns, frames);
-            }
-            EventKind::DialogClosed { id, close } => self.asking.dialog_closed(*id, close, frames),
-            EventKind::CommandsChanged(list) => {
-                if !self.hold(event) {
-                    self.update(frames, commands::update(list));
-                }
-            }
-            EventKind::SubagentStarted(agent) => {
-                self.subagent(
-                    &agent.call_id,
-                    &format!("{}: {}", agent.name, agent.task),
-                    frames,
-                );
-            }
-            EventKind::SubagentProgress { agent, status, .. } => {
-                self.subagent(&agent.call_id, &format!("{}: {status}", agent.name), frames);
+                self.notice(*level, message, event, frames);
             }
             EventKind::ExtensionFailed {
                 extension,
@@ -192,11 +121,21 @@ impl EventEncoder for Encoder {
                 error,
             } => {
                 let message = format!("The extension {extension} failed in {doing}: {error}");
+                self.notice(NoticeLevel::Warning, &message, event, frames);
+            }
+            EventKind::CommandsChanged(list) => {
                 if !self.hold(event) {
-                    self.notice(NoticeLevel::Warning, &message, event.seq, frames);
+                    self.update(frames, commands::update(list));
                 }
             }
-            // The protocol has no words for these, or says the same elsewhere.
+            EventKind::SubagentStarted(agent) => {
+                let text = format!("{}: {}", agent.name, agent.task);
+                self.subagent(&agent.call_id, &text, frames);
+            }
+            EventKind::SubagentProgress { agent, status, .. } => {
+                self.subagent(&agent.call_id, &format!("{}: {status}", agent.name), frames);
+            }
+            // The protocol has no words for these, or has the same elsewhere.
             EventKind::TurnStarted
             | EventKind::FallbackSucceeded { .. }
             | EventKind::SummaryRetry(_)
@@ -218,12 +157,77 @@ impl EventEncoder for Encoder {
     }
 }
 
+/// The turn.
 impl Encoder {
-    fn update(&self, frames: &mut Vec<u8>, update_: acp::SessionUpdate) {
-        update(frames, &self.session_id, update_);
+    /// A prompt begins to be answered. There is no other turn.
+    pub fn begin(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+        self.has_had_turn = true;
     }
 
-    /// The first thing happens in a session that was loaded: what was held back is said.
+    /// The turn is at something else now.
+    pub fn set_stage(&mut self, stage: Stage) {
+        if let Some(turn) = &mut self.turn {
+            turn.stage = stage;
+        }
+    }
+
+    /// The session has accepted the prompt as `run`. False when that has ended already: its end
+    /// was not known to be the turn's.
+    pub fn accepted(&mut self, run: RunId, after: u64) -> bool {
+        self.set_stage(Stage::Running { run, after });
+        let trace = self.turn.as_ref().map(|turn| turn.request.trace.clone());
+        self.trace.send_replace(trace.flatten());
+        self.last_settled <= after
+    }
+
+    /// Ends the turn, if there is one: the one place where a turn's prompt is answered.
+    pub fn end_turn(&mut self, end: TurnEnd, frames: &mut Vec<u8>) {
+        if let Some(turn) = self.turn.take() {
+            self.trace.send_replace(None);
+            turn.answer(end, frames);
+        }
+    }
+
+    fn settled(&mut self, seq: u64, frames: &mut Vec<u8>) {
+        self.message = None;
+        self.knows_prompt = false;
+        self.last_settled = seq;
+        if self.turn.as_ref().is_some_and(|turn| turn.runs_before(seq)) {
+            self.end_turn(TurnEnd::Over, frames);
+        }
+    }
+
+    /// A model call that failed is never a silent end of a turn (section 6.5).
+    fn run_ended(&mut self, end: &RunEnd, seq: u64, frames: &mut Vec<u8>) {
+        if let Some(turn) = &mut self.turn {
+            turn.ran(&end.outcome, &end.usage);
+        }
+        if end.will_retry {
+            return;
+        }
+        if let RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } =
+            &end.outcome
+        {
+            let id = format!("{}-end-{seq}", self.message_prefix);
+            self.write_message(ChunkKind::Agent, &id, message, frames);
+        }
+    }
+
+    /// Appends a message that no event stands for: what a command did, or why nothing can be done.
+    pub fn own_message(&mut self, text: &str, frames: &mut Vec<u8>) {
+        let id = format!("{}-said-{}", self.message_prefix, self.own_messages);
+        self.own_messages += 1;
+        self.write_message(ChunkKind::Agent, &id, text, frames);
+    }
+}
+
+impl Encoder {
+    fn update(&self, frames: &mut Vec<u8>, what: acp::SessionUpdate) {
+        update(frames, &self.session_id, what);
+    }
+
+    /// The first thing happens in a session that was loaded: what was held back is sent.
     fn wake(&mut self, frames: &mut Vec<u8>) {
         self.is_quiet = false;
         for event in std::mem::take(&mut self.held) {
@@ -276,8 +280,8 @@ impl Encoder {
         self.has_shown_text = true;
     }
 
-    /// A message of nobody's: why something failed, or what a command did.
-    fn say(&self, kind: ChunkKind, id: &str, text: &str, frames: &mut Vec<u8>) {
+    /// A whole message.
+    fn write_message(&self, kind: ChunkKind, id: &str, text: &str, frames: &mut Vec<u8>) {
         ChunkFrames::new(kind, &self.session_id, id).write(frames, text);
     }
 
@@ -288,14 +292,13 @@ impl Encoder {
         };
         if std::mem::replace(&mut self.knows_prompt, true) {
             let id = self.message_id(number);
-            self.say(ChunkKind::User, &id, &user.content.text(), frames);
+            self.write_message(ChunkKind::User, &id, &user.content.text(), frames);
         }
         if !self.has_title {
             self.has_title = true;
             let title = super::content::title_of(&user.content.text());
             if !title.is_empty() {
-                let info = acp::SessionInfoUpdate::new().title(title);
-                self.update(frames, acp::SessionUpdate::SessionInfoUpdate(info));
+                self.update(frames, write::title(Some(title)));
             }
         }
     }
@@ -308,9 +311,24 @@ impl Encoder {
         if !answer.usage.is_zero() {
             self.cost += answer.usage.cost.total;
             let used = answer.usage.context_tokens();
-            if let Some(update) = usage(&self.settings, used, self.cost) {
+            if let Some(update) = write::usage(&self.settings, used, self.cost) {
                 self.update(frames, update);
             }
+        }
+    }
+
+    fn call_announced(&mut self, block: &LiveBlock, frames: &mut Vec<u8>) {
+        if let LiveBlockKind::ToolCall { id, name } = &block.kind {
+            self.calls.insert(id.clone());
+            let call = self.viewer.announced(id, name);
+            self.update(frames, acp::SessionUpdate::ToolCall(call));
+        }
+    }
+
+    fn arguments_complete(&self, call: Option<&ToolCall>, frames: &mut Vec<u8>) {
+        if let Some(call) = call {
+            let update = self.viewer.completed_arguments(call);
+            self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
         }
     }
 
@@ -324,7 +342,7 @@ impl Encoder {
 
     fn progress(&mut self, call: &ToolCall, partial: &ToolOutput, frames: &mut Vec<u8>) {
         self.must_know(call, frames);
-        // A terminal shows its own output; that the call runs has been said when it began.
+        // A terminal shows its own output; that the call runs was sent when it began.
         if !self.notes.has_terminal(&call.id)
             && let Some(update) = self.viewer.progress(&call.id, &partial.content)
         {
@@ -363,7 +381,7 @@ impl Encoder {
         }
     }
 
-    /// A mode change is told both ways (section 10.3).
+    /// A mode change is sent both ways (section 10.3).
     fn changed(&mut self, change: &StateChange, event: &Event, frames: &mut Vec<u8>) {
         match change {
             StateChange::Model(model) => self.settings.model = Some(Arc::clone(model)),
@@ -376,8 +394,7 @@ impl Encoder {
             StateChange::Name(name) => {
                 self.has_title = name.is_some();
                 if !self.hold(event) {
-                    let info = acp::SessionInfoUpdate::new().title(name.clone());
-                    self.update(frames, acp::SessionUpdate::SessionInfoUpdate(info));
+                    self.update(frames, write::title(name.clone()));
                 }
                 return;
             }
@@ -392,34 +409,111 @@ impl Encoder {
         self.update(frames, acp::SessionUpdate::ConfigOptionUpdate(update));
     }
 
+    fn compaction_started(&mut self, frames: &mut Vec<u8>) {
+        self.compactions += 1;
+        if self.client.takes_compactions {
+            let status = acp::CompactionStatus::InProgress;
+            let update = acp::CompactionUpdate::new(self.compaction_id(), status);
+            self.update(frames, acp::SessionUpdate::CompactionUpdate(update));
+        }
+    }
+
+    fn compaction_ended(&self, end: &CompactionEnd, frames: &mut Vec<u8>) {
+        if !self.client.takes_compactions {
+            return;
+        }
+        let status = match (&end.result, end.aborted) {
+            (Some(_), _) => acp::CompactionStatus::Completed,
+            (None, true) => acp::CompactionStatus::Cancelled,
+            (None, false) => acp::CompactionStatus::Failed,
+        };
+        let update = acp::CompactionUpdate::new(self.compaction_id(), status);
+        let update = match (&end.result, &end.error) {
+            (Some(done), _) => update.summary(vec![acp::ContentBlock::from(done.summary.clone())]),
+            (None, Some(error)) => update.error(error.clone()),
+            (None, None) => update,
+        };
+        self.update(frames, acp::SessionUpdate::CompactionUpdate(update));
+    }
+
     fn compaction_id(&self) -> String {
         format!("{}-compaction-{}", self.message_prefix, self.compactions)
     }
 
-    fn compaction(&self, update: acp::CompactionUpdate, frames: &mut Vec<u8>) {
-        self.update(frames, acp::SessionUpdate::CompactionUpdate(update));
+    /// A question to the person at the client, or the end of one.
+    fn question(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        let trace = self.trace.borrow().clone();
+        match &event.kind {
+            EventKind::PermissionAsked { id, request } => {
+                self.must_know(&request.call, frames);
+                let questions = &mut self.questions;
+                questions.permission(*id, request, &self.viewer, trace, frames);
+            }
+            EventKind::PermissionAnswered { id, answer } => {
+                self.has_lasting_answer |= matches!(
+                    answer,
+                    PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
+                );
+                self.questions.permission_answered(*id, *answer, frames);
+            }
+            EventKind::DialogAsked { id, dialog } => {
+                let has_forms = self.client.has_forms;
+                self.questions.dialog(*id, dialog, has_forms, trace, frames);
+            }
+            EventKind::DialogClosed { id, close } => {
+                self.questions.dialog_closed(*id, close, frames);
+            }
+            _ => {}
+        }
     }
 
-    /// Text that was shown cannot be taken back, so the person is told why it begins again.
+    /// A model call that failed is made again, or by another model.
+    fn model_call_repeated(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        let text = match &event.kind {
+            EventKind::RetryStarted {
+                attempt,
+                max_attempts,
+                delay_ms,
+                error,
+                ..
+            } => {
+                let seconds = delay_ms.div_ceil(1000);
+                format!(
+                    "{error} Trying again in {seconds} s (attempt {attempt} of {max_attempts})."
+                )
+            }
+            EventKind::FallbackApplied(fallback) => {
+                let (from, to) = (&fallback.from, &fallback.to);
+                format!("{} {to} steps in for {from}.", fallback.reason)
+            }
+            _ => return,
+        };
+        self.retrying(&text, event.seq, frames);
+    }
+
+    /// Text that was shown cannot be taken back, so the person learns why it begins again.
     fn retrying(&mut self, text: &str, seq: u64, frames: &mut Vec<u8>) {
         if self.client.takes_notices {
             self.send_notice(NoticeLevel::Warning, text, frames);
         } else if std::mem::take(&mut self.has_shown_text) {
             let id = format!("{}-retry-{seq}", self.message_prefix);
-            self.say(ChunkKind::Thought, &id, text, frames);
+            self.write_message(ChunkKind::Thought, &id, text, frames);
         }
     }
 
-    fn notice(&self, level: NoticeLevel, message: &str, seq: u64, frames: &mut Vec<u8>) {
+    fn notice(&mut self, level: NoticeLevel, text: &str, event: &Event, frames: &mut Vec<u8>) {
+        if self.hold(event) {
+            return;
+        }
         if self.client.takes_notices {
-            return self.send_notice(level, message, frames);
+            return self.send_notice(level, text, frames);
         }
         match level {
             NoticeLevel::Warning | NoticeLevel::Error => {
-                let id = format!("{}-notice-{seq}", self.message_prefix);
-                self.say(ChunkKind::Agent, &id, &format!("{message}\n\n"), frames);
+                let id = format!("{}-notice-{}", self.message_prefix, event.seq);
+                self.write_message(ChunkKind::Agent, &id, &format!("{text}\n\n"), frames);
             }
-            NoticeLevel::Info => tracing::info!("{message}"),
+            NoticeLevel::Info => tracing::info!("{text}"),
         }
     }
 
@@ -434,78 +528,4 @@ impl Encoder {
         let notice = acp::Notice::new(severity, title).description(description);
         self.update(frames, acp::SessionUpdate::Notice(notice));
     }
-
-    /// A model call that failed is never a silent end of a turn (section 6.5).
-    fn run_ended(&mut self, end: &RunEnd, seq: u64, frames: &mut Vec<u8>) {
-        self.turns.ran(&end.outcome, &end.usage);
-        if end.will_retry {
-            return;
-        }
-        if let RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } =
-            &end.outcome
-        {
-            let id = format!("{}-end-{seq}", self.message_prefix);
-            self.say(ChunkKind::Agent, &id, message, frames);
-        }
-    }
-}
-
-/// How full the context is (section 7).
-pub(super) fn usage(settings: &Settings, used: u64, cost: f64) -> Option<acp::SessionUpdate> {
-    let size = settings.model.as_ref()?.context_window;
-    let cost = (cost > 0.0).then(|| acp::Cost::new(cost, "USD"));
-    let usage = acp::UsageUpdate::new(used, size).cost(cost);
-    Some(acp::SessionUpdate::UsageUpdate(usage))
-}
-
-/// Appends one update.
-pub(super) fn update(frames: &mut Vec<u8>, session_id: &Arc<str>, update: acp::SessionUpdate) {
-    let params = acp::SessionNotification::new(Arc::clone(session_id), update);
-    match encode::notification(frames, method::SESSION_UPDATE, &Explicit(&params)) {
-        Ok(()) => frames.push(b'\n'),
-        Err(error) => tracing::error!(%error, "an update could not be written"),
-    }
-}
-
-/// Appends the answer to a request.
-pub(super) fn result(frames: &mut Vec<u8>, id: &Id, result: &impl serde::Serialize) {
-    match encode::result(frames, id, result) {
-        Ok(()) => frames.push(b'\n'),
-        Err(error) => {
-            tracing::error!(%error, "an answer could not be written");
-            super::error::Refusal::internal("The answer could not be written.").write(frames, id);
-        }
-    }
-}
-
-/// The plan in the protocol's words, which know fewer states.
-pub(super) fn plan_of(plan: &Plan) -> acp::Plan {
-    let entries = plan.tasks().map(|task| {
-        let (status, content) = match task.status {
-            PlanStatus::Pending => (acp::PlanEntryStatus::Pending, task.content.clone()),
-            PlanStatus::InProgress => (acp::PlanEntryStatus::InProgress, task.content.clone()),
-            PlanStatus::Completed => (acp::PlanEntryStatus::Completed, task.content.clone()),
-            PlanStatus::Abandoned => (
-                acp::PlanEntryStatus::Completed,
-                format!("{} (abandoned)", task.content),
-            ),
-            PlanStatus::Blocked => (
-                acp::PlanEntryStatus::Pending,
-                format!("{} (blocked)", task.content),
-            ),
-        };
-        acp::PlanEntry::new(content, acp::PlanEntryPriority::Medium, status)
-    });
-    acp::Plan::new(entries.collect())
-}
-
-/// What was consumed, for `_meta`.
-pub(super) fn usage_json(usage: &Usage) -> Value {
-    json!({
-        "inputTokens": usage.input,
-        "outputTokens": usage.output,
-        "cachedReadTokens": usage.cache_read,
-        "cachedWriteTokens": usage.cache_write,
-        "costUsd": (!usage.cost.is_unknown).then_some(usage.cost.total),
-    })
 }

@@ -39,14 +39,14 @@ impl Folders {
     }
 
     fn meant(&self, path: &Path) -> Option<PathBuf> {
-        let is_sayable = !path.as_os_str().is_empty()
-            && path.as_os_str().len() <= limits::SAID_PATH_BYTES
+        let is_repeatable = !path.as_os_str().is_empty()
+            && path.as_os_str().len() <= limits::REPEATED_PATH_BYTES
             && path.to_str().is_some();
         let (base, rest) = match path.strip_prefix("~") {
             Ok(rest) => (self.home.as_ref(), rest),
             Err(_) => (self.current.as_ref(), path),
         };
-        let mut meant = base.filter(|_| is_sayable)?.clone();
+        let mut meant = base.filter(|_| is_repeatable)?.clone();
         for part in rest.components() {
             match part {
                 Component::ParentDir => {

@@ -10,7 +10,7 @@ use super::client::Client;
 use super::error::{Handled, Refusal};
 use super::run_options;
 
-/// What a client says first. What cannot be read of its capabilities it does not have.
+/// Reads how a client introduces itself. What cannot be read of its capabilities it does not have.
 pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
     let params: Map<String, Value> = params
         .parse()
@@ -24,11 +24,11 @@ pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
             "protocolVersion must be an integer between 0 and 65535",
         ));
     }
-    let told = params.get("clientCapabilities").cloned();
-    let told: acp::ClientCapabilities = told
-        .and_then(|told| serde_json::from_value(told).ok())
+    let offered = params.get("clientCapabilities").cloned();
+    let offered: acp::ClientCapabilities = offered
+        .and_then(|offered| serde_json::from_value(offered).ok())
         .unwrap_or_default();
-    Ok(Client::from(&told))
+    Ok(Client::from(&offered))
 }
 
 /// What is answered: always our one version, whatever was asked for, and what really works. Where

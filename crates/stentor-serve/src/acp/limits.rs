@@ -3,7 +3,17 @@
 use std::time::Duration;
 
 /// Requests of the client that may be worked on at once, prompts aside. One more waits unread.
-pub const REQUESTS_AT_ONCE: usize = 64;
+pub const REQUESTS_AT_ONCE: usize = 32;
+
+/// Requests that may wait for one session. One more waits unread.
+pub const MAILBOX: usize = 64;
+
+/// Tasks without anything to do that may wait to be let go.
+pub const FINISHED_TASKS: usize = 64;
+
+/// Sessions that are loaded at once, unless more than that are at work. What is idle for the longest
+/// time is unloaded for one more, and loaded again when a request names it.
+pub const MAX_LOADED: usize = 32;
 
 /// Steering messages that may be made ready at once. One more is refused.
 pub const STEERING_AT_ONCE: usize = 64;
@@ -31,7 +41,7 @@ pub const PAGE: usize = 50;
 pub const MAX_SESSION_ID_BYTES: usize = 235;
 
 /// Longest path that is repeated to who gave it.
-pub const SAID_PATH_BYTES: usize = 1024;
+pub const REPEATED_PATH_BYTES: usize = 1024;
 
 /// Characters of a title.
 pub const TITLE_CHARS: usize = 80;
@@ -57,7 +67,7 @@ pub const NEW_CONTENT_BYTES: usize = 16 * 1024;
 /// Lines around a change that are shown with it: as many as the result of `edit` has.
 pub const CHANGE_CONTEXT: usize = 4;
 
-/// Largest text of a linked file that goes into the prompt; of a larger one the model is told
+/// Largest text of a linked file that goes into the prompt; of a larger one the model learns
 /// where it is.
 pub const LINKED_TEXT_BYTES: u64 = 256 * 1024;
 
@@ -67,5 +77,5 @@ pub const LINKED_BINARY_BYTES: u64 = 10 * 1024 * 1024;
 /// Replayed history is handed over in pieces of about this size.
 pub const REPLAY_BYTES: usize = 64 * 1024;
 
-/// Texts about a quiet session that may wait for the next turn. The oldest goes first.
+/// Events of a quiet session that may wait for the next turn. The oldest goes first.
 pub const MAX_HELD: usize = 32;

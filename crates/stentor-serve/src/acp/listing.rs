@@ -16,7 +16,7 @@ use super::error::{Handled, Refusal};
 use super::folders::Folders;
 use super::limits;
 
-/// What `session/list` says.
+/// What `session/list` asks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListParams {

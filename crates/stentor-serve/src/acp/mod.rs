@@ -1,38 +1,40 @@
 //! The ACP dialect: the agent side of the Agent Client Protocol, version 1.
 //!
 //! One process serves one client with any number of sessions. [`connection`](self) reads requests
-//! and sends each to its handler; every session has its own pump, and all write to the one output.
-//! Section numbers in comments are those of the protocol's reference.
+//! and puts those of a session into its mailbox; the task of a session alone opens, uses and closes
+//! it. All write to the one output. Section numbers in comments are those of the protocol's
+//! reference.
 
-mod asking;
 mod calls;
 mod changes;
 mod choices;
 mod client;
+mod client_io;
 mod commands;
 mod connection;
 mod content;
-mod ending;
 mod error;
 mod events;
-mod explicit;
+mod explicit_defaults;
 mod folders;
+mod frames;
 mod initialize;
 mod limits;
 mod listing;
-mod open;
-mod order;
+mod open_session;
+mod opening;
 mod outbound;
-mod place;
-mod prompting;
+mod params;
+mod prompt;
+mod questions;
 mod replay;
+mod request;
 mod run_options;
+mod session_task;
 mod sessions;
 mod settings;
-mod setup;
-mod turns;
-
-use std::sync::Arc;
+mod terminal;
+mod turn;
 
 use stentor_agent::agent::Agent;
 use stentor_wire::acp::MAX_LINE_BYTES;
@@ -81,14 +83,16 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: AcpOptions) -> u8 {
             return 1;
         }
     };
-    let connection = Arc::new(Connection::new(agent, options, output.clone()));
+    let mut connection = Connection::new(agent, options, output.clone());
+    let shutdown = connection.context.shutdown.clone();
     let mut input = InputLines::read(pipes.stdin, MAX_LINE_BYTES);
     let code = loop {
         let line = tokio::select! {
             line = input.next() => line,
+            () = connection.sessions.let_one_go() => continue,
             signal = signals.next() => break signal.exit_code(),
             () = output.closed() => break 0,
-            () = connection.shutdown.cancelled() => break 0,
+            () = shutdown.cancelled() => break 0,
         };
         let Some(line) = line else {
             break 0;
@@ -100,8 +104,9 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: AcpOptions) -> u8 {
             () = output.closed() => break 0,
         }
     };
-    let ending = connection.end();
-    signals.wind_down(limits::LAST_FRAMES, ending).await;
+    signals
+        .wind_down(limits::LAST_FRAMES, connection.end())
+        .await;
     let last_frames = output.finish();
     signals.wind_down(limits::LAST_FRAMES, last_frames).await;
     code

@@ -7,12 +7,12 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use stentor_agent::session::Session;
+use stentor_agent::session::WeakSession;
 use stentor_wire::jsonrpc::{ErrorObject, Id, Pending, RawJson, encode};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
+use super::frames;
 use super::limits;
-use super::turns::Turns;
 use crate::pump::Answers;
 
 /// The requests that wait for the client. Clones are the same table.
@@ -118,16 +118,17 @@ impl Drop for Waiting {
     }
 }
 
-/// The way of one session's requests: in order with its updates.
+/// Requests to the client about one session, in order with its updates.
 #[derive(Clone)]
-pub(super) struct Lane {
+pub(super) struct ClientRequests {
     pub outbound: Outbound,
-    pub session: Session,
+    pub session: WeakSession,
     pub answers: Answers,
-    pub turns: Turns,
+    /// The trace context of the turn that runs, which goes with every request.
+    pub trace: watch::Receiver<Option<acp::Meta>>,
 }
 
-impl Lane {
+impl ClientRequests {
     /// Asks the client and waits for its answer, at most as long as `limit` says.
     pub async fn ask<T: DeserializeOwned>(
         &self,
@@ -144,8 +145,8 @@ impl Lane {
         }
     }
 
-    /// Asks for something whose answer makes no difference: it finds nobody.
-    pub async fn tell(&self, method: &str, params: &impl Serialize) -> Result<(), NoAnswer> {
+    /// Requests something whose answer makes no difference: nobody waits for it.
+    pub async fn send(&self, method: &str, params: &impl Serialize) -> Result<(), NoAnswer> {
         self.request(method, params).await.map(drop)
     }
 
@@ -159,13 +160,22 @@ impl Lane {
         Ok(waiting)
     }
 
-    /// The trace context of the turn that runs, which goes with every request of ours.
-    pub fn trace(&self) -> Option<acp::Meta> {
-        self.turns.running()?.trace.clone()
+    pub fn session_id(&self) -> acp::SessionId {
+        acp::SessionId::new(Arc::clone(self.session.id()))
     }
 
-    /// Writes frames behind everything that happened in the session so far.
-    pub async fn write(&self, frames: Vec<u8>) -> Result<(), NoAnswer> {
+    pub fn trace(&self) -> Option<acp::Meta> {
+        self.trace.borrow().clone()
+    }
+
+    /// Writes an update behind everything that happened in the session so far.
+    pub async fn update(&self, update: acp::SessionUpdate) -> Result<(), NoAnswer> {
+        let mut frames = Vec::new();
+        frames::update(&mut frames, self.session.id(), update);
+        self.write(frames).await
+    }
+
+    async fn write(&self, frames: Vec<u8>) -> Result<(), NoAnswer> {
         self.answers
             .send(self.session.seq(), frames)
             .await

@@ -1,4 +1,4 @@
-//! A stored conversation told again, as it was told when it happened (section 5.2).
+//! A stored conversation as the updates it consisted of when it happened (section 5.2).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
 use super::calls::{CallViewer, Outcome};
 use super::changes::Before;
-use super::events::update;
+use super::frames::update;
 
-/// Tells one conversation, entry by entry.
+/// Replays one conversation, entry by entry.
 pub(super) struct Replay {
     session_id: Arc<str>,
     viewer: CallViewer,

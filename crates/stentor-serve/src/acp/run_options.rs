@@ -11,7 +11,7 @@ use stentor_agent::session::RunOptions;
 use super::error::{Handled, Refusal};
 use super::settings;
 
-/// The words of `_meta` that count, as clients are told.
+/// The words of `_meta` that count, as `initialize` lists them.
 pub(super) const WORDS: [&str; 3] = ["model", "reasoning_effort", "permission_mode"];
 
 /// The word that leaves it to the session.

@@ -1,205 +1,164 @@
-//! The sessions of a connection: which are open, and which are being opened or closed.
+//! The sessions of a connection, as its reader knows them: whose mailbox is which, and what cancels
+//! the prompts that were put into it.
 //!
-//! What opens or closes a session occupies it in the order of the lines, so that whatever comes
-//! behind waits for it: a prompt behind a load, a load behind a close.
+//! Only the reader has this table. A task that has nothing open and nothing in its mailbox reports
+//! how many requests it has handled. If these are all it was sent, it is let go; else it goes on.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use stentor_wire::jsonrpc::Id;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::error::{Handled, Refusal};
-use super::open::OpenSession;
-use super::order::Order;
+use super::connection::Context;
+use super::error::Refusal;
+use super::limits;
+use super::params::Wanted;
+use super::request::{RequestKind, SessionRequest};
+use super::session_task::SessionTask;
 
 /// The sessions of a connection.
-#[derive(Default)]
 pub(super) struct Sessions {
-    slots: Mutex<HashMap<Arc<str>, Slot>>,
+    context: Arc<Context>,
+    known: HashMap<Arc<str>, Known>,
+    tasks: JoinSet<()>,
+    finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
 }
 
-/// A session of this connection.
-#[derive(Clone)]
-pub(super) enum Slot {
-    Open(Arc<OpenSession>),
-    /// It is being opened or closed.
-    Changing(Change),
+/// A session that the client has opened, or that something is done with.
+#[derive(Default)]
+struct Known {
+    task: Option<TaskHandle>,
+    /// What it is opened with when the next request names it, if it has no task.
+    unloaded: Option<Arc<Wanted>>,
 }
 
-impl Slot {
-    /// Cancels its prompts, begun or not: all, or that of one request.
-    pub fn cancel(&self, only: Option<&Id>) {
-        self.order().cancel(only);
-        // A prompt that waited has begun in the session that was opened meanwhile.
-        let open = match self {
-            Self::Open(open) => Some(Arc::clone(open)),
-            Self::Changing(change) => change.lock().clone(),
-        };
-        if let Some(open) = open {
-            open.cancel(only);
-        }
-    }
-
-    /// The order of the requests that wait for it.
-    pub fn order(&self) -> &Arc<Order> {
-        match self {
-            Self::Open(open) => &open.order,
-            Self::Changing(change) => &change.order,
-        }
-    }
+struct TaskHandle {
+    mailbox: mpsc::Sender<Box<SessionRequest>>,
+    /// How many requests it was sent.
+    sent: u64,
+    /// What cancels its prompts; those that have been answered are cancelled.
+    prompts: Vec<(Id, CancellationToken)>,
 }
 
-/// The opening or closing of a session.
-#[derive(Clone)]
-pub(super) struct Change {
-    over: CancellationToken,
-    /// What it left behind, once it is over.
-    left: Arc<Mutex<Option<Arc<OpenSession>>>>,
-    order: Arc<Order>,
+/// A task has nothing open and nothing to do.
+pub(super) struct Finished {
+    pub session: Arc<str>,
+    pub handled: u64,
+    /// What the session is opened with again; `None` when it is closed.
+    pub unloaded: Option<Arc<Wanted>>,
 }
 
-impl Change {
-    async fn over(&self) -> Option<Arc<OpenSession>> {
-        self.over.cancelled().await;
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<OpenSession>>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A session that somebody is opening or closing. Dropped without a word, it is closed.
-pub(super) struct Occupied {
-    sessions: Arc<Sessions>,
-    id: Arc<str>,
-    before: Option<Slot>,
-    change: Change,
-}
-
-impl Sessions {
-    /// The session as it is now.
-    pub fn slot(&self, id: &str) -> Option<Slot> {
-        self.lock().get(id).cloned()
-    }
-
-    /// The open session; one that is being opened or closed is waited for.
-    pub async fn open(&self, id: &str) -> Handled<Arc<OpenSession>> {
-        let mut slot = self.slot(id);
-        loop {
-            match slot {
-                None => return Err(Refusal::unknown_session(id)),
-                Some(Slot::Open(open)) => return Ok(open),
-                Some(Slot::Changing(change)) => {
-                    // What was opened for those that waited counts, even if somebody closes it.
-                    slot = match change.over().await {
-                        Some(open) => Some(Slot::Open(open)),
-                        None => self.slot(id),
-                    };
-                }
+impl TaskHandle {
+    fn cancel(&self, only: Option<&Id>) {
+        for (id, cancel) in &self.prompts {
+            if only.is_none_or(|only| only == id) {
+                cancel.cancel();
             }
         }
     }
+}
 
-    /// Adds a new session.
-    pub fn insert(&self, id: Arc<str>, open: Arc<OpenSession>) {
-        self.lock().insert(id, Slot::Open(open));
-    }
-
-    /// Takes a session to open or close it, behind who took it before. What goes on in it, or waits
-    /// for it, is cancelled.
-    pub fn occupy(self: &Arc<Self>, id: &str) -> Occupied {
-        if let Some(slot) = self.slot(id) {
-            slot.cancel(None);
-        }
-        let mut slots = self.lock();
-        let id: Arc<str> = Arc::from(id);
-        let order = match slots.get(&id) {
-            Some(slot) => Arc::clone(slot.order()),
-            None => Arc::new(Order::new()),
-        };
-        let change = Change {
-            over: CancellationToken::new(),
-            left: Arc::default(),
-            order,
-        };
-        let before = slots.insert(Arc::clone(&id), Slot::Changing(change.clone()));
-        Occupied {
-            sessions: Arc::clone(self),
-            id,
-            before,
-            change,
+impl Sessions {
+    pub fn new(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            known: HashMap::new(),
+            tasks: JoinSet::new(),
+            finished: mpsc::channel(limits::FINISHED_TASKS),
         }
     }
 
-    /// The same for a session that is there.
-    pub fn occupy_known(self: &Arc<Self>, id: &str) -> Handled<Occupied> {
-        match self.slot(id) {
-            Some(_) => Ok(self.occupy(id)),
-            None => Err(Refusal::unknown_session(id)),
-        }
+    pub fn contains(&self, id: &str) -> bool {
+        self.known.contains_key(id)
     }
 
     pub fn ids(&self) -> HashSet<Arc<str>> {
-        self.lock().keys().cloned().collect()
+        self.known.keys().cloned().collect()
     }
 
-    pub fn slots(&self) -> Vec<Slot> {
-        self.lock().values().cloned().collect()
-    }
-
-    /// Takes all that are open, at the end of the connection.
-    pub fn take_open(&self) -> Vec<Arc<OpenSession>> {
-        let slots = std::mem::take(&mut *self.lock());
-        let open = slots.into_values().filter_map(|slot| match slot {
-            Slot::Open(open) => Some(open),
-            Slot::Changing(_) => None,
-        });
-        open.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Occupied {
-    /// The session that was open before, once nobody else changes it.
-    pub async fn before(&mut self) -> Option<Arc<OpenSession>> {
-        match self.before.take()? {
-            Slot::Open(open) => Some(open),
-            Slot::Changing(change) => change.over().await,
+    /// Puts a request into the mailbox of a session, whose task is started if it has none. Waits
+    /// while the mailbox is full: no task waits for the client, so it does not stay full.
+    pub async fn send(&mut self, session: &str, request: SessionRequest) {
+        let id = request.id.clone();
+        let task = self.task(session);
+        if let RequestKind::Prompt(prompt, _) = &request.kind {
+            let open = |(_, cancel): &(Id, CancellationToken)| !cancel.is_cancelled();
+            task.prompts.retain(open);
+            task.prompts.push((id.clone(), prompt.cancel.clone()));
+        }
+        task.sent += 1;
+        if task.mailbox.send(Box::new(request)).await.is_err() {
+            // It has panicked.
+            self.known.remove(session);
+            let refusal = Refusal::internal("The session failed inside and was closed.");
+            self.context.answer::<()>(&id, Err(refusal)).await;
         }
     }
 
-    /// The order of the requests that wait for it.
-    pub fn order(&self) -> Arc<Order> {
-        Arc::clone(&self.change.order)
+    /// Cancels the prompts of a session, in its mailbox or being answered.
+    pub fn cancel(&self, session: &str) {
+        if let Some(task) = self
+            .known
+            .get(session)
+            .and_then(|known| known.task.as_ref())
+        {
+            task.cancel(None);
+        }
     }
 
-    /// It is open now.
-    pub fn opened(self, open: Arc<OpenSession>) {
-        *self.change.lock() = Some(open);
+    /// Cancels the prompt of one request.
+    pub fn cancel_request(&self, request: &Id) {
+        for task in self.known.values().filter_map(|known| known.task.as_ref()) {
+            task.cancel(Some(request));
+        }
     }
-}
 
-impl Drop for Occupied {
-    fn drop(&mut self) {
-        let left = self.change.lock().clone();
-        let mut slots = self.sessions.lock();
-        // Somebody else may have taken it meanwhile and waits for this.
-        let is_mine = |slot: &Slot| match slot {
-            Slot::Open(_) => false,
-            Slot::Changing(change) => Arc::ptr_eq(&change.left, &self.change.left),
+    /// Waits for a task that has nothing to do any more, and lets it go.
+    pub async fn let_one_go(&mut self) {
+        let Some(finished) = self.finished.1.recv().await else {
+            return;
         };
-        if slots.get(&self.id).is_some_and(is_mine) {
-            match left {
-                Some(open) => slots.insert(Arc::clone(&self.id), Slot::Open(open)),
-                None => slots.remove(&self.id),
-            };
+        let known = self.known.get_mut(&finished.session);
+        let is_done = |known: &&mut Known| {
+            let task = known.task.as_ref();
+            task.is_some_and(|task| task.sent == finished.handled)
+        };
+        if let Some(known) = known.filter(is_done) {
+            known.task = None;
+            known.unloaded = finished.unloaded;
+            if known.unloaded.is_none() {
+                self.known.remove(&finished.session);
+            }
         }
-        drop(slots);
-        self.change.over.cancel();
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    /// Cancels everything, closes all sessions and waits until they are.
+    pub async fn end(&mut self) {
+        for task in self.known.drain().filter_map(|(_, known)| known.task) {
+            task.cancel(None);
+        }
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    fn task(&mut self, session: &str) -> &mut TaskHandle {
+        let session: Arc<str> = Arc::from(session);
+        let known = self.known.entry(Arc::clone(&session)).or_default();
+        let wanted = known.unloaded.take();
+        known.task.get_or_insert_with(|| {
+            let (mailbox, receiver) = mpsc::channel(limits::MAILBOX);
+            let context = Arc::clone(&self.context);
+            let finished = self.finished.0.clone();
+            let task = SessionTask::new(context, session, receiver, finished, wanted);
+            self.tasks.spawn(task.run());
+            TaskHandle {
+                mailbox,
+                sent: 0,
+                prompts: Vec::new(),
+            }
+        })
     }
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
-use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
+use serde_json::Value;
+use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel, UnknownThinkingLevel};
 use stentor_agent::session::{Session, SessionState};
-use stentor_policy::PermissionMode;
+use stentor_policy::{PermissionMode, UnknownPermissionMode};
 
 use super::error::{Handled, Refusal};
 
 /// The ids of the options.
-pub(super) const MODE: &str = "mode";
+const MODE: &str = "mode";
 const MODEL: &str = "model";
 const THINKING: &str = "thinking";
 
@@ -37,7 +38,7 @@ impl Settings {
     /// The modes, in the older form.
     pub fn modes(&self) -> acp::SessionModeState {
         let modes = MODES.map(|mode| {
-            let (name, description) = words(mode);
+            let (name, description) = name_and_description(mode);
             acp::SessionMode::new(mode.as_str(), name).description(description.to_owned())
         });
         acp::SessionModeState::new(self.mode.as_str(), modes.to_vec())
@@ -53,7 +54,7 @@ impl Settings {
 
     fn mode_option(&self) -> acp::SessionConfigOption {
         let values = MODES.map(|mode| {
-            let (name, description) = words(mode);
+            let (name, description) = name_and_description(mode);
             acp::SessionConfigSelectOption::new(mode.as_str(), name)
                 .description(description.to_owned())
         });
@@ -102,32 +103,58 @@ impl Settings {
     }
 }
 
-/// Sets one option.
-pub(super) async fn set_option(session: &Session, id: &str, value: &str) -> Handled<()> {
-    match id {
-        MODE => set_mode(session, value).await,
-        MODEL => set_model(session, value).await,
-        THINKING => {
-            let level: ThinkingLevel =
-                value
-                    .parse()
-                    .map_err(|error: stentor_agent::model::UnknownThinkingLevel| {
-                        Refusal::invalid_params(error.to_string())
-                    })?;
-            session.set_thinking(level).await?;
-            Ok(())
-        }
-        _ => Err(Refusal::invalid_params(format!(
-            "There is no option {:?}: the options are {MODE}, {MODEL} and {THINKING}.",
-            id.chars().take(80).collect::<String>()
-        ))),
-    }
+/// A change of a setting.
+pub(super) enum Setting {
+    Mode(String),
+    /// By its full name.
+    Model(String),
+    Option {
+        id: String,
+        value: Value,
+    },
 }
 
-/// Sets the mode.
-pub(super) async fn set_mode(session: &Session, value: &str) -> Handled<()> {
-    session.set_permission_mode(parse_mode(value)?).await?;
-    Ok(())
+impl Setting {
+    pub async fn apply(self, session: &Session) -> Handled<()> {
+        match self {
+            Self::Mode(mode) => session.set_permission_mode(parse_mode(&mode)?).await?,
+            Self::Model(name) => {
+                let (provider, id) = name.split_once('/').ok_or_else(|| {
+                    Refusal::invalid_params(format!(
+                        "{:?} is no model: give provider/id, as the option lists them.",
+                        name.chars().take(80).collect::<String>()
+                    ))
+                })?;
+                session.set_model(provider, id).await?;
+            }
+            Self::Option {
+                id,
+                value: Value::String(value),
+            } => match id.as_str() {
+                MODE => Box::pin(Self::Mode(value).apply(session)).await?,
+                MODEL => Box::pin(Self::Model(value).apply(session)).await?,
+                THINKING => {
+                    let level = value.parse();
+                    let level = level.map_err(|error: UnknownThinkingLevel| {
+                        Refusal::invalid_params(error.to_string())
+                    })?;
+                    session.set_thinking(level).await?;
+                }
+                _ => {
+                    return Err(Refusal::invalid_params(format!(
+                        "There is no option {:?}: the options are {MODE}, {MODEL} and {THINKING}.",
+                        id.chars().take(80).collect::<String>()
+                    )));
+                }
+            },
+            Self::Option { .. } => {
+                return Err(Refusal::invalid_params(
+                    "value must be one of the values that the option lists, which are strings",
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A mode by its id. `plan` is what other agents call reading only.
@@ -136,22 +163,8 @@ pub(super) fn parse_mode(value: &str) -> Handled<PermissionMode> {
         "plan" => Ok(PermissionMode::ReadOnly),
         value => value
             .parse()
-            .map_err(|error: stentor_policy::UnknownPermissionMode| {
-                Refusal::invalid_params(error.to_string())
-            }),
+            .map_err(|error: UnknownPermissionMode| Refusal::invalid_params(error.to_string())),
     }
-}
-
-/// Chooses a model by its full name.
-pub(super) async fn set_model(session: &Session, name: &str) -> Handled<()> {
-    let Some((provider, id)) = name.split_once('/') else {
-        return Err(Refusal::invalid_params(format!(
-            "{:?} is no model: give provider/id, as the option lists them.",
-            name.chars().take(80).collect::<String>()
-        )));
-    };
-    session.set_model(provider, id).await?;
-    Ok(())
 }
 
 /// In the order in which they are offered.
@@ -162,7 +175,7 @@ const MODES: [PermissionMode; 4] = [
     PermissionMode::All,
 ];
 
-fn words(mode: PermissionMode) -> (&'static str, &'static str) {
+fn name_and_description(mode: PermissionMode) -> (&'static str, &'static str) {
     match mode {
         PermissionMode::Ask => (
             "Ask",

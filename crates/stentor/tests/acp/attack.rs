@@ -220,3 +220,83 @@ fn steering_with_files_nobody_gives_does_not_stop_the_reading() {
     let answer = client.until(prompt).pop().unwrap();
     assert_eq!(answer["result"]["stopReason"], "cancelled");
 }
+
+/// Everything that can be asked of a session, in every order.
+const ORDERS: [&str; 24] = [
+    "pclx", "pcxl", "plcx", "plxc", "pxcl", "pxlc", "cplx", "cpxl", "clpx", "clxp", "cxpl", "cxlp",
+    "lpcx", "lpxc", "lcpx", "lcxp", "lxpc", "lxcp", "xpcl", "xplc", "xcpl", "xclp", "xlpc", "xlcp",
+];
+
+/// Prompts (`p`), cancels (`c`), loads (`l`) and closes (`x`) a session without waiting for
+/// anything. Each request must be answered, and once.
+fn all_at_once(client: &mut Client, session: &str, order: &str) {
+    let cwd = client.world.work("");
+    let mut asked = Vec::new();
+    let mut prompt = 0;
+    for step in order.chars() {
+        match step {
+            'p' => {
+                prompt = client.prompt(session, "go");
+                asked.push(prompt);
+            }
+            'c' => client.cancel(session),
+            'l' => {
+                let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+                asked.push(client.send("session/load", params));
+            }
+            _ => asked.push(client.send("session/close", json!({ "sessionId": session }))),
+        }
+    }
+    // What nobody has stopped would go on for ever.
+    client.cancel(session);
+    let answers = answers(client, &asked);
+    for (id, answer) in &answers {
+        let is_closed = answer["error"]["code"] == -32002;
+        let is_cancelled = answer["result"]["stopReason"] == "cancelled";
+        match *id == prompt {
+            true => assert!(is_cancelled || is_closed, "{order}: {answer}"),
+            false => assert!(answer["result"].is_object(), "{order}: {answer}"),
+        }
+    }
+    // Nothing follows, neither a second answer nor an update.
+    client.ask("session/list", json!({ "cwd": "/nowhere" }));
+}
+
+#[test]
+fn whatever_is_asked_of_a_session_in_whatever_order_is_answered_once() {
+    let mut client = Client::with(HANGS);
+    for order in ORDERS {
+        let session = client.session();
+        all_at_once(&mut client, &session, order);
+    }
+}
+
+#[test]
+fn whatever_is_asked_of_an_unloaded_session_in_whatever_order_is_answered_once() {
+    let mut client = Client::with(HANGS);
+    let sessions: Vec<String> = ORDERS.iter().map(|_| client.session()).collect();
+    for _ in 0..40 {
+        client.session();
+    }
+    for (session, order) in sessions.iter().zip(ORDERS) {
+        all_at_once(&mut client, session, order);
+    }
+}
+
+#[test]
+fn a_cancel_overtakes_the_changes_that_wait_before_it() {
+    let mut client = Client::with(HANGS);
+    let session = client.session();
+    let prompt = client.prompt(&session, "go");
+    let mut asked = vec![prompt];
+    for mode in ["all", "ask"].repeat(25) {
+        let params = json!({ "sessionId": session, "modeId": mode });
+        asked.push(client.send("session/set_mode", params));
+    }
+    client.cancel(&session);
+    let next = client.prompt(&session, "/name Next");
+    asked.push(next);
+    let answers = answers(&mut client, &asked);
+    assert_eq!(answers[&prompt]["result"]["stopReason"], "cancelled");
+    assert_eq!(answers[&next]["result"]["stopReason"], "end_turn");
+}

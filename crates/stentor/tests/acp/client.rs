@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -70,8 +70,23 @@ impl Client {
     /// The program with these words.
     pub fn with_words(world: impl Into<Arc<World>>, all: &[&str]) -> Self {
         let world = world.into();
-        let mut child = world
-            .command(all)
+        let command = world.command(all);
+        Self::running(world, command)
+    }
+
+    /// The program with a scenario, which may have only so many files open, after the handshake.
+    pub fn with_open_files(limit: u32, scenario: &str) -> Self {
+        let world = World::new();
+        world.file("scenario.toml", scenario);
+        let model = format!("script/{}", world.work("../scenario.toml").display());
+        let command = world.limited_command(limit, &["acp", "--model", &model]);
+        let mut client = Self::running(Arc::new(world), command);
+        client.greet(json!({}));
+        client
+    }
+
+    fn running(world: Arc<World>, mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -46,4 +46,6 @@ mod tool_servers;
 #[cfg(test)]
 mod turns;
 #[cfg(test)]
+mod unloading;
+#[cfg(test)]
 mod world;

@@ -44,8 +44,23 @@ impl World {
     /// The program with these words and an environment that has nothing but a home.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        command.args(words);
+        self.prepare(command)
+    }
+
+    /// The same, which may have only so many files open.
+    pub fn limited_command(&self, open_files: u32, words: &[&str]) -> Command {
+        let mut command = Command::new("/bin/sh");
         command
-            .args(words)
+            .arg("-c")
+            .arg(format!("ulimit -n {open_files} && exec \"$0\" \"$@\""))
+            .arg(env!("CARGO_BIN_EXE_stentor"))
+            .args(words);
+        self.prepare(command)
+    }
+
+    fn prepare(&self, mut command: Command) -> Command {
+        command
             .current_dir(self.dir.path().join("work"))
             .env_clear()
             .env("HOME", self.dir.path().join("home"))

@@ -1,4 +1,4 @@
-//! Messages about tool calls in which what the official types leave out is said.
+//! Messages about tool calls with the defaults that the official types leave out.
 //!
 //! They omit what is the default anyway. Clients exist that wait for it: one shows no diff without
 //! `oldText`, others no call without `status`.
@@ -7,10 +7,10 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// A `session/update` or a `session/request_permission`, with everything said.
-pub(super) struct Explicit<'a, T>(pub &'a T);
+/// A `session/update` or a `session/request_permission`, with its defaults written out.
+pub(super) struct ExplicitDefaults<'a, T>(pub &'a T);
 
-impl<T: Serialize> Serialize for Explicit<'_, T> {
+impl<T: Serialize> Serialize for ExplicitDefaults<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut params = serde_json::to_value(self.0).map_err(S::Error::custom)?;
         for name in ["update", "toolCall"] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
 use stentor_agent::permission::PermissionRequest;
@@ -15,10 +16,9 @@ use stentor_wire::jsonrpc::{Id, encode};
 
 use super::calls::{self, CallViewer};
 use super::choices::{self, Choices};
-use super::events;
-use super::explicit::Explicit;
+use super::explicit_defaults::ExplicitDefaults;
+use super::frames::update;
 use super::outbound::{Outbound, Waiting};
-use super::turns::Turns;
 
 /// The options of a question, by the id that comes back. What says "always" goes on with how far
 /// that reaches.
@@ -50,7 +50,7 @@ const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = 
 ];
 
 /// The questions of a session that are open.
-pub(super) struct Asking {
+pub(super) struct Questions {
     session: Session,
     outbound: Outbound,
     /// The requests, by question.
@@ -60,7 +60,7 @@ pub(super) struct Asking {
     choices: HashSet<u64>,
 }
 
-impl Asking {
+impl Questions {
     pub fn new(session: Session, outbound: Outbound) -> Self {
         Self {
             session,
@@ -71,13 +71,18 @@ impl Asking {
         }
     }
 
+    /// True when no question is open.
+    pub fn is_empty(&self) -> bool {
+        self.permissions.is_empty() && self.dialogs.is_empty()
+    }
+
     /// Asks whether a call may run. Only a clear yes counts as one.
     pub fn permission(
         &mut self,
         id: u64,
         request: &Arc<PermissionRequest>,
         viewer: &CallViewer,
-        turns: &Turns,
+        trace: Option<acp::Meta>,
         frames: &mut Vec<u8>,
     ) {
         // The call waits for the answer, so the file is as it was. Clients that show the call and
@@ -85,16 +90,16 @@ impl Asking {
         let change = viewer.preview(&request.call);
         if !change.is_empty() {
             let preview = calls::previewed(&request.call.id, change.clone());
-            let update = acp::SessionUpdate::ToolCallUpdate(preview);
-            events::update(frames, self.session.id(), update);
+            let preview = acp::SessionUpdate::ToolCallUpdate(preview);
+            update(frames, self.session.id(), preview);
         }
         let call = viewer.asked(request, change);
         let options = OPTIONS.map(|(id, name, kind, answer)| {
             acp::PermissionOption::new(id, request.choice(answer, name), kind)
         });
         let session_id = Arc::clone(self.session.id());
-        let params = acp::RequestPermissionRequest::new(session_id, call, options.to_vec())
-            .meta(turns.running().and_then(|turn| turn.trace.clone()));
+        let params =
+            acp::RequestPermissionRequest::new(session_id, call, options.to_vec()).meta(trace);
         let Some(mut waiting) = self.request(method::REQUEST_PERMISSION, &params, frames) else {
             return self.give(id, PermissionAnswer::RejectOnce);
         };
@@ -128,11 +133,10 @@ impl Asking {
         id: u64,
         dialog: &Arc<Dialog>,
         has_forms: bool,
-        turns: &Turns,
+        trace: Option<acp::Meta>,
         out: &mut Vec<u8>,
     ) {
         let params = has_forms.then(|| {
-            let trace = turns.running().and_then(|turn| turn.trace.clone());
             let mut params = form(self.session.id(), dialog);
             if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {
                 params.insert("_meta".into(), trace.into());
@@ -141,17 +145,25 @@ impl Asking {
         });
         let waiting =
             params.and_then(|params| self.request(method::ELICITATION_CREATE, &params, out));
-        let session = self.session.clone();
-        let Some(mut waiting) = waiting else {
+        let Some(waiting) = waiting else {
             return self.choice(id, dialog, out);
         };
-        self.dialogs.insert(id, waiting.id.clone());
         let dialog = Arc::clone(dialog);
+        self.await_dialog(id, waiting, move |form: FormAnswer| form.to_dialog(&dialog));
+    }
+
+    /// Hands the client's answer to a dialog to the session; without one it gets its default.
+    fn await_dialog<T: DeserializeOwned + Send>(
+        &mut self,
+        id: u64,
+        mut waiting: Waiting,
+        meaning: impl FnOnce(T) -> DialogAnswer + Send + 'static,
+    ) {
+        self.dialogs.insert(id, waiting.id.clone());
+        let session = self.session.clone();
         tokio::spawn(async move {
-            let answer = match waiting.answer::<FormAnswer>().await {
-                Ok(answer) => answer.to_dialog(&dialog),
-                Err(_) => DialogAnswer::Nothing,
-            };
+            let answer = waiting.answer().await;
+            let answer = answer.map_or(DialogAnswer::Nothing, meaning);
             session.answer_dialog(id, answer).await.ok();
         });
     }
@@ -166,21 +178,16 @@ impl Asking {
             let waiting = self.request(method::REQUEST_PERMISSION, &params, out)?;
             Some((choices, waiting))
         });
-        let Some((choices, mut waiting)) = asked else {
+        let Some((choices, waiting)) = asked else {
             tokio::spawn(async move {
                 session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
             });
             return;
         };
-        self.dialogs.insert(id, waiting.id.clone());
         self.choices.insert(id);
-        tokio::spawn(async move {
-            let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
-                Ok(response) => choices.answer(&response.outcome),
-                Err(_) => DialogAnswer::Nothing,
-            };
-            session.answer_dialog(id, answer).await.ok();
-        });
+        let chosen =
+            move |response: acp::RequestPermissionResponse| choices.answer(&response.outcome);
+        self.await_dialog(id, waiting, chosen);
     }
 
     pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {
@@ -189,8 +196,8 @@ impl Asking {
         }
         if self.choices.remove(&id) {
             let closed = choices::closed(id, close);
-            let update = acp::SessionUpdate::ToolCallUpdate(closed);
-            events::update(frames, self.session.id(), update);
+            let closed = acp::SessionUpdate::ToolCallUpdate(closed);
+            update(frames, self.session.id(), closed);
         }
     }
 
@@ -201,7 +208,7 @@ impl Asking {
         frames: &mut Vec<u8>,
     ) -> Option<Waiting> {
         let waiting = self.outbound.issue().ok()?;
-        match encode::request(frames, &waiting.id, method, &Explicit(params)) {
+        match encode::request(frames, &waiting.id, method, &ExplicitDefaults(params)) {
             Ok(()) => {
                 frames.push(b'\n');
                 Some(waiting)
@@ -213,7 +220,7 @@ impl Asking {
         }
     }
 
-    /// Tells the client that a request of ours is moot, unless it has answered it.
+    /// Notifies the client that a request of ours is moot, unless it has answered it.
     fn withdraw(&self, request: &Id, frames: &mut Vec<u8>) {
         if !self.outbound.withdraw(request) {
             return;

@@ -1,0 +1,175 @@
+//! Tools that work with the client's own files and terminals (section 11).
+//!
+//! What the client does not offer is done on this machine, as without a client.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::value::RawValue;
+use stentor_agent::tool::{Place, PlaceCommand, PlaceFuture, PlaceOutput};
+use stentor_wire::acp::method;
+use tokio_util::sync::CancellationToken;
+
+use super::calls;
+use super::changes::Before;
+use super::client::Client;
+use super::limits;
+use super::outbound::{ClientRequests, NoAnswer};
+use super::terminal::{self, Terminal};
+
+/// The files and terminals of one session's client.
+pub(super) struct ClientIo {
+    client: Client,
+    /// Known once the session has been started.
+    requests: OnceLock<ClientRequests>,
+    notes: CallNotes,
+}
+
+/// What is known here about calls, for who shows them. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct CallNotes {
+    notes: Arc<Mutex<NotesByCall>>,
+}
+
+#[derive(Default)]
+struct NotesByCall {
+    /// The client's terminals, by call.
+    terminals: HashMap<String, String>,
+    /// What files held before they were written.
+    before: HashMap<PathBuf, Before>,
+}
+
+impl CallNotes {
+    /// The terminal a call ran in. Asked once, when the call has ended.
+    pub fn take_terminal(&self, call_id: &str) -> Option<String> {
+        self.lock().terminals.remove(call_id)
+    }
+
+    /// The terminal a call runs in.
+    pub fn has_terminal(&self, call_id: &str) -> bool {
+        self.lock().terminals.contains_key(call_id)
+    }
+
+    /// What a file held before it was written. Asked once, when the call has ended.
+    pub fn take_before(&self, path: &Path) -> Before {
+        self.lock().before.remove(path).unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, NotesByCall> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientIo {
+    pub fn new(client: Client) -> Arc<Self> {
+        Arc::new(Self {
+            client,
+            requests: OnceLock::new(),
+            notes: CallNotes::default(),
+        })
+    }
+
+    pub fn notes(&self) -> CallNotes {
+        self.notes.clone()
+    }
+
+    /// The session is there: from here on its client can be asked.
+    pub fn connect(&self, requests: ClientRequests) {
+        // It is connected once, by who made it.
+        self.requests.set(requests).ok();
+    }
+
+    fn requests(&self, offered: bool) -> Option<&ClientRequests> {
+        self.requests.get().filter(|_| offered)
+    }
+
+    async fn keep_before(&self, path: &Path) {
+        let wanted = path.to_owned();
+        let before = tokio::task::spawn_blocking(move || Before::of(&wanted)).await;
+        let before = before.unwrap_or_default();
+        self.notes.lock().before.insert(path.to_owned(), before);
+    }
+}
+
+impl Place for ClientIo {
+    fn call_begins<'a>(&'a self, call_id: &'a str) -> PlaceFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(requests) = self.requests(true) else {
+                return Ok(());
+            };
+            let update = acp::SessionUpdate::ToolCallUpdate(calls::in_progress(call_id));
+            let written = requests.update(update).await;
+            written.map_err(|error| error.to_string())
+        })
+    }
+
+    /// A client that cannot give the file (most refuse what lies outside the project) leaves it to
+    /// the disk; whether it may be read at all was decided before.
+    fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let Some(requests) = self.requests(self.client.reads_files) else {
+                return Ok(None);
+            };
+            let params =
+                acp::ReadTextFileRequest::new(requests.session_id(), path).meta(requests.trace());
+            let asked = requests
+                .ask::<acp::ReadTextFileResponse>(
+                    method::READ_TEXT_FILE,
+                    &params,
+                    Some(limits::FILE_WAIT),
+                )
+                .await;
+            match asked {
+                Ok(file) => Ok(Some(file.content)),
+                Err(error) => {
+                    tracing::info!(%error, path = %path.display(), "the disk is read instead");
+                    Ok(None)
+                }
+            }
+        })
+    }
+
+    /// What the client refuses to write is not written behind its back.
+    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool> {
+        Box::pin(async move {
+            self.keep_before(path).await;
+            let Some(requests) = self.requests(self.client.writes_files) else {
+                return Ok(false);
+            };
+            let params = acp::WriteTextFileRequest::new(requests.session_id(), path, text)
+                .meta(requests.trace());
+            requests
+                .ask::<Box<RawValue>>(method::WRITE_TEXT_FILE, &params, Some(limits::FILE_WAIT))
+                .await
+                .map_err(|error| format!("{} was not written: {error}", path.display()))?;
+            Ok(true)
+        })
+    }
+
+    fn run_command<'a>(
+        &'a self,
+        command: &'a PlaceCommand,
+        cancel: &'a CancellationToken,
+    ) -> PlaceFuture<'a, Option<PlaceOutput>> {
+        Box::pin(async move {
+            let Some(requests) = self.requests(self.client.has_terminals) else {
+                return Ok(None);
+            };
+            let no_terminal = |error: NoAnswer| format!("The client opened no terminal: {error}");
+            let Some(terminal) = Terminal::open(requests, command, cancel)
+                .await
+                .map_err(no_terminal)?
+            else {
+                return Ok(Some(terminal::stopped()));
+            };
+            self.notes
+                .lock()
+                .terminals
+                .insert(command.call_id.clone(), terminal.id.clone());
+            terminal.show(&command.call_id).await;
+            Ok(Some(terminal.watch(command, cancel).await))
+        })
+    }
+}

@@ -1,0 +1,302 @@
+//! How sessions are opened, and how the client learns of it (section 5).
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
+use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::model::ModelRegistry;
+use stentor_agent::session::{Session, SessionOptions, SessionState};
+use stentor_journal::store::StoreError;
+use stentor_wire::jsonrpc::Id;
+use tokio::sync::watch;
+
+use super::calls::CallViewer;
+use super::client::Client;
+use super::client_io::ClientIo;
+use super::commands;
+use super::connection::Context;
+use super::error::{self, Handled, Refusal};
+use super::events::Encoder;
+use super::frames::{self, update};
+use super::limits;
+use super::open_session::OpenSession;
+use super::outbound::ClientRequests;
+use super::params::Wanted;
+use super::questions::Questions;
+use super::replay::Replay;
+use super::settings::Settings;
+use crate::loaded::Loaded;
+use crate::pump::Pump;
+
+/// Opens sessions for a client.
+pub(super) struct Opener {
+    context: Arc<Context>,
+    client: Client,
+}
+
+/// A session that is on disk.
+pub(super) struct Stored {
+    id: Arc<str>,
+    path: PathBuf,
+    client_io: Arc<ClientIo>,
+    options: SessionOptions,
+}
+
+/// A session as it is when the client learns that it is open.
+pub(super) struct Ready {
+    settings: Settings,
+    state: Box<SessionState>,
+    /// US dollars, over the whole session.
+    cost: f64,
+}
+
+/// How the client came to open a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Announced {
+    New,
+    Loaded,
+    Resumed,
+}
+
+impl Opener {
+    pub fn new(context: &Arc<Context>, client: Client) -> Self {
+        Self {
+            context: Arc::clone(context),
+            client,
+        }
+    }
+
+    /// Starts a new session.
+    pub async fn start(&self, id: &str, wanted: &Wanted) -> Handled<(OpenSession, Ready)> {
+        let loaded = self.context.loaded.admit().await;
+        let (client_io, options) = self.options(wanted)?;
+        let viewer = CallViewer::new(&wanted.cwd, &options.tools);
+        let agent = self.context.agent.clone();
+        let new = NewSession {
+            id: Some(id.to_owned()),
+            // Its id must work in other processes from now on.
+            file_at_once: true,
+            ..NewSession::default()
+        };
+        let session = blocking(move || agent.start_with(options, new)).await??;
+        self.open(session, client_io, viewer, loaded, false).await
+    }
+
+    /// The stored session `id`, with everything that opening it needs; `None` when none is stored.
+    pub async fn find(&self, id: &Arc<str>, wanted: &Wanted) -> Handled<Option<Stored>> {
+        let (agent, wanted_id) = (self.context.agent.clone(), Arc::clone(id));
+        let path = match blocking(move || agent.find_id(&wanted_id)).await? {
+            Ok(path) => path,
+            Err(AgentError::Store(StoreError::NotFound { .. })) => return Ok(None),
+            Err(error) => return Err(error::about_stored(id, error)),
+        };
+        let (client_io, mut options) = self.options(wanted)?;
+        // What the session was left with, not the default of new ones.
+        options.prefer_stored_model();
+        options.thinking = None;
+        options.keeps_permission_mode = true;
+        Ok(Some(Stored {
+            id: Arc::clone(id),
+            path,
+            client_io,
+            options,
+        }))
+    }
+
+    /// Goes on with a stored session.
+    pub async fn resume(&self, stored: Stored, wanted: &Wanted) -> Handled<(OpenSession, Ready)> {
+        let loaded = self.context.loaded.admit().await;
+        let Stored {
+            id,
+            path,
+            client_io,
+            options,
+        } = stored;
+        let viewer = CallViewer::new(&wanted.cwd, &options.tools);
+        let agent = self.context.agent.clone();
+        let session = blocking(move || agent.resume(&path, options))
+            .await?
+            .map_err(|error| error::about_stored(&id, error))?;
+        self.open(session, client_io, viewer, loaded, true).await
+    }
+
+    fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientIo>, SessionOptions)> {
+        let mut options = self.context.agent.options(&wanted.cwd)?;
+        let client_io = ClientIo::new(self.client);
+        options.place = Arc::clone(&client_io) as _;
+        options.policy = options.policy.with_roots(wanted.additional.clone());
+        if let Some(servers) = &mut options.servers {
+            for server in &wanted.servers {
+                servers.add(server.clone());
+            }
+        }
+        Ok((client_io, options))
+    }
+
+    async fn open(
+        &self,
+        session: Session,
+        client_io: Arc<ClientIo>,
+        viewer: CallViewer,
+        loaded: Loaded,
+        is_resumed: bool,
+    ) -> Handled<(OpenSession, Ready)> {
+        let context = &self.context;
+        let models = context.agent.models();
+        let events = session.subscribe();
+        session.set_can_ask(true).await?;
+        let ready = Ready::of(&session, models).await?;
+        let (trace, trace_of_requests) = watch::channel(None);
+        let encoder = Encoder {
+            session_id: Arc::clone(session.id()),
+            client: self.client,
+            turn: None,
+            trace,
+            viewer,
+            notes: client_io.notes(),
+            settings: ready.settings.clone(),
+            questions: Questions::new(session.clone(), context.outbound.clone()),
+            message_prefix: format!("{:08x}", context.agent.environment().clock.random()),
+            cost: ready.cost,
+            is_quiet: is_resumed,
+            held: Vec::new(),
+            message: None,
+            calls: HashSet::new(),
+            has_shown_text: false,
+            compactions: 0,
+            has_title: ready.state.name.is_some() || ready.state.message_count > 0,
+            shutdown: context.shutdown.clone(),
+            knows_prompt: false,
+            has_had_turn: false,
+            last_settled: 0,
+            own_messages: 0,
+            has_lasting_answer: false,
+        };
+        let (pump, answers) = Pump::new(events, context.output.clone(), encoder);
+        client_io.connect(ClientRequests {
+            outbound: context.outbound.clone(),
+            session: session.downgrade(),
+            answers,
+            trace: trace_of_requests,
+        });
+        let open = OpenSession::new(Arc::clone(context), session, pump, client_io, loaded);
+        Ok((open, ready))
+    }
+}
+
+impl Ready {
+    /// The session as it is now.
+    pub async fn of(session: &Session, models: &Arc<dyn ModelRegistry>) -> Handled<Self> {
+        let state = session.state().await?;
+        let cost = session.stats().await?.total_usage.cost.total;
+        Ok(Self {
+            settings: Settings::of(models, &state),
+            state: Box::new(state),
+            cost,
+        })
+    }
+
+    /// Appends the answer to the request that opened the session.
+    fn write_answer(&self, id: &Id, announced: Announced, session: &Session, out: &mut Vec<u8>) {
+        let (modes, options) = (self.settings.modes(), self.settings.options());
+        match announced {
+            Announced::New => {
+                let response = acp::NewSessionResponse::new(Arc::clone(session.id()))
+                    .modes(modes)
+                    .config_options(options)
+                    .meta(self.meta());
+                frames::result(out, id, &response);
+            }
+            Announced::Loaded => {
+                let response = acp::LoadSessionResponse::new()
+                    .modes(modes)
+                    .config_options(options)
+                    .meta(self.meta());
+                frames::result(out, id, &response);
+            }
+            Announced::Resumed => {
+                let response = acp::ResumeSessionResponse::new()
+                    .modes(modes)
+                    .config_options(options)
+                    .meta(self.meta());
+                frames::result(out, id, &response);
+            }
+        }
+    }
+
+    /// What a client may want to know that the protocol has no field for.
+    fn meta(&self) -> Option<Map<String, Value>> {
+        let sandbox = self.state.sandbox.to_tell()?;
+        let ours = json!({ "stentor": { "sandbox": sandbox } });
+        ours.as_object().cloned()
+    }
+
+    /// Appends what a loaded session is like beside its history.
+    fn write_state(&self, session_id: &Arc<str>, out: &mut Vec<u8>) {
+        if self.state.plan.tasks().next().is_some() {
+            update(out, session_id, frames::plan(&self.state.plan));
+        }
+        if let Some(name) = &self.state.name {
+            update(out, session_id, frames::title(Some(name.clone())));
+        }
+        let used = self.state.context.tokens;
+        let usage = used.and_then(|used| frames::usage(&self.settings, used, self.cost));
+        if let Some(usage) = usage {
+            update(out, session_id, usage);
+        }
+    }
+}
+
+impl OpenSession {
+    /// Answers the request that opened the session. The client knows the id of a new one only from
+    /// the answer on (section 5.1); of a loaded one it gets the whole history, then the answer,
+    /// then nothing (section 5.2).
+    pub async fn announce(&mut self, id: &Id, ready: Ready, announced: Announced) -> Handled<()> {
+        let session = self.session.clone();
+        let commands = commands::update(&session.slash().list().await);
+        if announced == Announced::Loaded {
+            self.replay().await?;
+        }
+        self.pump.write_after(0, |_, out| match announced {
+            Announced::Loaded => {
+                ready.write_state(session.id(), out);
+                update(out, session.id(), commands);
+                ready.write_answer(id, announced, &session, out);
+            }
+            Announced::New | Announced::Resumed => {
+                ready.write_answer(id, announced, &session, out);
+                update(out, session.id(), commands);
+            }
+        });
+        Ok(())
+    }
+
+    async fn replay(&mut self) -> Handled<()> {
+        let (_, entries) = self.session.active_path().await?;
+        let viewer = self.pump.encoder().viewer.clone();
+        let mut replay = Replay::new(Arc::clone(self.session.id()), viewer);
+        for entry in &entries {
+            let length = self.pump.write_after(0, |_, out| {
+                replay.entry(entry, out);
+                out.len()
+            });
+            if length >= limits::REPLAY_BYTES {
+                self.pump.hand_over().await?;
+            }
+        }
+        self.pump.write_after(0, |_, out| replay.finish(out));
+        Ok(())
+    }
+}
+
+/// Does what may wait for the disk where that holds up nobody.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Handled<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Refusal::internal(format!("It failed inside: {error}")))
+}

@@ -1,0 +1,199 @@
+//! The parameters of requests.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
+use stentor_wire::jsonrpc::{Id, RawJson};
+
+use super::AcpLogin;
+use super::error::{Handled, Refusal};
+use super::folders::Folders;
+
+/// A session by its id.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionRef {
+    pub session_id: String,
+}
+
+/// A request by its id.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RequestRef {
+    pub request_id: Id,
+}
+
+/// What `session/set_mode` asks for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ModeParams {
+    pub mode_id: String,
+}
+
+/// What `session/set_config_option` asks for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OptionParams {
+    pub config_id: String,
+    pub value: Value,
+}
+
+/// What `session/set_model` asks for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ModelParams {
+    pub model_id: String,
+}
+
+/// What `session/prompt` and steering bring.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Prompt {
+    pub prompt: Vec<acp::ContentBlock>,
+    #[serde(rename = "_meta", default)]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// What a client wants of a session it opens.
+pub(super) struct Wanted {
+    pub cwd: PathBuf,
+    pub additional: Vec<PathBuf>,
+    pub servers: Vec<ToolServer>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetupParams {
+    cwd: PathBuf,
+    #[serde(default)]
+    mcp_servers: Option<Vec<Value>>,
+    #[serde(default)]
+    additional_directories: Option<Vec<PathBuf>>,
+}
+
+/// Reads the parameters of a request.
+pub(super) fn params<T: DeserializeOwned>(raw: RawJson<'_>) -> Handled<T> {
+    serde_json::from_str(raw.get())
+        .map_err(|error| Refusal::invalid_params(without_values(&error.to_string())))
+}
+
+/// An empty result.
+pub(super) fn nothing() -> Map<String, Value> {
+    Map::new()
+}
+
+/// No way to log in goes through this method: those of a terminal are never passed to it.
+pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> Handled<Map<String, Value>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params {
+        method_id: String,
+    }
+    let Params { method_id } = params(raw)?;
+    Err(match logins.iter().any(|login| login.id == method_id) {
+        true => Refusal::invalid_params(
+            "This way to log in runs in a terminal: start it there, then connect again.",
+        ),
+        false => Refusal::invalid_params("There is no such way to log in."),
+    })
+}
+
+/// Reads what a client wants of a session it opens.
+pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
+    let SetupParams {
+        cwd,
+        mcp_servers,
+        additional_directories,
+    } = params(raw)?;
+    let additional = additional_directories.unwrap_or_default();
+    for path in &additional {
+        folders.must_be_absolute("additionalDirectories", path)?;
+    }
+    folders.must_be_absolute("cwd", &cwd)?;
+    if !cwd.is_dir() {
+        return Err(Refusal::invalid_params(
+            "cwd must be a folder that exists on this machine",
+        ));
+    }
+    Ok(Wanted {
+        cwd,
+        additional,
+        servers: servers(mcp_servers.unwrap_or_default())?,
+    })
+}
+
+fn servers(wanted: Vec<Value>) -> Handled<Vec<ToolServer>> {
+    let mut names = HashSet::new();
+    let headers = |headers: Vec<acp::HttpHeader>| {
+        let headers = headers.into_iter().map(|one| (one.name, one.value));
+        headers.collect()
+    };
+    let mut server = |server| {
+        let (name, transport) = match server {
+            acp::McpServer::Stdio(stdio) => {
+                let env = stdio.env.into_iter().map(|one| (one.name, one.value));
+                let transport = ToolServerTransport::Stdio {
+                    command: stdio.command,
+                    args: stdio.args,
+                    env: env.collect(),
+                    cwd: None,
+                };
+                (stdio.name, transport)
+            }
+            acp::McpServer::Http(http) => {
+                let transport = ToolServerTransport::Http {
+                    url: http.url,
+                    headers: headers(http.headers),
+                };
+                (http.name, transport)
+            }
+            acp::McpServer::Sse(sse) => {
+                let transport = ToolServerTransport::Sse {
+                    url: sse.url,
+                    headers: headers(sse.headers),
+                };
+                (sse.name, transport)
+            }
+            _ => {
+                return Err(Refusal::invalid_params(
+                    "An MCP server has a transport this agent does not know.",
+                ));
+            }
+        };
+        match names.insert(name.clone()) {
+            true => Ok(ToolServer::new(name, transport)),
+            false => Err(Refusal::invalid_params(format!(
+                "Two MCP servers are called {name:?}."
+            ))),
+        }
+    };
+    let read = |(n, value)| {
+        serde_json::from_value(value).map_err(|_| {
+            Refusal::invalid_params(format!(
+                "mcpServers[{n}] cannot be read: give name, command, args and env, or type, name, \
+                 url and headers."
+            ))
+        })
+    };
+    let wanted = wanted.into_iter().enumerate().map(read);
+    wanted.map(|wanted| wanted.and_then(&mut server)).collect()
+}
+
+/// An error of the parser without the values it quotes, which may be long or secret, and without
+/// where it is in a line that nobody has before them.
+fn without_values(error: &str) -> String {
+    let (error, _) = error.rsplit_once(" at line ").unwrap_or((error, ""));
+    let mut parts = error.split('"');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    // Every second part stood between quotes.
+    while parts.next().is_some() {
+        text.push_str("\"…\"");
+        text.push_str(parts.next().unwrap_or_default());
+    }
+    text
+}

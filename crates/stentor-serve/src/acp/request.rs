@@ -1,0 +1,33 @@
+//! What the reader of the connection puts into a session's mailbox.
+
+use stentor_wire::jsonrpc::Id;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::client::Client;
+use super::params::{Prompt, Wanted};
+use super::settings::Setting;
+use super::turn::PromptRequest;
+
+/// A request that is meant for one session.
+pub(super) struct SessionRequest {
+    pub id: Id,
+    /// The client as it introduced itself last.
+    pub client: Client,
+    pub kind: RequestKind,
+    /// Counts the request among those that are worked on, until it is dropped.
+    pub permit: Option<OwnedSemaphorePermit>,
+}
+
+pub(super) enum RequestKind {
+    New(Wanted),
+    /// `session/load`, which replays the history, and `session/resume`, which does not.
+    Reopen {
+        wanted: Wanted,
+        replays: bool,
+    },
+    Close,
+    Delete,
+    Prompt(PromptRequest, Prompt),
+    Steer(Prompt),
+    Set(Setting),
+}

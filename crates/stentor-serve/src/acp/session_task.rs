@@ -1,0 +1,225 @@
+//! The task of one session: it alone opens, uses and closes it, and handles what is in its mailbox
+//! in the order of the lines.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use stentor_wire::jsonrpc::Id;
+use tokio::sync::mpsc;
+
+use super::client::Client;
+use super::connection::Context;
+use super::error::{self, Handled, Refusal};
+use super::open_session::{Next, OpenSession};
+use super::opening::{Announced, Opener, blocking};
+use super::params::{Wanted, nothing};
+use super::prompt::not_steered;
+use super::request::{RequestKind, SessionRequest};
+use super::sessions::Finished;
+
+pub(super) struct SessionTask {
+    context: Arc<Context>,
+    id: Arc<str>,
+    mailbox: mpsc::Receiver<Box<SessionRequest>>,
+    finished: mpsc::Sender<Finished>,
+    /// How many requests it has handled.
+    handled: u64,
+    open: Option<OpenSession>,
+    /// What the session is opened with; without one it is closed.
+    wanted: Option<Arc<Wanted>>,
+}
+
+impl SessionTask {
+    /// The task of session `id`: of one that is unloaded, if there is something it is opened with.
+    pub fn new(
+        context: Arc<Context>,
+        id: Arc<str>,
+        mailbox: mpsc::Receiver<Box<SessionRequest>>,
+        finished: mpsc::Sender<Finished>,
+        wanted: Option<Arc<Wanted>>,
+    ) -> Self {
+        Self {
+            context,
+            id,
+            mailbox,
+            finished,
+            handled: 0,
+            open: None,
+            wanted,
+        }
+    }
+
+    /// Works until the mailbox is closed, then closes the session.
+    pub async fn run(mut self) {
+        while let Some(request) = self.next().await {
+            self.handled += 1;
+            self.handle(*request).await;
+        }
+        if let Some(open) = self.open.take() {
+            // Nobody reads them if the pipe is closed.
+            open.close().await.run().await.ok();
+        }
+    }
+
+    /// The next request. Whatever goes on in the session goes on meanwhile.
+    async fn next(&mut self) -> Option<Box<SessionRequest>> {
+        while let Some(open) = &mut self.open {
+            match open.next(&mut self.mailbox).await {
+                Next::Request(request) => return request,
+                Next::Unload => match self.mailbox.is_empty() && open.may_unload().await {
+                    true => self.close().await,
+                    false => open.stay_loaded(),
+                },
+            }
+        }
+        let finished = Finished {
+            session: Arc::clone(&self.id),
+            handled: self.handled,
+            unloaded: self.wanted.clone(),
+        };
+        tokio::select! {
+            biased;
+            request = self.mailbox.recv() => return request,
+            // It is gone when the connection ends.
+            permit = self.finished.reserve() => permit.ok()?.send(finished),
+        }
+        self.mailbox.recv().await
+    }
+
+    async fn handle(&mut self, request: SessionRequest) {
+        let SessionRequest {
+            id,
+            client,
+            kind,
+            permit,
+        } = request;
+        let refused = match kind {
+            RequestKind::New(wanted) => self.start(&id, client, wanted).await.err(),
+            RequestKind::Reopen { wanted, replays } => {
+                self.reopen(&id, client, wanted, replays).await.err()
+            }
+            RequestKind::Close if self.wanted.is_none() => Some(Refusal::unknown_session(&self.id)),
+            RequestKind::Close => {
+                self.close().await;
+                self.wanted = None;
+                self.context.answer(&id, Ok(nothing())).await;
+                None
+            }
+            RequestKind::Delete => {
+                let deleted = self.delete().await;
+                self.context.answer(&id, deleted).await;
+                None
+            }
+            RequestKind::Steer(_) if self.open.is_none() && self.wanted.is_some() => {
+                self.context.answer(&id, Ok(not_steered())).await;
+                None
+            }
+            RequestKind::Prompt(request, prompt) => {
+                match self.opened(client).await {
+                    Ok(open) => open.prompt(request, prompt, client),
+                    Err(refusal) => {
+                        let mut frames = Vec::new();
+                        request.refuse(refusal, &mut frames);
+                        self.context.output.send(&frames).await.ok();
+                    }
+                }
+                None
+            }
+            RequestKind::Steer(prompt) => match self.opened(client).await {
+                Ok(open) => {
+                    open.steer(id.clone(), prompt, permit);
+                    return;
+                }
+                Err(refusal) => Some(refusal),
+            },
+            RequestKind::Set(setting) => match self.opened(client).await {
+                Ok(open) => {
+                    open.set(&id, setting).await;
+                    None
+                }
+                Err(refusal) => Some(refusal),
+            },
+        };
+        if let Some(refusal) = refused {
+            self.context.answer::<()>(&id, Err(refusal)).await;
+        }
+        // Until here it counts among the requests that are worked on.
+        drop(permit);
+    }
+
+    /// The session, which is loaded again if it was unloaded.
+    async fn opened(&mut self, client: Client) -> Handled<&mut OpenSession> {
+        if self.open.is_none() {
+            let unknown = || Refusal::unknown_session(&self.id);
+            let wanted = self.wanted.as_ref().ok_or_else(unknown)?;
+            let opener = Opener::new(&self.context, client);
+            let stored = opener.find(&self.id, wanted).await?;
+            let stored = stored.ok_or_else(unknown)?;
+            let (open, _) = opener.resume(stored, wanted).await?;
+            self.open = Some(open);
+        }
+        let open = self.open.as_mut();
+        open.ok_or_else(|| Refusal::unknown_session(&self.id))
+    }
+
+    async fn start(&mut self, id: &Id, client: Client, wanted: Wanted) -> Handled<()> {
+        let opener = Opener::new(&self.context, client);
+        let (open, ready) = opener.start(&self.id, &wanted).await?;
+        self.wanted = Some(Arc::new(wanted));
+        let open = self.open.insert(open);
+        open.announce(id, ready, Announced::New).await
+    }
+
+    /// `session/load` and `session/resume`. A session that is open here and on disk is closed first:
+    /// the client may want another folder and other servers now. What is refused closes nothing.
+    async fn reopen(
+        &mut self,
+        id: &Id,
+        client: Client,
+        wanted: Wanted,
+        replays: bool,
+    ) -> Handled<()> {
+        let opener = Opener::new(&self.context, client);
+        let (open, ready) = match opener.find(&self.id, &wanted).await? {
+            Some(stored) => {
+                self.close().await;
+                self.wanted = None;
+                let (open, ready) = opener.resume(stored, &wanted).await?;
+                self.wanted = Some(Arc::new(wanted));
+                (self.open.insert(open), ready)
+            }
+            // Nothing is stored from which it could be opened again: it goes on as it is.
+            None => {
+                let unknown = || Refusal::unknown_session(&self.id);
+                let open = self.open.as_mut().ok_or_else(unknown)?;
+                let ready = open.ready().await?;
+                (open, ready)
+            }
+        };
+        let announced = match replays {
+            true => Announced::Loaded,
+            false => Announced::Resumed,
+        };
+        open.announce(id, ready, announced).await
+    }
+
+    /// Closes what is open. Everything that happened in it has been handed over then.
+    async fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            let pump = open.close().await;
+            // The client's terminals may still have to be released.
+            tokio::spawn(pump.run());
+        }
+    }
+
+    /// A session that is not there is as good as deleted (section 5.6).
+    async fn delete(&mut self) -> Handled<Map<String, Value>> {
+        self.close().await;
+        self.wanted = None;
+        let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
+        blocking(move || agent.delete(&id))
+            .await?
+            .map_err(|error| error::about_stored(&self.id, error))?;
+        Ok(nothing())
+    }
+}
