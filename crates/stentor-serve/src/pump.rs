@@ -1,11 +1,7 @@
-//! Events and answers in the order in which they must appear.
-//!
-//! Events come through a subscription, answers to commands from whoever handled the command. Two
-//! orders matter: the events an operation caused come before its answer (an abort's last events),
-//! and an answer comes before the events of what it started (a prompt's acknowledgement). Both
-//! follow from one number: an answer is written after all events up to the number that was the
-//! newest when the answer was made, and before all later ones.
+//! Brings the events of one session and the answers of its dialect onto the wire, in the order that
+//! [`merge`](crate::merge) gives them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::event::Event;
@@ -13,6 +9,7 @@ use stentor_agent::hub::Subscription;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::merge::{After, Merge, Next, Placed};
 use crate::output::{Closed, Output};
 
 /// Answers that may wait for the pump. Who has more waits.
@@ -36,11 +33,11 @@ pub trait EventEncoder: Send {
 /// Where answers go.
 #[derive(Clone)]
 pub struct Answers {
-    sender: mpsc::Sender<Answer>,
+    session: Arc<str>,
+    sender: mpsc::Sender<Placed<Answer>>,
 }
 
 struct Answer {
-    after_seq: u64,
     write: WriteFrames,
     /// Dropped when the frames have been handed over.
     _written: Option<oneshot::Sender<()>>,
@@ -63,17 +60,13 @@ impl Answers {
         after_seq: u64,
         write: impl FnOnce(&mut Vec<u8>) + Send + 'static,
     ) -> Result<(), Closed> {
-        let answer = Answer {
-            after_seq,
-            write: Box::new(write),
-            _written: None,
-        };
-        self.sender.send(answer).await.map_err(|_| Closed)
+        self.place(after_seq, Box::new(write), None).await
     }
 
     /// The same without a claim that the pump goes on.
     pub fn downgrade(&self) -> WeakAnswers {
         WeakAnswers {
+            session: Arc::clone(&self.session),
             sender: self.sender.downgrade(),
         }
     }
@@ -82,129 +75,101 @@ impl Answers {
     /// handed over, or nobody hands over anything any more.
     pub async fn written(&self, after_seq: u64) {
         let (sender, written) = oneshot::channel();
-        let answer = Answer {
-            after_seq,
-            write: Box::new(|_| ()),
-            _written: Some(sender),
-        };
-        if self.sender.send(answer).await.is_ok() {
+        let nothing = Box::new(|_: &mut Vec<u8>| ());
+        if self.place(after_seq, nothing, Some(sender)).await.is_ok() {
             // Nothing is ever sent: it ends when it is dropped.
             written.await.ok();
         }
+    }
+
+    async fn place(
+        &self,
+        seq: u64,
+        write: WriteFrames,
+        written: Option<oneshot::Sender<()>>,
+    ) -> Result<(), Closed> {
+        let session = Arc::clone(&self.session);
+        let placed = Placed {
+            after: Some(After { session, seq }),
+            answer: Answer {
+                write,
+                _written: written,
+            },
+        };
+        self.sender.send(placed).await.map_err(|_| Closed)
     }
 }
 
 /// The same for who must not keep the pump from ending.
 #[derive(Clone)]
 pub struct WeakAnswers {
-    sender: mpsc::WeakSender<Answer>,
+    session: Arc<str>,
+    sender: mpsc::WeakSender<Placed<Answer>>,
 }
 
 impl WeakAnswers {
     /// As [`Answers::written`].
     pub async fn written(&self, after_seq: u64) {
         if let Some(sender) = self.sender.upgrade() {
-            Answers { sender }.written(after_seq).await;
+            let session = Arc::clone(&self.session);
+            Answers { session, sender }.written(after_seq).await;
         }
     }
 }
 
 /// Brings the events of one session and the answers of its dialect onto the wire.
 pub struct Pump<E> {
-    events: Subscription,
-    answers: mpsc::Receiver<Answer>,
+    merge: Merge<Answer>,
     output: Output,
     encoder: E,
     frames: Vec<u8>,
-    /// Until then deltas gather.
-    rests_until: Option<Instant>,
 }
 
 impl<E: EventEncoder> Pump<E> {
     /// A pump, and where its answers go.
     pub fn new(events: Subscription, output: Output, encoder: E) -> (Self, Answers) {
         let (sender, answers) = mpsc::channel(ANSWERS);
-        (
-            Self {
-                events,
-                answers,
-                output,
-                encoder,
-                frames: Vec::new(),
-                rests_until: None,
-            },
-            Answers { sender },
-        )
+        let session = Arc::clone(events.session());
+        let mut merge = Merge::new(answers);
+        merge.attach(events);
+        let pump = Self {
+            merge,
+            output,
+            encoder,
+            frames: Vec::new(),
+        };
+        (pump, Answers { session, sender })
     }
 
     /// Pumps until the session is gone and nobody can answer any more, or the pipe is closed.
     /// Returns the encoder, which knows how far it got.
     pub async fn run(mut self) -> Result<E, Closed> {
-        let mut answering = true;
-        loop {
-            tokio::select! {
-                biased;
-                answer = self.answers.recv(), if answering => match answer {
-                    Some(answer) => self.answer(answer).await?,
-                    None => answering = false,
-                },
-                event = next(&mut self.events, self.rests_until) => match event {
-                    Some(event) => self.events_from(event).await?,
-                    None if answering => {
-                        // The session is gone; what was still to be answered is.
-                        while let Some(answer) = self.answers.recv().await {
-                            self.answer(answer).await?;
-                        }
-                        return Ok(self.encoder);
-                    }
-                    None => return Ok(self.encoder),
-                },
+        while let Some(next) = self.merge.next().await {
+            self.write(next).await?;
+            while self.frames.len() < BATCH_BYTES
+                && let Some(next) = self.merge.ready()
+            {
+                self.write(next).await?;
             }
+            self.hand_over().await?;
         }
+        Ok(self.encoder)
     }
 
-    /// Writes an event and what is ready behind it, unless an answer waits.
-    async fn events_from(&mut self, first: Event) -> Result<(), Closed> {
-        self.event(first).await?;
-        while self.rests_until.is_none()
-            && self.frames.len() < BATCH_BYTES
-            && self.answers.is_empty()
-        {
-            let Some(event) = self.events.try_next() else {
-                break;
-            };
-            self.event(event).await?;
-        }
-        self.hand_over().await
-    }
-
-    /// Writes an event in its place: an answer may have come while it was looked for.
-    async fn event(&mut self, event: Event) -> Result<(), Closed> {
-        while let Ok(answer) = self.answers.try_recv() {
-            if answer.after_seq >= event.seq {
-                self.encode(&event);
-                return self.answer(answer).await;
+    async fn write(&mut self, next: Next<Answer>) -> Result<(), Closed> {
+        match next {
+            Next::Event(event) => {
+                self.encoder.encode(&event, &mut self.frames);
+                let rest = self.encoder.rest();
+                self.merge.rest(rest.map(|rest| Instant::now() + rest));
             }
-            self.answer(answer).await?;
-        }
-        self.encode(&event);
-        Ok(())
-    }
-
-    async fn answer(&mut self, answer: Answer) -> Result<(), Closed> {
-        while let Some(event) = self.events.try_next_up_to(answer.after_seq) {
-            self.encode(&event);
-            if self.frames.len() >= BATCH_BYTES {
+            Next::Answer(answer) => {
+                (answer.write)(&mut self.frames);
                 self.hand_over().await?;
             }
+            Next::Gone(_) => {}
         }
-        (answer.write)(&mut self.frames);
-        self.hand_over().await
-    }
-
-    fn encode(&mut self, event: &Event) {
-        self.encoder.encode(event, &mut self.frames);
-        self.rests_until = self.encoder.rest().map(|rest| Instant::now() + rest);
+        Ok(())
     }
 
     async fn hand_over(&mut self) -> Result<(), Closed> {
@@ -218,22 +183,10 @@ impl<E: EventEncoder> Pump<E> {
     }
 }
 
-/// The next event; during a rest only when something other than a delta comes.
-async fn next(events: &mut Subscription, rests_until: Option<Instant>) -> Option<Event> {
-    if let Some(until) = rests_until {
-        tokio::select! {
-            () = tokio::time::sleep_until(until) => {}
-            () = events.beyond_a_delta() => {}
-        }
-    }
-    events.next().await
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
     use std::io::Read;
-    use std::sync::Arc;
 
     use stentor_agent::clock::CountingClock;
     use stentor_agent::event::EventKind;
@@ -263,9 +216,10 @@ mod tests {
         for _ in 0..6 {
             hub.publish(EventKind::TurnStarted);
         }
-        while let Some(event) = pump.events.try_next() {
-            pump.events_from(event).await.unwrap();
+        while let Some(next) = pump.merge.ready() {
+            pump.write(next).await.unwrap();
         }
+        pump.hand_over().await.unwrap();
         output.finish().await;
         drop((pump, output));
         let mut written = String::new();

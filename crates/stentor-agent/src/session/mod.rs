@@ -27,6 +27,7 @@ pub use options::{
 };
 pub use queues::QueueKind;
 pub use state::{
-    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats,
+    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState,
+    SessionStats,
 };
 pub use weak::WeakSession;

@@ -6,12 +6,11 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use stentor_agent::agent::AgentError;
-use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::{ErrorCode, Op, Refused, Request, TopicSet};
 
-use super::item::{After, Cause, Item, OpError, Part};
+use super::error::OpError;
+use super::item::{Cause, Part};
 use super::live::Live;
 use super::ops;
 use super::params::Params;
@@ -115,10 +114,7 @@ impl Answerer {
     }
 
     pub async fn done(&self, done: Done) {
-        let after = done.session.map(|live| After {
-            session: Arc::clone(&live.id),
-            seq: live.session.seq(),
-        });
+        let after = done.session.map(|live| live.after_all());
         let mut parts = done.before;
         parts.push(Part::Response {
             id: Arc::clone(&self.id),
@@ -126,12 +122,12 @@ impl Answerer {
             data: done.data,
         });
         parts.extend(done.after);
-        self.shared.hand_over(Item { after, parts }).await;
+        self.shared.hand_over(after, parts).await;
     }
 
     pub async fn failed(&self, error: OpError) {
         let (id, op) = (Arc::clone(&self.id), self.op.clone());
-        self.shared.tell(vec![Part::Error { id, op, error }]).await;
+        self.shared.write(vec![Part::Error { id, op, error }]).await;
     }
 
     pub async fn answer(&self, handled: Handled) {
@@ -192,7 +188,7 @@ impl Connection {
                 let mut parts = vec![Part::attach(&live)];
                 parts.push(Part::Focus(Arc::clone(&live)));
                 self.focus = Some(live);
-                self.shared.tell(parts).await;
+                self.shared.write(parts).await;
             }
             Err(error) => {
                 tracing::error!("no session could be started: {}", error.message);
@@ -203,8 +199,8 @@ impl Connection {
 
     async fn first_session(&self) -> Result<Arc<Live>, OpError> {
         let cwd = &self.shared.options.cwd;
-        let options = self.shared.options_in(cwd).map_err(agent_error)?;
-        self.shared.start(options).await.map_err(agent_error)
+        let options = self.shared.options_in(cwd)?;
+        self.shared.start(options).await.map_err(OpError::from)
     }
 
     /// Serves until the client closes its end.
@@ -219,7 +215,7 @@ impl Connection {
                 Input::InvalidUtf8 => Err(bare("the line is not UTF-8 and was skipped")),
             };
             if let Err(refused) = refused {
-                self.shared.tell(vec![Part::Refused(refused)]).await;
+                self.shared.write(vec![Part::Refused(refused)]).await;
             }
         }
     }
@@ -316,13 +312,13 @@ impl Connection {
             Op::ListBackgroundJobs => ops::jobs::list(self, ask).await,
             Op::InspectBackgroundJob => ops::jobs::inspect(self, ask).await,
             Op::CancelBackgroundJob => ops::jobs::cancel(self, ask).await,
-            Op::Bash => ops::beside::bash(self, ask).await,
-            Op::AbortBash => ops::beside::abort_bash(self, ask).await,
-            Op::ExportHtml => ops::beside::export_html(self, ask).await,
-            Op::GetForkMessages => ops::beside::get_fork_messages(self, ask).await,
-            Op::GetLastAssistantText => ops::beside::get_last_assistant_text(self, ask).await,
-            Op::GetCommands => ops::beside::get_commands(self, ask).await,
-            Op::GetAvailableModels => ops::beside::get_available_models(self),
+            Op::Bash => ops::shell::bash(self, ask).await,
+            Op::AbortBash => ops::shell::abort_bash(self, ask).await,
+            Op::ExportHtml => ops::export::export_html(self, ask).await,
+            Op::GetForkMessages => ops::reading::get_fork_messages(self, ask).await,
+            Op::GetLastAssistantText => ops::reading::get_last_assistant_text(self, ask).await,
+            Op::GetCommands => ops::reading::get_commands(self, ask).await,
+            Op::GetAvailableModels => ops::reading::get_available_models(self),
         }
     }
 
@@ -363,41 +359,5 @@ fn bare(message: &str) -> Refused {
         message: message.to_owned(),
         id: None,
         op: None,
-    }
-}
-
-/// A failure of a session, in the words of the wire.
-pub(super) fn session_error(error: SessionError) -> OpError {
-    let code = match &error {
-        SessionError::Busy => ErrorCode::SessionNotIdle,
-        SessionError::UnknownModel { .. } => ErrorCode::UnknownModel,
-        SessionError::Model(_) => ErrorCode::UnsupportedModel,
-        SessionError::NoModel
-        | SessionError::EmptyName
-        | SessionError::EmptyMessage
-        | SessionError::NotAUserMessage
-        | SessionError::NothingToFork
-        | SessionError::UnknownEntry(_) => ErrorCode::InvalidParams,
-        SessionError::Closed => ErrorCode::NotFound,
-        SessionError::Store(_)
-        | SessionError::QueueFull
-        | SessionError::Compaction(_)
-        | SessionError::Shell(_)
-        | SessionError::Command(_)
-        | SessionError::NoSuchQuestion(_) => ErrorCode::Failed,
-    };
-    let message = match error {
-        SessionError::Busy => "the session is busy; steer, queue, interrupt or abort".to_owned(),
-        error => error.to_string(),
-    };
-    OpError::new(code, message)
-}
-
-/// A failure to start or find a session, in the words of the wire.
-pub(super) fn agent_error(error: AgentError) -> OpError {
-    match error {
-        AgentError::Session(error) => session_error(error),
-        AgentError::Defaults(message) => OpError::new(ErrorCode::Failed, message),
-        AgentError::Store(error) => OpError::new(ErrorCode::Failed, error.to_string()),
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Repository {
     pub head: Option<Head>,
     /// The main one first.
     pub trees: Vec<WorkTree>,
+    /// Which of them `root` is.
+    pub current: Option<usize>,
 }
 
 /// The name shown for a folder's branch.
@@ -59,10 +61,16 @@ pub(super) async fn branch_label(folder: &Path) -> Option<String> {
 pub(super) async fn repository(folder: &Path) -> Option<Repository> {
     apart(folder, |folder| {
         let (root, git) = located(folder)?;
+        let trees = git.work_trees();
+        let resolved = root.canonicalize().ok();
+        let is_root = |tree: &WorkTree| {
+            tree.path == root || (resolved.is_some() && tree.path.canonicalize().ok() == resolved)
+        };
         Some(Repository {
-            root,
             head: git.head(),
-            trees: git.work_trees(),
+            current: trees.iter().position(is_root),
+            trees,
+            root,
         })
     })
     .await

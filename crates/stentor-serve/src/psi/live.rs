@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::message::{ContentBlock, Message};
 use stentor_agent::model::RateLimit;
-use stentor_agent::session::{Session, SessionError, SessionState};
+use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::DISPLAY_NAME_CHARS;
 use super::text;
+use crate::merge::After;
 
 /// A live session, and what only this dialect knows about it.
 pub(super) struct Live {
@@ -177,23 +179,6 @@ pub(super) enum TurnState {
 }
 
 impl Live {
-    /// The slash commands of one kind that it has now. The client is taken to know them all then.
-    pub fn commands_of(&self, source: CommandSource) -> Vec<CommandInfo> {
-        let all = self.session.slash().list_now();
-        let wanted = all.iter().filter(|command| command.source == source);
-        wanted.cloned().collect()
-    }
-
-    /// The names of the commands that are neither built in nor templates nor skills.
-    pub fn further_commands(&self) -> Vec<String> {
-        let all = self.session.slash().list_now();
-        let wanted = all.iter().filter(|command| match command.source {
-            CommandSource::Extension | CommandSource::Agent | CommandSource::McpPrompt => true,
-            CommandSource::Builtin | CommandSource::Prompt | CommandSource::Skill => false,
-        });
-        wanted.map(|command| command.name.clone()).collect()
-    }
-
     pub fn new(
         session: Session,
         cwd: &Path,
@@ -320,11 +305,47 @@ impl Live {
         change(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Looks at everything that snapshots need.
-    pub async fn view(&self) -> Result<View, SessionError> {
-        let state = self.session.state().await?;
-        let messages = self.session.messages().await?;
-        Ok(View { state, messages })
+    /// Looks at everything that snapshots need; footers need the sums, too.
+    pub async fn view(&self, with_stats: bool) -> Result<View, SessionError> {
+        let snapshot = self.session.snapshot(with_stats).await?;
+        Ok(View {
+            state: snapshot.state,
+            messages: snapshot.messages,
+            stats: snapshot.stats,
+        })
+    }
+
+    /// The place behind all its events so far.
+    pub fn after_all(&self) -> After {
+        After {
+            session: Arc::clone(&self.id),
+            seq: self.session.seq(),
+        }
+    }
+
+    /// What the files of commands say now, read where waiting for the disk holds up nobody.
+    pub async fn book(&self) -> Arc<CommandBook> {
+        let slash = Arc::clone(self.session.slash());
+        let read = tokio::task::spawn_blocking(move || slash.book());
+        read.await.unwrap_or_default()
+    }
+
+    /// The agents a task can be given to, read in the same way.
+    pub async fn agents(&self) -> Vec<AgentDefinition> {
+        let slash = Arc::clone(self.session.slash());
+        let read = tokio::task::spawn_blocking(move || slash.agents());
+        read.await.unwrap_or_default()
+    }
+
+    /// The slash commands it has now, and what the files say. The client is taken to know them all
+    /// then.
+    pub async fn commands(&self) -> Commands {
+        let slash = Arc::clone(self.session.slash());
+        let read = tokio::task::spawn_blocking(move || Commands {
+            book: slash.book(),
+            list: slash.list_now(),
+        });
+        read.await.unwrap_or_default()
     }
 }
 
@@ -337,10 +358,34 @@ impl Drop for Aborting {
     }
 }
 
+/// The slash commands of a session at one moment.
+#[derive(Default)]
+pub(super) struct Commands {
+    pub book: Arc<CommandBook>,
+    pub list: Arc<[CommandInfo]>,
+}
+
+impl Commands {
+    /// Those of one kind.
+    pub fn of(&self, source: CommandSource) -> impl Iterator<Item = &CommandInfo> {
+        self.list.iter().filter(move |info| info.source == source)
+    }
+
+    /// The names of those that are neither built in nor templates nor skills.
+    pub fn further_names(&self) -> Vec<String> {
+        let wanted = self.list.iter().filter(|command| match command.source {
+            CommandSource::Extension | CommandSource::Agent | CommandSource::McpPrompt => true,
+            CommandSource::Builtin | CommandSource::Prompt | CommandSource::Skill => false,
+        });
+        wanted.map(|command| command.name.clone()).collect()
+    }
+}
+
 /// A session at one moment.
 pub(super) struct View {
     pub state: SessionState,
     pub messages: Vec<Arc<Message>>,
+    pub stats: Option<SessionStats>,
 }
 
 impl View {
@@ -360,6 +405,13 @@ impl View {
     /// When the latest message was made, in milliseconds since the epoch.
     pub fn updated_ms(&self) -> Option<u64> {
         self.messages.last().map(|message| text::time_of(message))
+    }
+
+    /// How full the context is, between zero and one.
+    pub fn context_fraction(&self) -> Option<f64> {
+        let context = self.state.context;
+        let window = Some(context.window).filter(|window| *window > 0)?;
+        Some(context.tokens? as f64 / window as f64)
     }
 
     pub fn file(&self) -> Option<String> {

@@ -10,8 +10,8 @@ use stentor_agent::session::{Session, Storage};
 use stentor_agent::store::{self, EntryKind};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{agent_error, session_error};
-use super::item::{After, Item, OpError, Part};
+use super::error::OpError;
+use super::item::Part;
 use super::limits::MAX_SESSIONS;
 use super::live::{Live, Phase, Restored, Turn};
 use super::payload::context::Slot;
@@ -59,7 +59,7 @@ impl Unloaded {
         if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
             return None;
         }
-        let view = live.view().await.ok()?;
+        let view = live.view(false).await.ok()?;
         let state = &view.state;
         let file = state.file.as_deref()?;
         let has_waiting = !state.queues.steering.is_empty() || !state.queues.follow_up.is_empty();
@@ -156,15 +156,8 @@ impl Shared {
         if !is_replaced {
             return false;
         }
-        let after = After {
-            session: Arc::clone(&live.id),
-            seq: live.session.seq(),
-        };
-        self.hand_over(Item {
-            after: Some(after),
-            parts: vec![Part::Detach(Arc::clone(&live))],
-        })
-        .await;
+        let detach = vec![Part::Detach(Arc::clone(&live.id))];
+        self.hand_over(Some(live.after_all()), detach).await;
         tokio::spawn(async move {
             live.session.close().await;
             closed.cancel();
@@ -174,9 +167,9 @@ impl Shared {
 
     async fn load_again(&self, unloaded: &Unloaded) -> Result<Arc<Live>, OpError> {
         unloaded.closed().await;
-        self.make_room().await.map_err(agent_error)?;
+        self.make_room().await?;
         let slot = &unloaded.slot;
-        let mut options = self.options_in(&slot.cwd).map_err(agent_error)?;
+        let mut options = self.options_in(&slot.cwd)?;
         options.model.clone_from(&unloaded.model);
         options.thinking = Some(unloaded.thinking);
         options.auto_compaction = unloaded.auto_compaction;
@@ -185,8 +178,8 @@ impl Shared {
         let session = match &slot.file {
             Some(file) if !unloaded.is_empty => {
                 let opened = store::open(file).map_err(AgentError::from);
-                let opened = opened.map_err(agent_error)?;
-                Session::resume(environment, options, opened).map_err(session_error)?
+                let opened = opened?;
+                Session::resume(environment, options, opened)?
             }
             file => {
                 options.id = Some(slot.id.to_string());
@@ -195,7 +188,7 @@ impl Shared {
                     options.storage = Storage::File(file.clone());
                 }
                 let started = self.agent.start_with(options, NewSession::default());
-                started.map_err(agent_error)?
+                started?
             }
         };
         let live = Live::restored(
@@ -210,7 +203,7 @@ impl Shared {
         );
         self.let_ask(&live).await?;
         self.used(&live);
-        self.tell(vec![Part::attach(&live)]).await;
+        self.write(vec![Part::attach(&live)]).await;
         self.replace(Known::Live(Arc::clone(&live)), || true);
         Ok(live)
     }

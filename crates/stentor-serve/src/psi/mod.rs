@@ -14,9 +14,10 @@
 //! Section numbers in comments are those of the protocol's reference.
 
 mod connection;
+mod encoder;
 mod eql;
+mod error;
 mod events;
-mod feed;
 mod git;
 mod item;
 mod limits;

@@ -2,7 +2,7 @@
 
 use stentor_wire::edn::{Map, Value};
 
-use super::item::OpError;
+use super::error::OpError;
 
 /// The parameters; none at all is the same as an empty map.
 #[derive(Clone, Copy)]

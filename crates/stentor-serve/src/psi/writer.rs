@@ -1,19 +1,18 @@
 //! The task that owns everything that goes out.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::select_all;
 use stentor_agent::clock::iso_time;
-use stentor_agent::event::Event;
-use stentor_wire::edn::{EdnWriter, WriteEdn};
+use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::frame::{self, ErrorContext, Stamp};
 use stentor_wire::psi::{Topic, TopicSet};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::encoder::{Growing, SessionEncoder};
+use super::eql::session::SessionFacts;
 use super::events;
-use super::feed::Feed;
 use super::item::{Cause, Item, Part};
 use super::limits::BATCH_BYTES;
 use super::live::Live;
@@ -23,15 +22,14 @@ use super::payload::session::SessionUpdated;
 use super::payload::{message, tool, ui};
 use super::shared::Shared;
 use super::trace::{Direction, Trace};
-use crate::output::{Closed, Output};
+use crate::merge::{Merge, Next};
+use crate::output::Output;
 
 /// Brings answers and the events of all live sessions onto the wire.
 pub(super) struct Writer {
     wire: Wire,
-    feeds: Vec<Feed>,
-    items: mpsc::Receiver<Item>,
-    output: Output,
-    trace: Trace,
+    merge: Merge<Vec<Part>>,
+    sessions: HashMap<Arc<str>, SessionEncoder>,
     ended: bool,
 }
 
@@ -45,6 +43,10 @@ pub(super) struct Wire {
     frames: Vec<u8>,
     /// Requests whose answers are among the frames.
     answered: Vec<Arc<str>>,
+    output: Output,
+    trace: Trace,
+    /// Nobody reads any more.
+    closed: bool,
 }
 
 impl Writer {
@@ -62,156 +64,96 @@ impl Writer {
                 seq: 0,
                 frames: Vec::new(),
                 answered: Vec::new(),
+                output,
+                trace,
+                closed: false,
             },
-            feeds: Vec::new(),
-            items,
-            output,
-            trace,
+            merge: Merge::new(items),
+            sessions: HashMap::new(),
             ended: false,
         }
     }
 
-    /// Writes until it is told to end, or nobody reads any more.
+    /// Writes until it is asked to end, or nobody reads any more.
     pub async fn run(mut self) {
-        while !self.ended {
-            if self.round().await.is_err() {
-                return;
-            }
-        }
-        // The sessions are closed: what they said last is still waiting.
-        for index in 0..self.feeds.len() {
-            while let Some(event) = self.feeds.get_mut(index).and_then(|f| f.events.try_next()) {
-                self.event(index, &event).await;
-            }
-        }
-        self.hand_over().await.ok();
-    }
-
-    /// What is ready is written; when nothing is, waits for something.
-    async fn round(&mut self) -> Result<(), Closed> {
-        let mut progress = false;
-        while let Ok(item) = self.items.try_recv() {
-            self.item(item).await?;
-            progress = true;
-        }
-        for index in 0..self.feeds.len() {
-            progress |= self.some_events(index).await?;
-        }
-        self.what_is_due();
-        if progress {
-            return Ok(());
-        }
-        self.hand_over().await?;
-        let interval = self.wire.shared.options.delta_interval;
-        let deadline = self
-            .feeds
-            .iter()
-            .filter_map(|feed| feed.deadline(interval))
-            .min();
-        let due = async {
-            match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        let waiting = next_event(&mut self.feeds);
-        tokio::select! {
-            biased;
-            item = self.items.recv() => match item {
-                Some(item) => self.item(item).await?,
-                None => self.ended = true,
-            },
-            (index, event) = waiting => match event {
-                Some(event) => self.event_in_its_place(index, &event).await?,
-                None => self.session_gone(index),
-            },
-            () = due => {}
-        }
-        Ok(())
-    }
-
-    /// Events of one session, as long as there are some and no answer waits.
-    async fn some_events(&mut self, index: usize) -> Result<bool, Closed> {
-        let mut progress = false;
-        while self.items.is_empty() {
-            let Some(event) = self.feeds.get_mut(index).and_then(|f| f.events.try_next()) else {
-                break;
+        while !self.ended && !self.wire.closed {
+            let deadline = self.deadline();
+            let due = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
             };
-            self.event_in_its_place(index, &event).await?;
-            progress = true;
-            if self.wire.frames.len() >= BATCH_BYTES {
-                self.hand_over().await?;
-                break;
+            tokio::select! {
+                biased;
+                next = self.merge.next() => match next {
+                    Some(next) => self.write(next).await,
+                    None => self.ended = true,
+                },
+                () = due => {}
             }
+            self.write_ready().await;
+            self.write_due();
+            self.wire.hand_over().await;
         }
-        Ok(progress)
-    }
-
-    /// Writes an event that was taken out: answers may have come while it was looked for, and an
-    /// answer that was made before the event goes before it.
-    async fn event_in_its_place(&mut self, index: usize, event: &Event) -> Result<(), Closed> {
-        while let Ok(item) = self.items.try_recv() {
-            let later = item
-                .after
-                .as_ref()
-                .is_some_and(|after| after.session == event.session && after.seq >= event.seq);
-            if later {
-                self.event(index, event).await;
-                return self.item(item).await;
-            }
-            self.item(item).await?;
-        }
-        self.event(index, event).await;
-        Ok(())
-    }
-
-    async fn event(&mut self, index: usize, event: &Event) {
-        if let Some(feed) = self.feeds.get_mut(index) {
-            events::tell(feed, &mut self.wire, event).await;
-        }
-    }
-
-    fn session_gone(&mut self, index: usize) {
-        if index < self.feeds.len() {
-            let feed = self.feeds.remove(index);
-            feed.live.change_phase(|phase| *phase = Default::default());
-            self.wire.shared.at_rest();
-        }
-    }
-
-    fn what_is_due(&mut self) {
-        let now = Instant::now();
-        for feed in &mut self.feeds {
-            self.wire.texts_that_are_due(feed);
-            self.wire.signs_of_life(feed, now);
-        }
-    }
-
-    async fn item(&mut self, item: Item) -> Result<(), Closed> {
-        if let Some(after) = &item.after
-            && let Some(index) = self
-                .feeds
-                .iter()
-                .position(|feed| feed.live.id == after.session)
+        // The sessions are closed: their last events still wait.
+        while !self.wire.closed
+            && let Some(next) = self.merge.ready()
         {
-            while let Some(event) = self
-                .feeds
-                .get_mut(index)
-                .and_then(|feed| feed.events.try_next_up_to(after.seq))
-            {
-                self.event(index, &event).await;
-                if self.wire.frames.len() >= BATCH_BYTES {
-                    self.hand_over().await?;
+            self.write(next).await;
+        }
+        self.wire.hand_over().await;
+    }
+
+    /// Writes what is ready, up to a batch.
+    async fn write_ready(&mut self) {
+        while !self.ended
+            && self.wire.frames.len() < BATCH_BYTES
+            && let Some(next) = self.merge.ready()
+        {
+            self.write(next).await;
+        }
+    }
+
+    async fn write(&mut self, next: Next<Vec<Part>>) {
+        match next {
+            Next::Event(event) => {
+                if let Some(encoder) = self.sessions.get_mut(&event.session) {
+                    events::publish(encoder, &mut self.wire, &event).await;
+                }
+            }
+            Next::Answer(parts) => {
+                for part in parts {
+                    self.part(part).await;
+                }
+                self.wire.hand_over().await;
+            }
+            Next::Gone(session) => {
+                if let Some(encoder) = self.sessions.remove(&session) {
+                    let live = encoder.live;
+                    live.change_phase(|phase| *phase = Default::default());
+                    self.wire.shared.at_rest();
                 }
             }
         }
-        for part in item.parts {
-            self.part(part).await?;
-        }
-        self.hand_over().await
     }
 
-    async fn part(&mut self, part: Part) -> Result<(), Closed> {
+    /// The next moment at which something must be written though nothing happens.
+    fn deadline(&self) -> Option<Instant> {
+        let interval = self.wire.shared.options.delta_interval;
+        let sessions = self.sessions.values();
+        sessions.filter_map(|one| one.deadline(interval)).min()
+    }
+
+    fn write_due(&mut self) {
+        let now = Instant::now();
+        for encoder in self.sessions.values_mut() {
+            self.wire.texts_that_are_due(encoder);
+            self.wire.signs_of_life(encoder, now);
+        }
+    }
+
+    async fn part(&mut self, part: Part) {
         let wire = &mut self.wire;
         match part {
             Part::Response { id, op, data } => {
@@ -234,85 +176,78 @@ impl Writer {
                 cause,
                 data,
             } => {
-                if let Some(session) = &session
-                    && let Some(feed) = self.feeds.iter_mut().find(|feed| feed.live.id == *session)
-                {
-                    wire.rest_of_texts(feed);
+                let encoder = session.as_ref().and_then(|id| self.sessions.get_mut(id));
+                if let Some(encoder) = encoder {
+                    wire.rest_of_texts(encoder);
                 }
                 wire.event(topic, session.as_deref(), cause.as_deref(), |frame| {
                     frame.written(&data);
                 });
             }
-            Part::Snapshots { live, cause } => wire.snapshots(&live, &cause).await,
+            Part::Snapshots(live, cause) => wire.snapshots(&live, &cause).await,
             Part::SnapshotsHeld(live) => live.release_snapshots(),
-            Part::FocusedSnapshots { cause } => {
+            Part::FocusedSnapshots(cause) => {
                 if let Some(live) = wire.focus.clone() {
                     wire.snapshots(&live, &cause).await;
                 }
             }
-            Part::Footer { live, cause } => wire.footer(&live, &cause).await,
-            Part::Context { cause } => wire.context(&cause).await,
-            Part::Rehydration { live, cause } => wire.rehydration(&live, &cause).await,
+            Part::Footer(live) => wire.footer(&live, &None).await,
+            Part::Context(cause) => wire.context(&cause).await,
+            Part::Rehydration(live, cause) => wire.rehydration(&live, &cause).await,
             Part::UiSnapshot => wire.ui_snapshot(),
             Part::UiLists => wire.ui_lists(),
             Part::Focus(live) => wire.focus = Some(live),
             Part::Topics(topics) => wire.topics = topics,
-            Part::Attach { live, events } => self.feeds.push(Feed::new(live, events)),
-            Part::Detach(live) => self.feeds.retain(|feed| !Arc::ptr_eq(&feed.live, &live)),
-            Part::RunBegins { session, cause } => {
-                if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.live.id == session) {
-                    feed.cause = cause;
-                    feed.live.change_phase(|phase| phase.running = true);
+            Part::Attach(live, events) => {
+                let id = Arc::clone(&live.id);
+                self.merge.attach(events);
+                self.sessions.insert(id, SessionEncoder::new(live));
+            }
+            Part::Detach(session) => {
+                self.merge.detach(&session);
+                self.sessions.remove(&session);
+            }
+            Part::RunBegins(session, cause) => {
+                if let Some(encoder) = self.sessions.get_mut(&session) {
+                    encoder.cause = cause;
+                    encoder.live.change_phase(|phase| phase.running = true);
                 }
             }
             Part::Release(accepted) => {
-                self.hand_over().await?;
+                wire.hand_over().await;
                 drop(accepted);
             }
             Part::Interrupting(live) => {
                 let is_running = live.phase().running;
                 live.change_phase(|phase| phase.interrupting = is_running);
-                let feed = self.feeds.iter().find(|feed| feed.live.id == live.id);
-                let cause = feed.and_then(|feed| feed.cause.clone());
+                let encoder = self.sessions.get(&live.id);
+                let cause = encoder.and_then(|encoder| encoder.cause.clone());
                 wire.session_updated(&live, &cause).await;
             }
             Part::End => self.ended = true,
         }
-        Ok(())
     }
-
-    async fn hand_over(&mut self) -> Result<(), Closed> {
-        let wire = &mut self.wire;
-        // Before they go out: who has read an answer may use its id again at once.
-        let answered = !wire.answered.is_empty();
-        for id in wire.answered.drain(..) {
-            wire.shared.pending.answered(&id);
-        }
-        if !wire.frames.is_empty() {
-            self.trace.note(Direction::Out, &wire.frames);
-            self.output.send_all(&mut wire.frames).await?;
-            if wire.frames.capacity() > 16 * BATCH_BYTES {
-                wire.frames = Vec::new();
-            }
-        }
-        if answered {
-            wire.shared.at_rest();
-        }
-        Ok(())
-    }
-}
-
-/// The next event of any session, and which; never when there is no session.
-async fn next_event(feeds: &mut [Feed]) -> (usize, Option<Event>) {
-    if feeds.is_empty() {
-        return std::future::pending().await;
-    }
-    let nexts = feeds.iter_mut().map(|feed| feed.events.next().boxed());
-    let (event, index, _) = select_all(nexts).await;
-    (index, event)
 }
 
 impl Wire {
+    async fn hand_over(&mut self) {
+        // Before they go out: who has read an answer may use its id again at once.
+        let answered = !self.answered.is_empty();
+        for id in self.answered.drain(..) {
+            self.shared.pending.answered(&id);
+        }
+        if !self.frames.is_empty() {
+            self.trace.note(Direction::Out, &self.frames);
+            self.closed |= self.output.send_all(&mut self.frames).await.is_err();
+            if self.frames.capacity() > 16 * BATCH_BYTES {
+                self.frames = Vec::new();
+            }
+        }
+        if answered {
+            self.shared.at_rest();
+        }
+    }
+
     /// Whether an event goes out (sections 7 and 8).
     pub fn lets(&self, topic: Topic, session: Option<&str>) -> bool {
         self.topics.covers(topic)
@@ -347,37 +282,60 @@ impl Wire {
     pub fn session_event(
         &mut self,
         topic: Topic,
-        feed: &Feed,
+        encoder: &SessionEncoder,
         data: impl FnOnce(&mut EdnWriter<'_>),
     ) {
-        self.event(topic, Some(&feed.live.id), feed.cause.as_deref(), data);
+        self.event(
+            topic,
+            Some(&encoder.live.id),
+            encoder.cause.as_deref(),
+            data,
+        );
     }
 
-    pub async fn snapshots(&mut self, live: &Live, cause: &Cause) {
-        self.session_updated(live, cause).await;
-        self.footer(live, cause).await;
+    pub async fn snapshots(&mut self, live: &Arc<Live>, cause: &Cause) {
+        self.look_up(live, cause, true, true).await;
     }
 
-    pub async fn session_updated(&mut self, live: &Live, cause: &Cause) {
-        if self.lets(Topic::SessionUpdated, Some(&live.id))
-            && let Ok(data) = SessionUpdated::look(live).await
-        {
-            self.looked_up(Topic::SessionUpdated, live, cause, &data);
+    pub async fn session_updated(&mut self, live: &Arc<Live>, cause: &Cause) {
+        self.look_up(live, cause, true, false).await;
+    }
+
+    pub async fn footer(&mut self, live: &Arc<Live>, cause: &Cause) {
+        self.look_up(live, cause, false, true).await;
+    }
+
+    /// Writes `session/updated` and `footer/updated`, as far as they are wanted and go out. The
+    /// session is asked once for both.
+    async fn look_up(&mut self, live: &Arc<Live>, cause: &Cause, updated: bool, footer: bool) {
+        let id = Some(&*live.id);
+        let updated = updated && self.lets(Topic::SessionUpdated, id);
+        let footer = footer && self.lets(Topic::FooterUpdated, id);
+        if !updated && !footer {
+            return;
         }
-    }
-
-    pub async fn footer(&mut self, live: &Live, cause: &Cause) {
-        if self.lets(Topic::FooterUpdated, Some(&live.id))
-            && let Ok(data) = Footer::look(&self.shared, live).await
-        {
-            self.looked_up(Topic::FooterUpdated, live, cause, &data);
+        let Ok(view) = live.view(footer).await else {
+            return;
+        };
+        let cause = cause.as_deref();
+        let footer = match footer {
+            true => Footer::look(&self.shared, live, &view).await,
+            false => None,
+        };
+        if updated {
+            let data = SessionUpdated {
+                facts: SessionFacts::among_events(&self.shared, live, view),
+                commands: live.commands().await,
+            };
+            self.event(Topic::SessionUpdated, id, cause, |frame| {
+                frame.value(&data);
+            });
         }
-    }
-
-    fn looked_up(&mut self, topic: Topic, live: &Live, cause: &Cause, data: &impl WriteEdn) {
-        self.event(topic, Some(&live.id), cause.as_deref(), |frame| {
-            frame.value(data);
-        });
+        if let Some(data) = footer {
+            self.event(Topic::FooterUpdated, id, cause, |frame| {
+                frame.value(&data);
+            });
+        }
     }
 
     pub async fn context(&mut self, cause: &Cause) {
@@ -397,7 +355,7 @@ impl Wire {
     }
 
     async fn rehydration(&mut self, live: &Live, cause: &Cause) {
-        let Ok(view) = live.view().await else {
+        let Ok(view) = live.view(false).await else {
             return;
         };
         let (id, cause) = (Some(&*live.id), cause.as_deref());
@@ -419,28 +377,28 @@ impl Wire {
     }
 
     /// Writes the texts of which an event is due.
-    pub fn texts_that_are_due(&mut self, feed: &mut Feed) {
+    pub fn texts_that_are_due(&mut self, encoder: &mut SessionEncoder) {
         let interval = self.shared.options.delta_interval;
         let now = Instant::now();
-        self.texts(feed, now, |text| text.is_due(interval, now));
+        self.texts(encoder, now, |text| text.is_due(interval, now));
     }
 
     /// Writes the texts of which not everything was told.
-    pub fn rest_of_texts(&mut self, feed: &mut Feed) {
-        self.texts(feed, Instant::now(), super::feed::Growing::is_unsent);
+    pub fn rest_of_texts(&mut self, encoder: &mut SessionEncoder) {
+        self.texts(encoder, Instant::now(), Growing::is_unsent);
     }
 
     fn texts(
         &mut self,
-        feed: &mut Feed,
+        encoder: &mut SessionEncoder,
         now: Instant,
-        wanted: impl Fn(&super::feed::Growing) -> bool,
+        wanted: impl Fn(&Growing) -> bool,
     ) {
-        let id = &*feed.live.id;
-        let cause = feed.cause.as_deref();
+        let id = &*encoder.live.id;
+        let cause = encoder.cause.as_deref();
         for (topic, text) in [
-            (Topic::AssistantThinkingDelta, &mut feed.thinking),
-            (Topic::AssistantDelta, &mut feed.text),
+            (Topic::AssistantThinkingDelta, &mut encoder.thinking),
+            (Topic::AssistantDelta, &mut encoder.text),
         ] {
             if wanted(text) {
                 let escaped = text.take(now);
@@ -453,12 +411,12 @@ impl Wire {
                 });
             }
         }
-        if wanted(&feed.arguments) {
-            let escaped = feed.arguments.take(now);
+        if wanted(&encoder.arguments) {
+            let escaped = encoder.arguments.take(now);
             self.event(Topic::ToolDelta, Some(id), cause, |frame| {
                 frame.map(|data| {
                     data.field("session-id", id)
-                        .field("tool-id", &feed.arguments_of)
+                        .field("tool-id", &encoder.arguments_of)
                         .key("arguments")
                         .str_escaped(escaped);
                 });
@@ -467,21 +425,25 @@ impl Wire {
     }
 
     /// Tells of tools that have been silent for long (section 18.4).
-    fn signs_of_life(&mut self, feed: &mut Feed, now: Instant) {
-        for index in 0..feed.tools.len() {
-            let Some(running) = feed.tools.get_mut(index).filter(|tool| tool.due() <= now) else {
+    fn signs_of_life(&mut self, encoder: &mut SessionEncoder, now: Instant) {
+        for index in 0..encoder.tools.len() {
+            let Some(running) = encoder
+                .tools
+                .get_mut(index)
+                .filter(|tool| tool.due() <= now)
+            else {
                 continue;
             };
-            running.told(now);
+            running.shown(now);
             let call = Arc::clone(&running.call);
             let last = running.last.clone();
-            let id = Arc::clone(&feed.live.id);
+            let id = Arc::clone(&encoder.live.id);
             match last.as_deref() {
-                Some(output) => self.session_event(Topic::ToolUpdate, feed, |data| {
+                Some(output) => self.session_event(Topic::ToolUpdate, encoder, |data| {
                     tool::write_output(data, &id, &call, output);
                 }),
                 // It has shown nothing yet, so there is nothing to show again.
-                None => self.session_event(Topic::ToolExecuting, feed, |data| {
+                None => self.session_event(Topic::ToolExecuting, encoder, |data| {
                     tool::write_call(data, &id, &call, true);
                 }),
             }

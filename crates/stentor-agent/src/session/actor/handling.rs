@@ -156,6 +156,10 @@ impl Actor {
             }
             Command::Tools { reply } => answer(reply, self.tools_of_now().specs),
             Command::Messages { reply } => answer(reply, self.conversation.messages()),
+            Command::Snapshot { with_stats, reply } => {
+                let snapshot = self.snapshot(with_stats);
+                answer(reply, Box::new(snapshot));
+            }
             Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
             Command::ActivePath { reply } => answer(reply, self.active_path()),
             Command::Entries { reply } => answer(reply, self.entries()),

@@ -7,7 +7,7 @@ use super::{Actor, Consumed};
 use crate::clock::iso_time;
 use crate::message::{KnownMessage, Message};
 use crate::session::error::SessionError;
-use crate::session::state::{ContextUse, ForkPoint, SessionState, SessionStats};
+use crate::session::state::{ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats};
 use crate::store::{self, Entry, Header, Journal, Opened, StoreError};
 use crate::tool::ToolHost;
 use crate::usage::Usage;
@@ -46,6 +46,15 @@ impl Actor {
                 .iter()
                 .map(|scoped| Arc::clone(&scoped.model))
                 .collect(),
+        }
+    }
+
+    pub(super) fn snapshot(&mut self, with_stats: bool) -> SessionSnapshot {
+        let stats = with_stats.then(|| self.stats());
+        SessionSnapshot {
+            state: self.state(),
+            messages: self.conversation.messages(),
+            stats: stats.and_then(Result::ok),
         }
     }
 

@@ -1,11 +1,17 @@
 //! Queries over what the program knows (section 12).
 //!
-//! [`graph`] is the table of resolvers: which attributes there are and who knows them. The
-//! [`Engine`] looks an attribute up in the entity it is asked of, else asks the resolver that
-//! knows it, once per query and session. What nobody knows is left out of the result.
+//! What is known stands in tables of facts ([`table`]), one for each resolver; [`graph`] derives from
+//! them who knows what. The [`Engine`] looks an attribute up in the entity it is asked of, else asks
+//! the resolver that knows it, once per query and session. What nobody knows is left out of the
+//! result.
 
 mod graph;
-mod resolvers;
+mod memory;
+mod messages;
+mod program;
+pub(super) mod session;
+mod sessions;
+mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,10 +24,16 @@ use stentor_agent::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
+use super::git;
 use super::live::Live;
+use super::payload::context;
 use super::shared::Shared;
 
-use graph::{Resolver, STORED_PATH, needs_session, resolver_of};
+use graph::{Resolver, STORED_PATH, resolver_of};
+use messages::TurnFacts;
+use program::UiFacts;
+use session::SessionFacts;
+use sessions::ContextFacts;
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -208,17 +220,20 @@ impl<'a> Engine<'a> {
         if let Some(value) = entity.attributes.get(name) {
             return Ok(Some(value.clone()));
         }
-        let Some(resolver) = resolver_of(name) else {
+        let Some((resolver, needs_session)) = resolver_of(name) else {
             return Ok(None);
         };
-        if entity.is_elsewhere && needs_session(resolver) {
+        if entity.is_elsewhere && needs_session {
             return Ok(None);
         }
         if resolver == Resolver::StoredText {
             // It is asked of the entity and not of a session.
             let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);
             return match path {
-                Some(path) => Ok(Some(resolvers::sessions::stored_text(path).await?)),
+                Some(path) => {
+                    let text = sessions::stored_text(path).await?;
+                    Ok(sessions::STORED_TEXT.read(&text).get(name).cloned())
+                }
                 None => Ok(None),
             };
         }
@@ -230,7 +245,7 @@ impl<'a> Engine<'a> {
         {
             return Ok(known.get(name).cloned());
         }
-        let live = self.session_of(entity, resolver).await?;
+        let live = self.session_of(entity, needs_session).await?;
         if let Some(params) = params {
             let known = self.resolve(resolver, &live, Some(params)).await?;
             return Ok(known.get(name).cloned());
@@ -242,9 +257,13 @@ impl<'a> Engine<'a> {
     }
 
     /// The session something is asked of. One that is not loaded is only if it must be.
-    async fn session_of(&self, entity: &Entity, resolver: Resolver) -> Result<Arc<Live>, EqlError> {
+    async fn session_of(
+        &self,
+        entity: &Entity,
+        needs_session: bool,
+    ) -> Result<Arc<Live>, EqlError> {
         let of = entity.of.as_ref().filter(|id| **id != entity.live.id);
-        match of.filter(|_| needs_session(resolver)) {
+        match of.filter(|_| needs_session) {
             None => Ok(Arc::clone(&entity.live)),
             Some(id) => {
                 let live = self.shared.live(id).await;
@@ -261,27 +280,40 @@ impl<'a> Engine<'a> {
         params: Option<&Params>,
     ) -> Result<Known, EqlError> {
         let shared = self.shared;
-        match resolver {
-            Resolver::Session => resolvers::session::session(shared, live).await,
-            Resolver::Statistics => resolvers::session::statistics(live).await,
-            Resolver::Commands => Ok(resolvers::session::commands(live)),
-            Resolver::Jobs => Ok(resolvers::session::jobs(live)),
-            Resolver::History => resolvers::messages::history(live).await,
-            Resolver::ToolCalls => resolvers::messages::tool_calls(live).await,
-            Resolver::Turn => resolvers::messages::turn(live).await,
-            Resolver::Context => {
-                Ok(resolvers::sessions::context(shared, self.focus.as_ref()).await)
+        Ok(match resolver {
+            Resolver::Session => {
+                let facts = SessionFacts::now(shared, live, live.view(false).await?);
+                session::SESSION.read(&facts)
             }
-            Resolver::Stored => resolvers::sessions::stored(shared, live).await,
-            Resolver::Models => Ok(resolvers::program::models(shared)),
-            Resolver::Ui => Ok(resolvers::program::ui(shared, live)),
-            Resolver::Git => Ok(resolvers::program::git(live).await),
-            Resolver::Memory => resolvers::memory::status(shared).await,
-            Resolver::Notes => resolvers::memory::notes(shared, params).await,
+            Resolver::Statistics => session::STATISTICS.read(&live.session.stats().await?),
+            Resolver::Commands => session::COMMANDS.read(&live.commands().await),
+            Resolver::Jobs => {
+                let jobs = live.session.jobs().list();
+                session::JOBS.read(&(jobs, Arc::clone(&live.id)))
+            }
+            Resolver::History => messages::HISTORY.read(&live.session.messages().await?),
+            Resolver::ToolCalls => messages::TOOL_CALLS.read(&live.session.messages().await?),
+            Resolver::Turn => {
+                let state = live.session.state().await?;
+                messages::TURN.read(&TurnFacts {
+                    turn: live.turn(),
+                    is_streaming: state.is_running && !state.is_compacting,
+                })
+            }
+            Resolver::Context => sessions::CONTEXT.read(&ContextFacts {
+                slots: context::slots(shared).await,
+                active: self.focus.as_ref().map(|live| Arc::clone(&live.id)),
+            }),
+            Resolver::Stored => sessions::STORED.read(&shared.stored(&live.cwd).await?),
+            Resolver::Models => program::MODELS.read(&shared.models()),
+            Resolver::Ui => program::UI.read(&UiFacts::look(shared, live)),
+            Resolver::Git => program::GIT.read(&git::repository(&live.cwd).await),
+            Resolver::Memory => memory::MEMORY.read(&memory::status(shared).await?),
+            Resolver::Notes => memory::NOTES.read(&memory::notes(shared, params).await?),
             // Looked up by the entity.
-            Resolver::StoredText => Ok(Known::default()),
-            Resolver::Graph => Ok(graph::describe()),
-        }
+            Resolver::StoredText => Known::default(),
+            Resolver::Graph => graph::GRAPH.read(&()),
+        })
     }
 }
 

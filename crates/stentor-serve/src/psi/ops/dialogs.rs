@@ -5,8 +5,8 @@ use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::OpError;
+use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
 use crate::psi::ui::{Given, NotTaken, Question, Said};
 
 pub(in crate::psi) async fn resolve(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
@@ -45,10 +45,7 @@ async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {
     match (dialog.question, given) {
         (Question::Dialog(number), Given::Dialog(answer)) => {
             // A question that closed by itself meanwhile wants no answer any more.
-            session
-                .answer_dialog(number, answer)
-                .await
-                .map_err(session_error)?;
+            session.answer_dialog(number, answer).await?;
         }
         (Question::Permission(number), Given::Permission(answer)) => {
             if matches!(
@@ -60,7 +57,7 @@ async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {
             }
             match session.answer_permission(number, answer).await {
                 Ok(()) | Err(SessionError::NoSuchQuestion(_)) => {}
-                Err(error) => return Err(session_error(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         (Question::Dialog(_), Given::Permission(_))

@@ -1,10 +1,9 @@
 //! Background jobs (section 9.9).
 
 use stentor_agent::jobs::{Job, JobStatus};
-use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::{Ask, Connection, Done, Handled};
-use crate::psi::item::OpError;
+use crate::psi::error::OpError;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, job::ShownJob};
 
@@ -66,5 +65,5 @@ pub(in crate::psi) fn with_status(mut jobs: Vec<Job>, statuses: &[JobStatus]) ->
 }
 
 fn unknown(id: &str) -> OpError {
-    OpError::new(ErrorCode::Failed, format!("there is no job {id}"))
+    OpError::failed(format!("there is no job {id}"))
 }

@@ -6,8 +6,9 @@ use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::login::{Login, LoginBegun, LoginProvider};
-use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{Cause, OpError, Part};
+use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
+use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
 use crate::psi::login_slot::{LoginWay, PendingLogin};
 use crate::psi::payload::{self, message};
@@ -25,7 +26,7 @@ pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) ->
         let pending = shared.login.begin(&chosen, false);
         let pending = pending.map_err(OpError::params)?;
         let begun = begun(&shared, &pending).await;
-        let begun = begun.map_err(|why| OpError::new(ErrorCode::Failed, why))?;
+        let begun = begun.map_err(|why| OpError::failed(why))?;
         shared.login.waits(&pending, LoginWay::Operation);
         Ok(Done::data(payload::map(|data| {
             data.key("provider");
@@ -55,7 +56,7 @@ pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Ha
             completed = login.complete(&pending.provider, input) => completed,
             () = pending.given_up.cancelled() => Err("another login was begun".to_owned()),
         };
-        completed.map_err(|why| OpError::new(ErrorCode::Failed, why))?;
+        completed.map_err(|why| OpError::failed(why))?;
         shared.login.over(&pending);
         pending.given_up.cancel();
         Ok(Done::data(payload::map(|data| {
@@ -79,7 +80,7 @@ async fn provider(
         Some(wanted) => wanted.trim().to_owned(),
         None => {
             let state = live.session.state().await;
-            let state = state.map_err(|error| session_error(error).message)?;
+            let state = state.map_err(|error| OpError::from(error).message)?;
             let model = state.model.ok_or("name a provider: there is no model")?;
             model.provider.clone()
         }
@@ -146,11 +147,8 @@ fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogi
             () = pending.given_up.cancelled() => return,
         };
         shared.login.over(&pending);
-        let snapshots = Part::Snapshots {
-            live: Arc::clone(&live),
-            cause: None,
-        };
-        shared.tell(vec![say(&live, &text, None), snapshots]).await;
+        let snapshots = Part::Snapshots(Arc::clone(&live), None);
+        shared.write(vec![say(&live, &text, None), snapshots]).await;
     });
 }
 
@@ -171,9 +169,9 @@ pub(in crate::psi) fn pasted(
         let cause = answerer.cause();
         let parts = vec![
             say(&live, &text, cause.clone()),
-            Part::Snapshots { live, cause },
+            Part::Snapshots(live, cause),
         ];
-        answerer.shared.tell(parts).await;
+        answerer.shared.write(parts).await;
     });
     Ok(crate::psi::connection::Outcome::Later)
 }

@@ -7,15 +7,16 @@ use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::store::{self, Entry, EntryKind};
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, session_error};
-use crate::psi::item::{Cause, OpError, Part};
+use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
+use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
 use crate::psi::payload::{self, context};
 use crate::psi::shared::Shared;
 
 pub(in crate::psi) async fn new_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let source = connection.target(ask).await?;
-    let live = beside(&connection.shared, &source).await?;
+    let live = new_like(&connection.shared, &source).await?;
     arrive(connection, ask, &live, true).await
 }
 
@@ -42,7 +43,7 @@ pub(in crate::psi) async fn set_session_name(
 ) -> Handled {
     let name = ask.params.filled("name")?.trim();
     let live = connection.target(ask).await?;
-    live.session.set_name(name).await.map_err(session_error)?;
+    live.session.set_name(name).await?;
     Done::data(payload::map(|data| {
         data.field("session-name", name);
     }))
@@ -56,7 +57,7 @@ async fn arrive(
     live: &Arc<Live>,
     is_new: bool,
 ) -> Handled {
-    let view = live.view().await.map_err(session_error)?;
+    let view = live.view(false).await?;
     let mut done = Done::data(payload::map(|data| {
         data.field("session-id", &*live.id)
             .field("session-file", &view.file());
@@ -88,29 +89,21 @@ pub(in crate::psi) async fn move_focus(
 /// The five events of every navigation.
 pub(in crate::psi) fn arrival(live: &Arc<Live>, cause: &Cause) -> Vec<Part> {
     vec![
-        Part::Rehydration {
-            live: Arc::clone(live),
-            cause: cause.clone(),
-        },
-        Part::Snapshots {
-            live: Arc::clone(live),
-            cause: cause.clone(),
-        },
-        Part::Context {
-            cause: cause.clone(),
-        },
+        Part::Rehydration(Arc::clone(live), cause.clone()),
+        Part::Snapshots(Arc::clone(live), cause.clone()),
+        Part::Context(cause.clone()),
     ]
 }
 
 /// What the client wipes when it sees the answer, and so must be told again (section 18.4).
 pub(in crate::psi) fn after_the_answer() -> Vec<Part> {
-    vec![Part::Context { cause: None }, Part::UiLists]
+    vec![Part::Context(None), Part::UiLists]
 }
 
 /// A new session with the folder, the model and the thinking level of another.
-pub(in crate::psi) async fn beside(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
+pub(in crate::psi) async fn new_like(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
     let options = options_like(shared, source).await?;
-    shared.start(options).await.map_err(agent_error)
+    shared.start(options).await.map_err(OpError::from)
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
@@ -144,8 +137,8 @@ pub(in crate::psi) async fn resume(
 
 /// Loads a session file.
 pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Live>, OpError> {
-    shared.make_room().await.map_err(agent_error)?;
-    let failed = |error: store::StoreError| OpError::new(ErrorCode::Failed, error.to_string());
+    shared.make_room().await?;
+    let failed = |error: store::StoreError| OpError::failed(error.to_string());
     let opened = store::open(path).map_err(failed)?;
     let header = opened.journal.header().clone();
     if shared.knows(&header.id) {
@@ -155,7 +148,7 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
             path.display(),
             header.id
         );
-        return Err(OpError::new(ErrorCode::Failed, message));
+        return Err(OpError::failed(message));
     }
     let folder = Path::new(&header.cwd);
     // The folder of an old session may be gone; the conversation is not.
@@ -164,19 +157,18 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     } else {
         &shared.options.cwd
     };
-    let mut options = shared.options_in(cwd).map_err(agent_error)?;
+    let mut options = shared.options_in(cwd)?;
     let usual = (options.model.take(), options.thinking.take());
     let usual_model = usual.0;
     if opened.thinking_level.is_none() {
         options.thinking = usual.1;
     }
     let environment = shared.agent.environment().clone();
-    let session = Session::resume(environment, options, opened).map_err(session_error)?;
-    let state = session.state().await.map_err(session_error)?;
+    let session = Session::resume(environment, options, opened)?;
+    let state = session.state().await?;
     if let (None, Some(model)) = (&state.model, usual_model) {
         // The model it was made with is not to be had here.
-        let chosen = session.set_model(&model.provider, &model.id).await;
-        chosen.map_err(session_error)?;
+        session.set_model(&model.provider, &model.id).await?;
     }
     let created_ms = stentor_agent::clock::parse_iso_time(&header.timestamp);
     let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
@@ -189,16 +181,16 @@ pub(in crate::psi) async fn fork_at(
     source: &Arc<Live>,
     entry_id: &str,
 ) -> Result<Arc<Live>, OpError> {
-    shared.make_room().await.map_err(agent_error)?;
-    let (_, entries) = source.session.entries().await.map_err(session_error)?;
+    shared.make_room().await?;
+    let (_, entries) = source.session.entries().await?;
     let last = last_of_exchange(&entries, entry_id)
         .ok_or_else(|| OpError::params(format!("there is no entry {entry_id} in this session")))?;
-    let state = source.session.state().await.map_err(session_error)?;
+    let state = source.session.state().await?;
     let mut options = options_like(shared, source).await?;
     options.id = Some(shared.random_id());
     let point = ForkPoint::After(last);
     let forked = shared.agent.fork(&source.session, point, options).await;
-    let (session, _) = forked.map_err(agent_error)?;
+    let (session, _) = forked?;
     let file = state.file.map(|file| file.to_string_lossy().into_owned());
     let parent = Some((Arc::clone(&source.id), file));
     let created_ms = shared.clock().now_ms();
@@ -206,8 +198,8 @@ pub(in crate::psi) async fn fork_at(
 }
 
 async fn options_like(shared: &Shared, source: &Live) -> Result<SessionOptions, OpError> {
-    let state = source.session.state().await.map_err(session_error)?;
-    let mut options = shared.options_in(&source.cwd).map_err(agent_error)?;
+    let state = source.session.state().await?;
+    let mut options = shared.options_in(&source.cwd)?;
     options.model = state.model.or(options.model);
     options.thinking = Some(state.thinking);
     Ok(options)

@@ -8,11 +8,11 @@ use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
 use stentor_wire::edn::Value;
-use stentor_wire::psi::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
-use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{OpError, Part};
+use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
+use crate::psi::item::Part;
 use crate::psi::live::Live;
 use crate::psi::ops::login;
 use crate::psi::params::word_of;
@@ -35,7 +35,7 @@ pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
         return run_fetched(&ask.answerer, live, content);
     }
-    let content = live.session.expand(content).await.map_err(session_error)?;
+    let content = live.session.expand(content).await?;
     run(ask.answerer.clone(), live, content).await
 }
 
@@ -55,17 +55,16 @@ async fn prepared(
     content: Vec<ContentBlock>,
     preparing: CancellationToken,
 ) -> Result<Accepted, OpError> {
-    let aborted = || OpError::new(ErrorCode::Failed, "aborted before it began");
+    let aborted = || OpError::failed("aborted before it began");
     let content = tokio::select! {
         biased;
         () = preparing.cancelled() => return Err(aborted()),
-        content = live.session.expand(content) => content.map_err(session_error)?,
+        content = live.session.expand(content) => content?,
     };
-    let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    let accepted = live.session.prompt(content).await?;
     if preparing.is_cancelled() {
         // The session heard of the abort first.
-        let stopped = live.session.abort_run(accepted.run()).await;
-        stopped.map_err(session_error)?;
+        live.session.abort_run(accepted.run()).await?;
         return Err(aborted());
     }
     Ok(accepted)
@@ -77,18 +76,16 @@ async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) ->
     let session = live.session.clone();
     let mut prompting = Box::pin(async move { session.prompt(content).await });
     if !may_wait {
-        let accepted = prompting.await.map_err(session_error)?;
+        let accepted = prompting.await?;
         return begun(&answerer, &live, accepted).into();
     }
     // The run before is being stopped and this one waits for it: others must not.
     match futures_util::poll!(&mut prompting) {
-        std::task::Poll::Ready(accepted) => {
-            begun(&answerer, &live, accepted.map_err(session_error)?).into()
-        }
+        std::task::Poll::Ready(accepted) => begun(&answerer, &live, accepted?).into(),
         std::task::Poll::Pending => {
             let starter = answerer.clone();
             answerer.later(async move {
-                let accepted = prompting.await.map_err(session_error)?;
+                let accepted = prompting.await?;
                 Ok(begun(&starter, &live, accepted))
             })
         }
@@ -98,10 +95,7 @@ async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) ->
 fn begun(answerer: &Answerer, live: &Arc<Live>, accepted: Accepted) -> Done {
     let mut done = Done::accepted().of(live);
     done.after = vec![
-        Part::RunBegins {
-            session: Arc::clone(&live.id),
-            cause: answerer.cause(),
-        },
+        Part::RunBegins(Arc::clone(&live.id), answerer.cause()),
         Part::Release(accepted),
     ];
     done
@@ -116,8 +110,8 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
         )));
     }
     let live = connection.target(ask).await?;
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    let state = live.session.state().await.map_err(session_error)?;
+    let content = live.session.expand(content).await?;
+    let state = live.session.state().await?;
     let (done, queued) = if state.interrupt_pending {
         ("coerced-follow-up", live.session.follow_up(content).await)
     } else if behavior == "steer" {
@@ -125,7 +119,7 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
     } else {
         ("queue", live.session.follow_up(content).await)
     };
-    queued.map_err(session_error)?;
+    queued?;
     Done::data(payload::map(|data| {
         data.field("accepted", &true).field("behavior", done);
     }))
@@ -136,23 +130,22 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
 pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let content = message(ask)?;
     let live = connection.target(ask).await?;
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    live.session.steer(content).await.map_err(session_error)?;
+    let content = live.session.expand(content).await?;
+    live.session.steer(content).await?;
     Done::accepted().of(&live).into()
 }
 
 pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let content = message(ask)?;
     let live = connection.target(ask).await?;
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    let queued = live.session.follow_up(content).await;
-    queued.map_err(session_error)?;
+    let content = live.session.expand(content).await?;
+    live.session.follow_up(content).await?;
     Done::accepted().of(&live).into()
 }
 
 pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let live = connection.target(ask).await?;
-    let interrupted = live.session.interrupt().await.map_err(session_error)?;
+    let interrupted = live.session.interrupt().await?;
     let mut dropped: Vec<&str> = Vec::new();
     for text in interrupted.dropped_steering.iter().map(|text| text.trim()) {
         if !text.is_empty() && !dropped.contains(&text) {
@@ -183,7 +176,7 @@ pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) ->
     });
     // With this the session knows; that it takes a moment to stop must keep nobody waiting.
     match futures_util::poll!(&mut ending) {
-        std::task::Poll::Ready(ended) => ended.map_err(session_error)?,
+        std::task::Poll::Ready(ended) => ended?,
         std::task::Poll::Pending => {
             tokio::spawn(ending);
         }
@@ -193,7 +186,7 @@ pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) ->
 
 pub(in crate::psi) async fn abort_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let live = connection.target(ask).await?;
-    live.session.abort_retry().await.map_err(session_error)?;
+    live.session.abort_retry().await?;
     Done::accepted().of(&live).into()
 }
 
@@ -226,13 +219,10 @@ pub(in crate::psi) async fn run_through(
     let events = live.session.subscribe_since(accepted.after());
     let mut events = events.unwrap_or_else(|_| live.session.subscribe());
     let begin = vec![
-        Part::RunBegins {
-            session: Arc::clone(&live.id),
-            cause: starter.cause(),
-        },
+        Part::RunBegins(Arc::clone(&live.id), starter.cause()),
         Part::Release(accepted),
     ];
-    starter.shared.tell(begin).await;
+    starter.shared.write(begin).await;
     while let Some(event) = events.next().await {
         if matches!(event.kind, EventKind::Settled { .. }) {
             break;

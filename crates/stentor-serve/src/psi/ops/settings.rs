@@ -5,11 +5,10 @@ use std::sync::Arc;
 use stentor_agent::model::{ModelInfo, NamedBy, ThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::{Keyword, Value};
-use stentor_wire::psi::ErrorCode;
 
 use crate::kept_model::{KeptFor, KeptModel};
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::OpError;
+use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
 use crate::psi::live::Live;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, model::ModelRef};
@@ -62,8 +61,8 @@ pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>
     let live = connection.target(ask).await?;
     let chosen = choose_model(&connection.shared, &live, provider, id, scope).await;
     let chosen = chosen.map_err(|error| match error {
-        NotChosen::Session(error) => session_error(error),
-        NotChosen::NotKept(why) => OpError::new(ErrorCode::Failed, why),
+        NotChosen::Session(error) => error.into(),
+        NotChosen::NotKept(why) => OpError::failed(why),
     })?;
     Done::data(payload::map(|data| {
         data.field("model", &ModelRef(&chosen.model));
@@ -136,10 +135,9 @@ async fn keep(
 pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let backward = ask.params.get("direction").and_then(word_of) == Some("prev");
     let live = connection.target(ask).await?;
-    let state = live.session.state().await.map_err(session_error)?;
+    let state = live.session.state().await?;
     let model = if state.is_scoped {
-        let choice = live.session.cycle_model(backward).await;
-        let choice = choice.map_err(session_error)?;
+        let choice = live.session.cycle_model(backward).await?;
         choice.map(|choice| choice.model).or(state.model)
     } else {
         state.model
@@ -166,8 +164,7 @@ pub(in crate::psi) async fn set_thinking_level(
         ))
     })?;
     let live = connection.target(ask).await?;
-    let level = live.session.set_thinking(level).await;
-    let level = level.map_err(session_error)?;
+    let level = live.session.set_thinking(level).await?;
     thinking_answer(level).of(&live).into()
 }
 
@@ -176,10 +173,10 @@ pub(in crate::psi) async fn cycle_thinking_level(
     ask: &Ask<'_>,
 ) -> Handled {
     let live = connection.target(ask).await?;
-    let cycled = live.session.cycle_thinking().await.map_err(session_error)?;
+    let cycled = live.session.cycle_thinking().await?;
     let level = match cycled {
         Some(level) => level,
-        None => live.session.state().await.map_err(session_error)?.thinking,
+        None => live.session.state().await?.thinking,
     };
     thinking_answer(level).of(&live).into()
 }
@@ -187,9 +184,9 @@ pub(in crate::psi) async fn cycle_thinking_level(
 pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let instructions = ask.params.text("custom-instructions")?.map(str::to_owned);
     let live = connection.target(ask).await?;
-    let state = live.session.state().await.map_err(session_error)?;
+    let state = live.session.state().await?;
     if state.is_running {
-        return Err(session_error(SessionError::Busy));
+        return Err(SessionError::Busy.into());
     }
     let session = live.session.clone();
     ask.answerer.later(async move {
@@ -206,7 +203,7 @@ pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) 
                 data.field("compacted", &false)
                     .field("summary", &None::<&str>);
             }),
-            Err(error) => return Err(session_error(error)),
+            Err(error) => return Err(error.into()),
         };
         Ok(Done::data(done).of(&live))
     })
@@ -218,8 +215,7 @@ pub(in crate::psi) async fn set_auto_compaction(
 ) -> Handled {
     let enabled = ask.params.flag("enabled")?;
     let live = connection.target(ask).await?;
-    let set = live.session.set_auto_compaction(enabled).await;
-    set.map_err(session_error)?;
+    live.session.set_auto_compaction(enabled).await?;
     settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
@@ -227,15 +223,14 @@ pub(in crate::psi) async fn set_auto_compaction(
 pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
     let enabled = ask.params.flag("enabled")?;
     let live = connection.target(ask).await?;
-    let set = live.session.set_auto_retry(enabled).await;
-    set.map_err(session_error)?;
+    live.session.set_auto_retry(enabled).await?;
     settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
 /// Waits until what the session was told is done, so that its events come before the answer.
 async fn settled(live: &Live) -> Result<(), OpError> {
-    live.session.state().await.map_err(session_error)?;
+    live.session.state().await?;
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use stentor_wire::edn::{Keyword, Value};
 use stentor_wire::psi::{ErrorCode, PROTOCOL_VERSION, Topic, TopicSet, is_supported_version};
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{OpError, Part};
+use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
+use crate::psi::item::Part;
 use crate::psi::payload;
 
 /// What this side can do besides (section 5).
@@ -33,7 +34,7 @@ pub(in crate::psi) async fn handshake(connection: &mut Connection, ask: &Ask<'_>
     }
     connection.ready = true;
     let state = match &connection.focus {
-        Some(live) => Some(live.session.state().await.map_err(session_error)?),
+        Some(live) => Some(live.session.state().await?),
         None => None,
     };
     let model = state.as_ref().and_then(|state| state.model.as_ref());
@@ -83,19 +84,13 @@ pub(in crate::psi) async fn subscribe(connection: &mut Connection, ask: &Ask<'_>
         Part::Focus(Arc::clone(&live)),
     ];
     if is_first && connection.topics.covers(Topic::AssistantMessage) {
-        parts.push(Part::Footer {
-            live: Arc::clone(&live),
-            cause: None,
-        });
+        parts.push(Part::Footer(Arc::clone(&live)));
     }
     if named.iter().any(|topic| topic.is_ui()) {
         parts.push(Part::UiSnapshot);
     }
-    parts.push(Part::Snapshots {
-        live: Arc::clone(&live),
-        cause: cause.clone(),
-    });
-    parts.push(Part::Context { cause });
+    parts.push(Part::Snapshots(Arc::clone(&live), cause.clone()));
+    parts.push(Part::Context(cause));
     Done::data(subscribed(connection.topics))
         .of(&live)
         .behind(parts)

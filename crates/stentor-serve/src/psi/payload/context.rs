@@ -78,7 +78,7 @@ pub(in crate::psi) async fn slots_as_they_came(shared: &Shared) -> Vec<Slot> {
     for known in shared.known() {
         match known {
             Known::Live(live) => {
-                if let Ok(view) = live.view().await {
+                if let Ok(view) = live.view(false).await {
                     slots.push(Slot::of(&live, &view));
                 }
             }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use stentor_agent::session::SessionError;
 use stentor_agent::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
@@ -27,14 +26,14 @@ pub(in crate::psi) struct Footer {
 }
 
 impl Footer {
-    pub async fn look(shared: &Shared, live: &Live) -> Result<Self, SessionError> {
-        let view = live.view().await?;
-        let stats = live.session.stats().await?;
-        Ok(Self {
+    /// `None` when what the session consumed cannot be read.
+    pub async fn look(shared: &Shared, live: &Live, view: &View) -> Option<Self> {
+        let usage = view.stats.as_ref()?.total_usage;
+        Some(Self {
             session_id: live.id.to_string(),
-            path_line: path_line(&live.cwd, shared.options.home.as_deref(), &view).await,
-            usage_parts: usage_parts(&stats.total_usage, &view),
-            model_text: model_text(&view),
+            path_line: path_line(&live.cwd, shared.options.home.as_deref(), view).await,
+            usage_parts: usage_parts(&usage, view),
+            model_text: model_text(view),
             status_line: status_line(shared, live),
             buckets: buckets(shared).await,
         })

@@ -9,8 +9,9 @@ use stentor_wire::edn::Value;
 
 use super::pickers::{SELECT_LIVE, SELECT_MODEL, SELECT_STORED, SELECT_THINKING};
 use super::{effect_parts, go_to, result as command_result};
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{Cause, OpError, Part};
+use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::error::OpError;
+use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
 use crate::psi::ops::navigation;
 use crate::psi::ops::settings::{self, ModelScope};
@@ -96,8 +97,7 @@ async fn submitted(
     let mut parts = chosen.unwrap_or_default();
     parts.push(Part::SnapshotsHeld(Arc::clone(live)));
     if !(is_navigation && was_chosen) {
-        let (live, cause) = (Arc::clone(live), cause.clone());
-        parts.push(Part::Snapshots { live, cause });
+        parts.push(Part::Snapshots(Arc::clone(live), cause.clone()));
     }
     parts
 }
@@ -122,7 +122,7 @@ async fn choose_thinking(live: &Live, value: &Value<'_>, cause: &Cause) -> Optio
     let level = live.session.set_thinking(level).await;
     let text = match level {
         Ok(level) => format!("✓ Thinking level set to {level}"),
-        Err(error) => session_error(error).message,
+        Err(error) => OpError::from(error).message,
     };
     Some(vec![command_result("text", Some(&text), cause)])
 }

@@ -1,12 +1,13 @@
 //! Slash commands: the server owns them (section 13).
 //!
 //! [`grammar`] says which command a text is, [`builtins`] and [`texts`] what the built-in ones do,
-//! [`patient`] what those do that may take long, [`pickers`] what the user is asked to choose from, [`actions`] what becomes of the choice.
+//! [`background`] what those do that may take long, [`pickers`] what the user is asked to choose
+//! from, [`actions`] what becomes of the choice.
 
 pub(super) mod actions;
+mod background;
 mod builtins;
 mod grammar;
-mod patient;
 mod pickers;
 mod texts;
 
@@ -17,14 +18,15 @@ use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
 use super::connection::{Answerer, Ask, Connection, Done, Handled, Outcome};
-use super::item::{Cause, OpError, Part};
+use super::error::OpError;
+use super::item::{Cause, Part};
 use super::live::Live;
 use super::ops::{login, navigation, prompting};
 use super::payload;
 
 pub(super) use grammar::BUILTINS;
 
-use grammar::{Slash, Tree};
+use grammar::{Command, Slash};
 
 /// What a command did.
 pub(super) enum Effect {
@@ -55,24 +57,21 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
     let text = ask.params.filled("text")?;
     let live = connection.target(ask).await?;
     let cause = ask.answerer.cause();
-    let slash = resolve(&live, text);
+    let slash = resolve(&live, text).await;
     let effect = match slash {
         Some(Slash::Prompt) => {
             return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
-        }
-        Some(Slash::Delegate(Some(task))) if let Some(called) = agent_called(&live, &task) => {
-            return prompting::run_to_its_end(&ask.answerer, &live, called);
         }
         Some(Slash::Extension) => {
             let starter = ask.answerer.clone();
             let running = extension(starter, live, text.to_owned());
             return ask.answerer.later(running);
         }
-        Some(slash) if slash.takes_long() => {
+        Some(Slash::Builtin(command, arguments)) if command.takes_long(&arguments) => {
             let shared = Arc::clone(&connection.shared);
             return ask.answerer.later(async move {
-                let effect = patient::perform(&shared, &live, slash, &cause).await;
-                Ok(told(effect, &live, cause))
+                let done = background::perform(&shared, &live, command, arguments, &cause);
+                Ok(told(done.await, &live, cause))
             });
         }
         Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
@@ -80,7 +79,7 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
             let text = text.to_owned();
             return ask.answerer.later(async move {
                 to_come.await;
-                if let Some(Slash::Extension) = resolve(&live, &text) {
+                if let Some(Slash::Extension) = resolve(&live, &text).await {
                     return extension(starter, live, text).await;
                 }
                 let effect = Effect::Text(format!("[not a command] {text}"));
@@ -88,10 +87,15 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
             });
         }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
-        Some(slash) => {
+        Some(Slash::Builtin(command, arguments)) => {
+            if command == Command::Delegate
+                && let Some(called) = agent_called(&live, &arguments).await
+            {
+                return prompting::run_to_its_end(&ask.answerer, &live, called);
+            }
             // The result comes before the snapshots that show what it changed.
             live.hold_snapshots();
-            let effect = builtins::perform(connection, &live, slash, &cause).await;
+            let effect = builtins::perform(connection, &live, command, &arguments, &cause).await;
             let mut parts = effect_parts(effect, &cause);
             parts.push(Part::SnapshotsHeld(Arc::clone(&live)));
             return behind(parts, &live, cause).into();
@@ -102,9 +106,9 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
 
 /// What the session is asked so that an agent gets a task. `None` when there is no such agent, or
 /// nothing for it to do.
-fn agent_called(live: &Live, task: &str) -> Option<String> {
+async fn agent_called(live: &Live, task: &str) -> Option<String> {
     let (name, task) = task.split_once(char::is_whitespace)?;
-    let agents = live.session.slash().agents();
+    let agents = live.agents().await;
     let agent = agents.iter().find(|agent| agent.name == name)?;
     Some(agent.given(task.trim()))
 }
@@ -136,7 +140,7 @@ fn told(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
 }
 
 fn behind(mut parts: Vec<Part>, live: &Arc<Live>, cause: Cause) -> Done {
-    parts.push(Part::FocusedSnapshots { cause });
+    parts.push(Part::FocusedSnapshots(cause));
     Done::data(handled(false)).of(live).behind(parts)
 }
 
@@ -148,33 +152,37 @@ pub(super) async fn through_prompt(
     live: &Arc<Live>,
     text: &str,
 ) -> Option<Handled> {
-    let slash = resolve(live, text)?;
+    let Some(Slash::Builtin(command, arguments)) = resolve(live, text).await else {
+        return None;
+    };
     let cause = ask.answerer.cause();
-    let effect = match slash {
-        Slash::Prompt | Slash::Extension | Slash::Unknown => return None,
-        Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
-        Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
-        Slash::Delegate(Some(_)) => {
-            Effect::Text("/delegate is not supported over RPC prompt.".to_owned())
-        }
-        Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
-        Slash::Model(words) if words.is_empty() => Effect::Text(builtins::MODEL_USAGE.to_owned()),
-        Slash::Thinking(None) => Effect::Text(builtins::thinking_usage()),
-        slash if slash.takes_long() => {
+    let is_bare = arguments.is_empty();
+    let effect = match command {
+        Command::Quit => not_over_prompt("/quit"),
+        Command::Resume => not_over_prompt("/resume"),
+        Command::Delegate if !is_bare && arguments != "list" => not_over_prompt("/delegate"),
+        Command::Tree => Effect::Text("/tree is for terminals only.".to_owned()),
+        Command::Model if is_bare => Effect::Text(builtins::MODEL_USAGE.to_owned()),
+        Command::Thinking if is_bare => Effect::Text(builtins::thinking_usage()),
+        _ if command.takes_long(&arguments) => {
             let (shared, live) = (Arc::clone(&connection.shared), Arc::clone(live));
             let answerer = ask.answerer.clone();
             tokio::spawn(async move {
                 answerer.done(Done::accepted().of(&live)).await;
-                let effect = patient::perform(&shared, &live, slash, &cause).await;
-                shared.tell(said(effect, &live, cause)).await;
+                let done = background::perform(&shared, &live, command, arguments, &cause);
+                shared.write(said(done.await, &live, cause)).await;
             });
             return Some(Ok(Outcome::Later));
         }
-        slash => builtins::perform(connection, live, slash, &cause).await,
+        _ => builtins::perform(connection, live, command, &arguments, &cause).await,
     };
     let mut done = Done::accepted().of(live);
     done.after = said(effect, live, cause);
     Some(done.into())
+}
+
+fn not_over_prompt(command: &str) -> Effect {
+    Effect::Text(format!("{command} is not supported over RPC prompt."))
 }
 
 /// What a command did, in the transcript, and the snapshots.
@@ -196,15 +204,16 @@ fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
         }
         Effect::Said(parts) => parts,
     };
-    parts.push(Part::FocusedSnapshots { cause });
+    parts.push(Part::FocusedSnapshots(cause));
     parts
 }
 
-pub(super) fn resolve(live: &Live, text: &str) -> Option<Slash> {
-    let slash = live.session.slash();
-    // A file that was written a moment ago counts.
-    slash.book();
-    let called = slash.called(text);
+async fn resolve(live: &Live, text: &str) -> Option<Slash> {
+    if text.trim_start().starts_with('/') {
+        // A file that was written a moment ago counts.
+        live.book().await;
+    }
+    let called = live.session.slash().called(text);
     grammar::parse(text, called.map(|called| called.source))
 }
 

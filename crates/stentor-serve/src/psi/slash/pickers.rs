@@ -43,8 +43,7 @@ struct Item {
 }
 
 pub(super) fn models(connection: &Connection, cause: &Cause) -> Effect {
-    let mut models = connection.shared.agent.models().available();
-    models.sort_by(|one, other| (&one.provider, &one.id).cmp(&(&other.provider, &other.id)));
+    let models = connection.shared.models();
     let items = models
         .iter()
         .map(|model| {
