@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::session::{Session, Storage};
 use stentor_agent::store::{self, EntryKind};
@@ -66,7 +66,7 @@ impl Unloaded {
         if state.is_running || has_waiting {
             return None;
         }
-        let is_empty = !file.is_file();
+        let is_empty = !tokio::fs::try_exists(file).await.unwrap_or_default();
         if is_empty && !has_only_settings(live).await {
             return None;
         }
@@ -123,7 +123,7 @@ impl Shared {
     }
 
     /// Unloads what nobody uses when so many sessions are loaded that one more would be too many.
-    pub async fn make_room(&self) -> Result<(), AgentError> {
+    pub async fn make_room(&self) -> Result<(), OpError> {
         let mut loaded = self.sessions();
         let mut count = loaded.len();
         loaded.sort_by_key(|live| live.last_use.load(Ordering::Relaxed));
@@ -136,7 +136,7 @@ impl Shared {
             }
         }
         if count >= MAX_SESSIONS {
-            return Err(AgentError::Defaults(format!(
+            return Err(OpError::failed(format!(
                 "{MAX_SESSIONS} sessions are at work or kept in memory only; wait for some, or \
                  restart the program"
             )));
@@ -169,7 +169,7 @@ impl Shared {
         unloaded.closed().await;
         self.make_room().await?;
         let slot = &unloaded.slot;
-        let mut options = self.options_in(&slot.cwd)?;
+        let mut options = self.options_in(&slot.cwd).await?;
         options.model.clone_from(&unloaded.model);
         options.thinking = Some(unloaded.thinking);
         options.auto_compaction = unloaded.auto_compaction;
@@ -177,8 +177,8 @@ impl Shared {
         let environment = self.agent.environment().clone();
         let session = match &slot.file {
             Some(file) if !unloaded.is_empty => {
-                let opened = store::open(file).map_err(AgentError::from);
-                let opened = opened?;
+                let file = file.clone();
+                let opened = tokio::task::spawn_blocking(move || store::open(&file)).await??;
                 Session::resume(environment, options, opened)?
             }
             file => {

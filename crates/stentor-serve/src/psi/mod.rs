@@ -28,6 +28,7 @@ mod ops;
 mod params;
 mod payload;
 mod pending;
+mod request;
 mod shared;
 mod slash;
 mod text;

@@ -23,6 +23,15 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// The session that is named (check 14).
+    pub fn session_id(self) -> Result<Option<&'a str>, OpError> {
+        match self.get("session-id") {
+            None => Ok(None),
+            Some(Value::Str(id)) if !id.trim().is_empty() => Ok(Some(id)),
+            Some(_) => Err(OpError::params(":session-id must be a non-blank string")),
+        }
+    }
+
     /// The value under a key, `nil` included.
     pub fn given(self, key: &str) -> Option<&'a Value<'a>> {
         self.map?.get(key)

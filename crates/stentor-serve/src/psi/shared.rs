@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
-use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::clock::SharedClock;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::SessionOptions;
@@ -138,16 +138,17 @@ impl Shared {
         Ok(())
     }
 
-    /// The options of a session in a folder.
-    pub fn options_in(&self, cwd: &Path) -> Result<SessionOptions, AgentError> {
-        let mut options = self.agent.options(cwd)?;
+    /// The options of a session in a folder, whose configuration is read for it.
+    pub async fn options_in(&self, cwd: &Path) -> Result<SessionOptions, OpError> {
+        let (agent, cwd) = (self.agent.clone(), cwd.to_owned());
+        let mut options = tokio::task::spawn_blocking(move || agent.options(&cwd)).await??;
         // A steer before the first call stays one that an interrupt gives back (section 9.3).
         options.steering_waits_for_first_call = true;
         Ok(options)
     }
 
     /// Starts a session. `options` began as [`Shared::options_in`].
-    pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
+    pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, OpError> {
         self.make_room().await?;
         options.id = options.id.or_else(|| Some(self.random_id()));
         let cwd = options.cwd.clone();

@@ -5,13 +5,14 @@ use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::connection::Connection;
 use crate::psi::error::OpError;
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::ui::{Given, NotTaken, Question, Said};
 
-pub(in crate::psi) async fn resolve(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let id = ask.params.filled("dialog-id")?;
-    let said = match ask.params.given("result") {
+pub(in crate::psi) async fn resolve(call: &mut Call<'_>) -> Handled {
+    let id = call.params.filled("dialog-id")?;
+    let said = match call.params.given("result") {
         Some(Value::Bool(yes)) => Said::Bool(*yes),
         Some(Value::Str(text)) => Said::Text(text.to_string()),
         Some(Value::Nil) => Said::Nil,
@@ -23,12 +24,12 @@ pub(in crate::psi) async fn resolve(connection: &mut Connection, ask: &Ask<'_>) 
         }
         None => return Err(OpError::params(":result is missing")),
     };
-    answer(connection, id, said).await
+    answer(call.connection, id, said).await
 }
 
-pub(in crate::psi) async fn cancel(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let id = ask.params.filled("dialog-id")?;
-    answer(connection, id, Said::Cancel).await
+pub(in crate::psi) async fn cancel(call: &mut Call<'_>) -> Handled {
+    let id = call.params.filled("dialog-id")?;
+    answer(call.connection, id, Said::Cancel).await
 }
 
 async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use stentor_agent::export::{ExportHeader, render_html};
 
-use crate::psi::connection::{Ask, Connection, Done, Handled};
 use crate::psi::error::OpError;
 use crate::psi::payload;
+use crate::psi::request::{Call, Done, Handled};
 
 /// Writes the conversation as a web page, to `:output-path` or beside the working folder's files.
-pub(in crate::psi) async fn export_html(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let wanted = ask.params.text("output-path")?.map(PathBuf::from);
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn export_html(call: &mut Call<'_>) -> Handled {
+    let wanted = call.params.text("output-path")?.map(PathBuf::from);
+    let live = call.target().await?;
     let view = live.view(false).await?;
     let path = wanted.unwrap_or_else(|| PathBuf::from(format!("session-{}.html", live.id)));
     let path = live.cwd.join(path);
@@ -22,7 +22,7 @@ pub(in crate::psi) async fn export_html(connection: &mut Connection, ask: &Ask<'
         created_ms: Some(live.created_ms),
         model: view.state.model.as_ref().map(|model| model.full_name()),
     };
-    ask.answerer.later(async move {
+    call.answerer.later(async move {
         let target = path.clone();
         let write = move || std::fs::write(target, render_html(&header, &view.messages));
         let written = tokio::task::spawn_blocking(write).await?;

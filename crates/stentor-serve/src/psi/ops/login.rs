@@ -6,20 +6,20 @@ use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::login::{Login, LoginBegun, LoginProvider};
-use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled};
 use crate::psi::error::OpError;
 use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
 use crate::psi::login_slot::{LoginWay, PendingLogin};
 use crate::psi::payload::{self, message};
+use crate::psi::request::{Answerer, Call, Done, Handled};
 use crate::psi::shared::Shared;
 
 /// The provider may have to be asked first; nothing waits for it.
-pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let wanted = ask.params.text("provider")?.map(str::to_owned);
-    let live = connection.target(ask).await?;
-    let shared = Arc::clone(&connection.shared);
-    ask.answerer.later(async move {
+pub(in crate::psi) async fn begin(call: &mut Call<'_>) -> Handled {
+    let wanted = call.params.text("provider")?.map(str::to_owned);
+    let live = call.target().await?;
+    let shared = Arc::clone(&call.connection.shared);
+    call.answerer.later(async move {
         let chosen = provider(&shared, &live, wanted)
             .await
             .map_err(OpError::params)?;
@@ -40,18 +40,18 @@ pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) ->
 }
 
 /// A flow that waits for the browser may take long; nothing waits for it.
-pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let input = ask.params.text("input")?;
+pub(in crate::psi) fn complete(call: &mut Call<'_>) -> Handled {
+    let input = call.params.text("input")?;
     let input = input
         .filter(|input| !input.trim().is_empty())
         .map(str::to_owned);
-    let shared = Arc::clone(&connection.shared);
+    let shared = Arc::clone(&call.connection.shared);
     let pending = shared.login.begun();
     let Some((pending, login)) = pending.zip(shared.options.login.clone()) else {
         let message = "no login was begun; login_begin begins one";
         return Err(OpError::new(ErrorCode::NoPendingLogin, message));
     };
-    ask.answerer.later(async move {
+    call.answerer.later(async move {
         let completed = tokio::select! {
             completed = login.complete(&pending.provider, input) => completed,
             () = pending.given_up.cancelled() => Err("another login was begun".to_owned()),
@@ -154,12 +154,12 @@ fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogi
 
 /// The prompt was the code of a login: the model hears nothing of it.
 pub(in crate::psi) fn pasted(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     live: Arc<Live>,
     pending: PendingLogin,
     code: String,
 ) -> Handled {
-    let answerer: Answerer = ask.answerer.clone();
+    let answerer: Answerer = call.answerer.clone();
     tokio::spawn(async move {
         answerer.done(Done::accepted().of(&live)).await;
         let Some(login) = answerer.shared.options.login.clone() else {
@@ -173,7 +173,7 @@ pub(in crate::psi) fn pasted(
         ];
         answerer.shared.write(parts).await;
     });
-    Ok(crate::psi::connection::Outcome::Later)
+    Ok(crate::psi::request::Outcome::Later)
 }
 
 async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<String>) -> String {

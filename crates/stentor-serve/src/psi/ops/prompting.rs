@@ -10,33 +10,33 @@ use stentor_agent::session::{Accepted, SessionError};
 use stentor_wire::edn::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled};
 use crate::psi::error::OpError;
 use crate::psi::item::Part;
 use crate::psi::live::Live;
 use crate::psi::ops::login;
 use crate::psi::params::word_of;
 use crate::psi::payload;
+use crate::psi::request::{Answerer, Call, Done, Handled};
 use crate::psi::slash;
 
-pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let text = ask.params.filled("message")?;
-    let images = images(ask)?;
-    let live = connection.target(ask).await?;
-    if let Some(pasted) = connection.shared.login.take_for_prompt(text) {
-        return login::pasted(ask, live, pasted, text.to_owned());
+pub(in crate::psi) async fn prompt(call: &mut Call<'_>) -> Handled {
+    let text = call.params.filled("message")?;
+    let images = images(call)?;
+    let live = call.target().await?;
+    if let Some(pasted) = call.connection.shared.login.take_for_prompt(text) {
+        return login::pasted(call, live, pasted, text.to_owned());
     }
-    if let Some(handled) = slash::through_prompt(connection, ask, &live, text).await {
+    if let Some(handled) = slash::through_prompt(call, &live, text).await {
         return handled;
     }
     let mut content = vec![ContentBlock::text(text)];
     content.extend(images);
     let called = live.session.slash().called(text);
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
-        return run_fetched(&ask.answerer, live, content);
+        return run_fetched(&call.answerer, live, content);
     }
     let content = live.session.expand(content).await?;
-    run(ask.answerer.clone(), live, content).await
+    run(call.answerer.clone(), live, content).await
 }
 
 /// The same with a prompt that a server is asked for first: nobody else waits for it.
@@ -101,15 +101,15 @@ fn begun(answerer: &Answerer, live: &Arc<Live>, accepted: Accepted) -> Done {
     done
 }
 
-pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let content = message(ask)?;
-    let behavior = ask.params.word("behavior")?.unwrap_or("steer");
+pub(in crate::psi) async fn while_streaming(call: &mut Call<'_>) -> Handled {
+    let content = message(call)?;
+    let behavior = call.params.word("behavior")?.unwrap_or("steer");
     if !matches!(behavior, "steer" | "queue") {
         return Err(OpError::params(format!(
             ":behavior must be \"steer\" or \"queue\", not {behavior:?}"
         )));
     }
-    let live = connection.target(ask).await?;
+    let live = call.target().await?;
     let content = live.session.expand(content).await?;
     let state = live.session.state().await?;
     let (done, queued) = if state.interrupt_pending {
@@ -120,31 +120,29 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
         ("queue", live.session.follow_up(content).await)
     };
     queued?;
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.field("accepted", &true).field("behavior", done);
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let content = message(ask)?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn steer(call: &mut Call<'_>) -> Handled {
+    let content = message(call)?;
+    let live = call.target().await?;
     let content = live.session.expand(content).await?;
     live.session.steer(content).await?;
-    Done::accepted().of(&live).into()
+    call.accept(&live)
 }
 
-pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let content = message(ask)?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn follow_up(call: &mut Call<'_>) -> Handled {
+    let content = message(call)?;
+    let live = call.target().await?;
     let content = live.session.expand(content).await?;
     live.session.follow_up(content).await?;
-    Done::accepted().of(&live).into()
+    call.accept(&live)
 }
 
-pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn interrupt(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let interrupted = live.session.interrupt().await?;
     let mut dropped: Vec<&str> = Vec::new();
     for text in interrupted.dropped_steering.iter().map(|text| text.trim()) {
@@ -164,8 +162,8 @@ pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>
     done.into()
 }
 
-pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn abort(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let session = live.session.clone();
     live.stop_preparing();
     let aborting = live.aborting();
@@ -181,13 +179,13 @@ pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) ->
             tokio::spawn(ending);
         }
     }
-    Done::accepted().of(&live).into()
+    call.accept(&live)
 }
 
-pub(in crate::psi) async fn abort_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn abort_retry(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     live.session.abort_retry().await?;
-    Done::accepted().of(&live).into()
+    call.accept(&live)
 }
 
 /// Runs a prompt to its end and answers then, as a slash command that expands does
@@ -231,20 +229,20 @@ pub(in crate::psi) async fn run_through(
     Ok(())
 }
 
-fn message(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
-    let mut content = vec![ContentBlock::text(ask.params.filled("message")?)];
-    content.extend(images(ask)?);
+fn message(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
+    let mut content = vec![ContentBlock::text(call.params.filled("message")?)];
+    content.extend(images(call)?);
     Ok(content)
 }
 
 /// The pictures of a prompt: `{:type :image :mime-type s :data s}`.
-fn images(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
+fn images(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
     let wrong = || {
         OpError::params(
             ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}",
         )
     };
-    let items = ask.params.items("images")?.unwrap_or_default();
+    let items = call.params.items("images")?.unwrap_or_default();
     items
         .iter()
         .map(|image| {

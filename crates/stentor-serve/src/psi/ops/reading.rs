@@ -5,20 +5,20 @@ use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 use stentor_wire::eql;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled};
 use crate::psi::eql::Engine;
 use crate::psi::eql::session::{SESSION, SessionFacts};
 use crate::psi::error::OpError;
 use crate::psi::payload::{self, context, message, model::CatalogEntry, session};
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::slash;
 
-pub(in crate::psi) async fn query_eql(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let text = ask.params.filled("query")?;
+pub(in crate::psi) async fn query_eql(call: &mut Call<'_>) -> Handled {
+    let text = call.params.filled("query")?;
     let query = eql::parse(text)
         .map_err(|error| OpError::new(ErrorCode::InvalidQuery, error.to_string()))?;
-    let live = connection.target(ask).await?;
-    let entity = ask.params.text("entity")?.and_then(eql::parse_entity);
-    let mut engine = Engine::new(&connection.shared, connection.focus.clone());
+    let live = call.target().await?;
+    let entity = call.params.text("entity")?.and_then(eql::parse_entity);
+    let mut engine = Engine::new(&call.connection.shared, call.connection.focus.clone());
     let result = engine
         .answer(&query, entity.unwrap_or_default(), &live)
         .await;
@@ -30,11 +30,11 @@ pub(in crate::psi) async fn query_eql(connection: &mut Connection, ask: &Ask<'_>
     Done::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_state(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn get_state(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let view = live.view(false).await;
     let view = view.map_err(|error| OpError::new(ErrorCode::QueryFailed, error.to_string()))?;
-    let facts = SessionFacts::now(&connection.shared, &live, view);
+    let facts = SessionFacts::now(&call.connection.shared, &live, view);
     let state = &facts.view.state;
     let sandbox = state.sandbox.to_tell().map(ToString::to_string);
     let book = live.book().await;
@@ -64,25 +64,20 @@ pub(in crate::psi) async fn get_state(connection: &mut Connection, ask: &Ask<'_>
     Done::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_messages(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn get_messages(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let messages = live.session.messages().await?;
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.key("messages");
         message::write_messages(data, &messages);
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn get_session_stats(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn get_session_stats(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let stats = live.session.stats().await?;
     let (_, entries) = live.session.entries().await?;
-    let facts = SessionFacts::now(&connection.shared, &live, live.view(false).await?);
+    let facts = SessionFacts::now(&call.connection.shared, &live, live.view(false).await?);
     let extensions = live.commands().await.of(CommandSource::Extension).count();
     let state = &facts.view.state;
     let waiting = state.queues.steering.len() + state.queues.follow_up.len();
@@ -119,24 +114,21 @@ pub(in crate::psi) async fn get_session_stats(
     Done::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn list_sessions(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn list_sessions(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let list = context::SessionList {
-        active: connection.focus.as_ref().map(|live| live.id.clone()),
-        slots: context::slots(&connection.shared).await,
+        active: call.connection.focus.as_ref().map(|live| live.id.clone()),
+        slots: context::slots(&call.connection.shared).await,
     };
     Done::data(payload::form(|data| list.write_edn(data)))
         .of(&live)
         .into()
 }
 
-pub(in crate::psi) async fn get_fork_messages(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn get_fork_messages(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let messages = live.session.user_messages().await?;
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.key("messages").vector(|list| {
             for (entry_id, text) in &messages {
                 list.map(|map| {
@@ -144,26 +136,19 @@ pub(in crate::psi) async fn get_fork_messages(
                 });
             }
         });
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn get_last_assistant_text(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn get_last_assistant_text(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let text = live.session.last_assistant_text().await?;
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.field("text", &text);
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn get_commands(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn get_commands(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let builtins = slash::BUILTINS.iter().map(|builtin| CommandInfo {
         name: builtin.name.to_owned(),
         description: Some(builtin.about.to_owned()),
@@ -206,8 +191,8 @@ fn source_name(source: CommandSource) -> &'static str {
     }
 }
 
-pub(in crate::psi) fn get_available_models(connection: &mut Connection) -> Handled {
-    let models = connection.shared.agent.models().available();
+pub(in crate::psi) fn get_available_models(call: &mut Call<'_>) -> Handled {
+    let models = call.connection.shared.agent.models().available();
     Done::data(payload::map(|data| {
         data.key("models").vector(|list| {
             for model in &models {

@@ -7,11 +7,11 @@ use stentor_agent::session::SessionError;
 use stentor_wire::edn::{Keyword, Value};
 
 use crate::kept_model::{KeptFor, KeptModel};
-use crate::psi::connection::{Ask, Connection, Done, Handled};
 use crate::psi::error::OpError;
 use crate::psi::live::Live;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, model::ModelRef};
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::shared::Shared;
 
 /// How far a choice of model reaches (section 9.6).
@@ -45,12 +45,12 @@ pub(in crate::psi) struct Chosen {
     pub kept: Option<KeptModel>,
 }
 
-pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let provider = ask.params.word("provider")?;
+pub(in crate::psi) async fn set_model(call: &mut Call<'_>) -> Handled {
+    let provider = call.params.word("provider")?;
     let provider = provider.filter(|provider| !provider.trim().is_empty());
     let provider = provider.ok_or_else(|| OpError::params(":provider is missing"))?;
-    let id = ask.params.filled("model-id")?;
-    let scope = match ask.params.word("scope")? {
+    let id = call.params.filled("model-id")?;
+    let scope = match call.params.word("scope")? {
         None => ModelScope::Session,
         Some(word) => ModelScope::parse(word).ok_or_else(|| {
             OpError::params(format!(
@@ -58,21 +58,19 @@ pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>
             ))
         })?,
     };
-    let live = connection.target(ask).await?;
-    let chosen = choose_model(&connection.shared, &live, provider, id, scope).await;
+    let live = call.target().await?;
+    let chosen = choose_model(&call.connection.shared, &live, provider, id, scope).await;
     let chosen = chosen.map_err(|error| match error {
         NotChosen::Session(error) => error.into(),
         NotChosen::NotKept(why) => OpError::failed(why),
     })?;
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.field("model", &ModelRef(&chosen.model));
         if let Some(kept) = &chosen.kept {
             data.field("kept-in", &*kept.file.to_string_lossy())
                 .field("without-effect", &kept.without_effect);
         }
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
 /// Sets the model of a session, and keeps the choice as far as it reaches. When it cannot be kept,
@@ -132,9 +130,9 @@ async fn keep(
         .map_err(NotChosen::NotKept)
 }
 
-pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let backward = ask.params.get("direction").and_then(word_of) == Some("prev");
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {
+    let backward = call.params.get("direction").and_then(word_of) == Some("prev");
+    let live = call.target().await?;
     let state = live.session.state().await?;
     let model = if state.is_scoped {
         let choice = live.session.cycle_model(backward).await?;
@@ -142,18 +140,13 @@ pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'
     } else {
         state.model
     };
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.field("model", &model.as_deref().map(ModelRef));
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn set_thinking_level(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let level = ask
+pub(in crate::psi) async fn set_thinking_level(call: &mut Call<'_>) -> Handled {
+    let level = call
         .params
         .get("level")
         .ok_or_else(|| OpError::params(":level is missing"))?;
@@ -163,16 +156,13 @@ pub(in crate::psi) async fn set_thinking_level(
             level_names().join(", ")
         ))
     })?;
-    let live = connection.target(ask).await?;
+    let live = call.target().await?;
     let level = live.session.set_thinking(level).await?;
     thinking_answer(level).of(&live).into()
 }
 
-pub(in crate::psi) async fn cycle_thinking_level(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn cycle_thinking_level(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let cycled = live.session.cycle_thinking().await?;
     let level = match cycled {
         Some(level) => level,
@@ -181,15 +171,15 @@ pub(in crate::psi) async fn cycle_thinking_level(
     thinking_answer(level).of(&live).into()
 }
 
-pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let instructions = ask.params.text("custom-instructions")?.map(str::to_owned);
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn compact(call: &mut Call<'_>) -> Handled {
+    let instructions = call.params.text("custom-instructions")?.map(str::to_owned);
+    let live = call.target().await?;
     let state = live.session.state().await?;
     if state.is_running {
         return Err(SessionError::Busy.into());
     }
     let session = live.session.clone();
-    ask.answerer.later(async move {
+    call.answerer.later(async move {
         let done = match session.compact(instructions).await {
             Ok(result) => payload::map(|data| {
                 data.field("compacted", &true).key("summary").map(|map| {
@@ -209,20 +199,17 @@ pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) 
     })
 }
 
-pub(in crate::psi) async fn set_auto_compaction(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let enabled = ask.params.flag("enabled")?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn set_auto_compaction(call: &mut Call<'_>) -> Handled {
+    let enabled = call.params.flag("enabled")?;
+    let live = call.target().await?;
     live.session.set_auto_compaction(enabled).await?;
     settled(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
-pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let enabled = ask.params.flag("enabled")?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn set_auto_retry(call: &mut Call<'_>) -> Handled {
+    let enabled = call.params.flag("enabled")?;
+    let live = call.target().await?;
     live.session.set_auto_retry(enabled).await?;
     settled(&live).await?;
     enabled_answer(enabled).of(&live).into()

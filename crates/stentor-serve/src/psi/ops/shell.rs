@@ -1,17 +1,17 @@
 //! Commands of the user.
 
-use crate::psi::connection::{Ask, Connection, Done, Handled};
 use crate::psi::payload;
+use crate::psi::request::{Call, Done, Handled};
 
 /// Runs a command of the user; nothing waits for it.
-pub(in crate::psi) async fn bash(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let command = ask.params.filled("command")?.to_owned();
-    let excluded = ask
+pub(in crate::psi) async fn bash(call: &mut Call<'_>) -> Handled {
+    let command = call.params.filled("command")?.to_owned();
+    let excluded = call
         .params
         .get("exclude-from-context")
         .is_some_and(|value| value.is_truthy());
-    let live = connection.target(ask).await?;
-    ask.answerer.later(async move {
+    let live = call.target().await?;
+    call.answerer.later(async move {
         let ran = live.session.bash(command, excluded).await;
         let result = ran?.result;
         let file = result.full_output_path.as_ref();
@@ -26,8 +26,8 @@ pub(in crate::psi) async fn bash(connection: &mut Connection, ask: &Ask<'_>) -> 
     })
 }
 
-pub(in crate::psi) async fn abort_bash(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn abort_bash(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     live.session.abort_bash().await?;
-    Done::accepted().of(&live).into()
+    call.accept(&live)
 }

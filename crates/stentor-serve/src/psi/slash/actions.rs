@@ -9,7 +9,7 @@ use stentor_wire::edn::Value;
 
 use super::pickers::{SELECT_LIVE, SELECT_MODEL, SELECT_STORED, SELECT_THINKING};
 use super::{effect_parts, go_to, result as command_result};
-use crate::psi::connection::{Ask, Connection, Done, Handled};
+use crate::psi::connection::Connection;
 use crate::psi::error::OpError;
 use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
@@ -17,15 +17,16 @@ use crate::psi::ops::navigation;
 use crate::psi::ops::settings::{self, ModelScope};
 use crate::psi::params::{either, word_of};
 use crate::psi::payload;
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::shared::Shared;
 
-pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let request_id = ask.params.filled("request-id")?;
-    let name = action_name(ask)?;
-    let status = ask.params.word("status")?;
+pub(in crate::psi) async fn result(call: &mut Call<'_>) -> Handled {
+    let request_id = call.params.filled("request-id")?;
+    let name = action_name(call)?;
+    let status = call.params.word("status")?;
     let status = status.ok_or_else(|| OpError::params(":status is missing"))?;
-    let live = connection.target(ask).await?;
-    let cause = ask.answerer.cause();
+    let live = call.target().await?;
+    let cause = call.answerer.cause();
     match status {
         "cancelled" => {
             let text = format!("Cancelled {name}.");
@@ -33,7 +34,7 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
             Done::accepted().of(&live).behind(parts).into()
         }
         "failed" => {
-            let text = ask.params.text("error-message")?;
+            let text = call.params.text("error-message")?;
             let usual = format!("{name} failed.");
             let text = text
                 .filter(|text| !text.trim().is_empty())
@@ -42,7 +43,7 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
             Done::accepted().of(&live).behind(parts).into()
         }
         "submitted" => {
-            let parts = submitted(connection, ask, &live, name, &cause).await;
+            let parts = submitted(call, &live, name, &cause).await;
             Done::data(payload::map(|data| {
                 data.field("accepted", &true)
                     .field("request-id", request_id);
@@ -58,38 +59,34 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
 }
 
 /// The name inside the echoed action, else the one beside it.
-fn action_name<'a>(ask: &Ask<'a>) -> Result<&'a str, OpError> {
-    let echoed = ask.params.get("ui/action");
+fn action_name<'a>(call: &Call<'a>) -> Result<&'a str, OpError> {
+    let echoed = call.params.get("ui/action");
     let inside = echoed
         .and_then(|action| action.get("ui/action-name"))
         .and_then(word_of);
     match inside {
         Some(name) => Ok(name),
-        None => ask
+        None => call
             .params
             .word("action-name")?
             .ok_or_else(|| OpError::params(":action-name is missing")),
     }
 }
 
-async fn submitted(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-    live: &Arc<Live>,
-    name: &str,
-    cause: &Cause,
-) -> Vec<Part> {
-    let value = ask.params.get("value");
+async fn submitted(call: &mut Call<'_>, live: &Arc<Live>, name: &str, cause: &Cause) -> Vec<Part> {
+    let value = call.params.get("value");
     // The result comes before the snapshots that show what it changed.
     live.hold_snapshots();
     let chosen = match (name, value) {
-        (SELECT_MODEL, Some(value)) => choose_model(&connection.shared, live, value, cause).await,
+        (SELECT_MODEL, Some(value)) => {
+            choose_model(&call.connection.shared, live, value, cause).await
+        }
         (SELECT_THINKING, Some(value)) => choose_thinking(live, value, cause).await,
         (SELECT_STORED, Some(value)) => match word_of(value) {
-            Some(path) => choose_stored(connection, path, cause).await,
+            Some(path) => choose_stored(call.connection, path, cause).await,
             None => None,
         },
-        (SELECT_LIVE, Some(value)) => choose_live(connection, live, value, cause).await,
+        (SELECT_LIVE, Some(value)) => choose_live(call.connection, live, value, cause).await,
         _ => None,
     };
     let is_navigation = matches!(name, SELECT_STORED | SELECT_LIVE);

@@ -17,12 +17,13 @@ use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
-use super::connection::{Answerer, Ask, Connection, Done, Handled, Outcome};
+use super::connection::Connection;
 use super::error::OpError;
 use super::item::{Cause, Part};
 use super::live::Live;
 use super::ops::{login, navigation, prompting};
 use super::payload;
+use super::request::{Answerer, Call, Done, Handled, Outcome};
 
 pub(super) use grammar::BUILTINS;
 
@@ -53,31 +54,31 @@ pub(super) enum Effect {
 }
 
 /// The `command` operation (section 9.4).
-pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let text = ask.params.filled("text")?;
-    let live = connection.target(ask).await?;
-    let cause = ask.answerer.cause();
+pub(super) async fn command(call: &mut Call<'_>) -> Handled {
+    let text = call.params.filled("text")?;
+    let live = call.target().await?;
+    let cause = call.answerer.cause();
     let slash = resolve(&live, text).await;
     let effect = match slash {
         Some(Slash::Prompt) => {
-            return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
+            return prompting::run_to_its_end(&call.answerer, &live, text.to_owned());
         }
         Some(Slash::Extension) => {
-            let starter = ask.answerer.clone();
+            let starter = call.answerer.clone();
             let running = extension(starter, live, text.to_owned());
-            return ask.answerer.later(running);
+            return call.answerer.later(running);
         }
         Some(Slash::Builtin(command, arguments)) if command.takes_long(&arguments) => {
-            let shared = Arc::clone(&connection.shared);
-            return ask.answerer.later(async move {
+            let shared = Arc::clone(&call.connection.shared);
+            return call.answerer.later(async move {
                 let done = background::perform(&shared, &live, command, arguments, &cause);
                 Ok(told(done.await, &live, cause))
             });
         }
         Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
-            let starter = ask.answerer.clone();
+            let starter = call.answerer.clone();
             let text = text.to_owned();
-            return ask.answerer.later(async move {
+            return call.answerer.later(async move {
                 to_come.await;
                 if let Some(Slash::Extension) = resolve(&live, &text).await {
                     return extension(starter, live, text).await;
@@ -91,11 +92,12 @@ pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handl
             if command == Command::Delegate
                 && let Some(called) = agent_called(&live, &arguments).await
             {
-                return prompting::run_to_its_end(&ask.answerer, &live, called);
+                return prompting::run_to_its_end(&call.answerer, &live, called);
             }
             // The result comes before the snapshots that show what it changed.
             live.hold_snapshots();
-            let effect = builtins::perform(connection, &live, command, &arguments, &cause).await;
+            let effect =
+                builtins::perform(call.connection, &live, command, &arguments, &cause).await;
             let mut parts = effect_parts(effect, &cause);
             parts.push(Part::SnapshotsHeld(Arc::clone(&live)));
             return behind(parts, &live, cause).into();
@@ -147,15 +149,14 @@ fn behind(mut parts: Vec<Part>, live: &Arc<Live>, cause: Cause) -> Done {
 /// A slash command that came as a prompt: its result is said in the transcript (section 13.2).
 /// `None` when it is for the model.
 pub(super) async fn through_prompt(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
+    call: &mut Call<'_>,
     live: &Arc<Live>,
     text: &str,
 ) -> Option<Handled> {
     let Some(Slash::Builtin(command, arguments)) = resolve(live, text).await else {
         return None;
     };
-    let cause = ask.answerer.cause();
+    let cause = call.answerer.cause();
     let is_bare = arguments.is_empty();
     let effect = match command {
         Command::Quit => not_over_prompt("/quit"),
@@ -165,8 +166,8 @@ pub(super) async fn through_prompt(
         Command::Model if is_bare => Effect::Text(builtins::MODEL_USAGE.to_owned()),
         Command::Thinking if is_bare => Effect::Text(builtins::thinking_usage()),
         _ if command.takes_long(&arguments) => {
-            let (shared, live) = (Arc::clone(&connection.shared), Arc::clone(live));
-            let answerer = ask.answerer.clone();
+            let (shared, live) = (Arc::clone(&call.connection.shared), Arc::clone(live));
+            let answerer = call.answerer.clone();
             tokio::spawn(async move {
                 answerer.done(Done::accepted().of(&live)).await;
                 let done = background::perform(&shared, &live, command, arguments, &cause);
@@ -174,7 +175,7 @@ pub(super) async fn through_prompt(
             });
             return Some(Ok(Outcome::Later));
         }
-        _ => builtins::perform(connection, live, command, &arguments, &cause).await,
+        _ => builtins::perform(call.connection, live, command, &arguments, &cause).await,
     };
     let mut done = Done::accepted().of(live);
     done.after = said(effect, live, cause);
