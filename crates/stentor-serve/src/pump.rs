@@ -40,7 +40,7 @@ pub struct Answers {
 struct Answer {
     write: WriteFrames,
     /// Dropped when the frames have been handed over.
-    _written: Option<oneshot::Sender<()>>,
+    written: Option<oneshot::Sender<()>>,
 }
 
 /// Appends complete frames.
@@ -91,10 +91,7 @@ impl Answers {
         let session = Arc::clone(&self.session);
         let placed = Placed {
             after: Some(After { session, seq }),
-            answer: Answer {
-                write,
-                _written: written,
-            },
+            answer: Answer { write, written },
         };
         self.sender.send(placed).await.map_err(|_| Closed)
     }
@@ -123,6 +120,8 @@ pub struct Pump<E> {
     output: Output,
     encoder: E,
     frames: Vec<u8>,
+    /// Those who wait until what is in `frames` has been handed over.
+    waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl<E: EventEncoder> Pump<E> {
@@ -137,6 +136,7 @@ impl<E: EventEncoder> Pump<E> {
             output,
             encoder,
             frames: Vec::new(),
+            waiting: Vec::new(),
         };
         (pump, Answers { session, sender })
     }
@@ -144,19 +144,28 @@ impl<E: EventEncoder> Pump<E> {
     /// Pumps until the session is gone and nobody can answer any more, or the pipe is closed.
     /// Returns the encoder, which knows how far it got.
     pub async fn run(mut self) -> Result<E, Closed> {
-        while let Some(next) = self.merge.next().await {
-            self.write(next).await?;
-            while self.frames.len() < BATCH_BYTES
-                && let Some(next) = self.merge.ready()
-            {
-                self.write(next).await?;
-            }
-            self.hand_over().await?;
-        }
+        while self.step().await? {}
         Ok(self.encoder)
     }
 
-    async fn write(&mut self, next: Next<Answer>) -> Result<(), Closed> {
+    /// Waits for what comes next and hands it over with what is ready behind it. False when nothing
+    /// can come any more. Nothing is lost when the future is dropped.
+    async fn step(&mut self) -> Result<bool, Closed> {
+        self.hand_over().await?;
+        let Some(next) = self.merge.next().await else {
+            return Ok(false);
+        };
+        self.write(next);
+        while self.frames.len() < BATCH_BYTES
+            && let Some(next) = self.merge.ready()
+        {
+            self.write(next);
+        }
+        self.hand_over().await?;
+        Ok(true)
+    }
+
+    fn write(&mut self, next: Next<Answer>) {
         match next {
             Next::Event(event) => {
                 self.encoder.encode(&event, &mut self.frames);
@@ -165,11 +174,10 @@ impl<E: EventEncoder> Pump<E> {
             }
             Next::Answer(answer) => {
                 (answer.write)(&mut self.frames);
-                self.hand_over().await?;
+                self.waiting.extend(answer.written);
             }
             Next::Gone(_) => {}
         }
-        Ok(())
     }
 
     async fn hand_over(&mut self) -> Result<(), Closed> {
@@ -179,6 +187,7 @@ impl<E: EventEncoder> Pump<E> {
                 self.frames = Vec::new();
             }
         }
+        self.waiting.clear();
         Ok(())
     }
 }
@@ -217,7 +226,7 @@ mod tests {
             hub.publish(EventKind::TurnStarted);
         }
         while let Some(next) = pump.merge.ready() {
-            pump.write(next).await.unwrap();
+            pump.write(next);
         }
         pump.hand_over().await.unwrap();
         output.finish().await;

@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Starts the first session. Without one the client is served all the same and told why.
+    /// Starts the first session. Without one the client is served all the same, and requests are answered with why.
     pub async fn begin(&mut self) {
         let resume = self.shared.options.resume.clone();
         let live = match resume {

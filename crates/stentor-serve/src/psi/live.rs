@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::{CommandInfo, CommandSource};
@@ -13,6 +13,7 @@ use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::DISPLAY_NAME_CHARS;
+use super::shared::lock;
 use super::text;
 use crate::merge::After;
 
@@ -252,38 +253,29 @@ impl Live {
 
     /// Stands for a prompt that is prepared from now on. The next abort cancels it.
     pub fn preparing(&self) -> CancellationToken {
-        let preparing = self.preparing.lock();
-        preparing.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.preparing).clone()
     }
 
     /// Cancels everything that is being prepared.
     pub fn stop_preparing(&self) {
-        let preparing = self.preparing.lock();
-        let mut preparing = preparing.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *preparing).cancel();
+        std::mem::take(&mut *lock(&self.preparing)).cancel();
     }
 
     pub fn turn(&self) -> Turn {
-        self.turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.turn).clone()
     }
 
     pub fn set_turn(&self, turn: Turn) {
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+        *lock(&self.turn) = turn;
     }
 
     pub fn set_turn_state(&self, state: TurnState) {
-        self.turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .state = state;
+        lock(&self.turn).state = state;
     }
 
     /// The model call is over and brought this message.
     pub fn end_turn(&self, state: TurnState, message: &Arc<Message>) {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = lock(&self.turn);
         let answer = turn.answer.take();
         *turn = Turn {
             answer: answer.map(|answer| TurnAnswer::Written {
@@ -295,14 +287,11 @@ impl Live {
     }
 
     pub fn phase(&self) -> Phase {
-        self.phase
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.phase).clone()
     }
 
     pub fn change_phase(&self, change: impl FnOnce(&mut Phase)) {
-        change(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.phase));
     }
 
     /// Looks at everything that snapshots need; footers need the sums, too.

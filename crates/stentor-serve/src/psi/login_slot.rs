@@ -1,9 +1,10 @@
 //! The one login that may be under way.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
 
+use super::shared::lock;
 use crate::login::LoginProvider;
 
 /// Where the login that is under way is noted.
@@ -103,7 +104,7 @@ impl LoginSlot {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -3,11 +3,11 @@
 //! One process serves one connection and many sessions. Two tasks share the work, so that a full
 //! pipe never keeps a command from getting through:
 //!
-//! - [`connection`] reads lines, judges them and calls the sessions; the table of operations is
-//!   there, the operations are in [`ops`], slash commands in [`slash`], queries in [`eql`];
-//! - [`writer`] owns everything that goes out: it reads the events of all live sessions ([`feed`]),
-//!   the answers of the first task ([`item`]), and puts both into one order with one growing
-//!   number. What a snapshot says is looked up when it goes out ([`payload`]).
+//! - [`connection`] reads lines, judges them and calls the sessions; the operations are in [`ops`],
+//!   slash commands in [`slash`], queries and the tables of what is known in [`eql`];
+//! - [`writer`] owns everything that goes out: the events of all live sessions ([`events`]) and the
+//!   answers of the first task ([`item`]), in the order of [`merge`](crate::merge) and with one
+//!   growing number. What a snapshot shows is looked up when it goes out ([`payload`]).
 //!
 //! Sessions that nobody uses are unloaded and loaded again ([`loading`]).
 //!
@@ -24,6 +24,7 @@ mod limits;
 mod live;
 mod loading;
 mod login_slot;
+mod long_text;
 mod ops;
 mod params;
 mod payload;
@@ -34,6 +35,7 @@ mod slash;
 mod text;
 mod trace;
 mod ui;
+mod wire;
 mod writer;
 
 use std::path::PathBuf;

@@ -76,6 +76,7 @@ pub(super) fn resolver_of(attribute: &str) -> Option<(Resolver, bool)> {
     found.map(|(resolver, entry)| (*resolver, entry.input == OF_SESSION))
 }
 
+#[rustfmt::skip]
 pub(super) static GRAPH: Table<()> = Table {
     symbol: "psi.graph/description",
     domain: "introspection",
@@ -84,9 +85,7 @@ pub(super) static GRAPH: Table<()> = Table {
     facts: &[
         Fact("resolver-count", |()| RESOLVERS.len().into()),
         Fact("mutation-count", |()| Value::Int(0)),
-        Fact("resolver-syms", |()| {
-            Value::Set(entries().map(symbol).collect())
-        }),
+        Fact("resolver-syms", |()| Value::Set(entries().map(symbol).collect())),
         Fact("mutation-syms", |()| Value::Set(Default::default())),
         Fact("env-built", |()| Value::Bool(true)),
         Fact("root-seeds", |()| keywords(OF_SESSION)),

@@ -28,6 +28,7 @@ pub(super) async fn status(shared: &Shared) -> Result<MemoryStatus, EqlError> {
     })
 }
 
+#[rustfmt::skip]
 pub(super) static MEMORY: Table<MemoryStatus> = Table {
     symbol: "psi.memory/state",
     domain: "memory",
@@ -43,15 +44,9 @@ pub(super) static MEMORY: Table<MemoryStatus> = Table {
         Fact("graph-deltas", nothing),
         Fact("capability-history", nothing),
         Fact("psi.memory.remember/status", readiness),
-        Fact("psi.memory.remember/captures", |status| {
-            status.captures.into()
-        }),
-        Fact("psi.memory.remember/last-capture-at", |status| {
-            status.last_capture.clone().into()
-        }),
-        Fact("psi.memory.remember/last-error", |status| {
-            status.last_error.clone().into()
-        }),
+        Fact("psi.memory.remember/captures", |status| status.captures.into()),
+        Fact("psi.memory.remember/last-capture-at", |status| status.last_capture.clone().into()),
+        Fact("psi.memory.remember/last-error", |status| status.last_error.clone().into()),
     ],
 };
 

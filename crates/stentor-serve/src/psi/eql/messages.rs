@@ -40,6 +40,7 @@ pub(super) struct TurnFacts {
     pub is_streaming: bool,
 }
 
+#[rustfmt::skip]
 pub(super) static TURN: Table<TurnFacts> = Table {
     symbol: "psi.agent-session/turn",
     domain: "agent-session",
@@ -54,12 +55,8 @@ pub(super) static TURN: Table<TurnFacts> = Table {
             TurnState::Error => Value::keyword("error"),
         }),
         Fact("is-streaming", |f| f.is_streaming.into()),
-        Fact("text", |f| {
-            f.turn.answer.as_ref().and_then(TurnAnswer::text).into()
-        }),
-        Fact("tool-calls", |f| {
-            vector(&f.calls(), |block| written_call(block))
-        }),
+        Fact("text", |f| f.turn.answer.as_ref().and_then(TurnAnswer::text).into()),
+        Fact("tool-calls", |f| vector(&f.calls(), |block| written_call(block))),
         Fact("tool-call-count", |f| f.calls().len().into()),
     ],
 };

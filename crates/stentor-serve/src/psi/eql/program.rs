@@ -16,15 +16,14 @@ use crate::psi::shared::Shared;
 use crate::psi::ui::{AskedDialog, Notification, Panel};
 
 /// The models there are, sorted.
+#[rustfmt::skip]
 pub(super) static MODELS: Table<Vec<Arc<ModelInfo>>> = Table {
     symbol: "psi.ai/models",
     domain: "ai",
     input: OF_NOTHING,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("model-catalog", |models| {
-            vector(models, |model| value_of(&CatalogEntry(model)))
-        }),
+        Fact("model-catalog", |models| vector(models, |model| value_of(&CatalogEntry(model)))),
         Fact("authenticated-providers", |models| {
             let names: BTreeSet<&str> = models.iter().map(|model| &*model.provider).collect();
             Value::Vector(
@@ -58,6 +57,7 @@ impl UiFacts {
     }
 }
 
+#[rustfmt::skip]
 pub(super) static UI: Table<UiFacts> = Table {
     symbol: "psi.ui/state",
     domain: "ui",
@@ -72,14 +72,10 @@ pub(super) static UI: Table<UiFacts> = Table {
         }),
         Fact("pending-dialog-count", |f| f.waiting_dialogs.into()),
         Fact("dialog-queue-empty?", |f| (f.waiting_dialogs == 0).into()),
-        Fact("widgets", |f| {
-            written(|w| ui::write_widget_list(w, &f.panel))
-        }),
+        Fact("widgets", |f| written(|w| ui::write_widget_list(w, &f.panel))),
         // Nothing here declares widgets.
         Fact("widget-specs", |_| Value::Vector(Vec::new())),
-        Fact("statuses", |f| {
-            written(|w| ui::write_status_list(w, &f.panel))
-        }),
+        Fact("statuses", |f| written(|w| ui::write_status_list(w, &f.panel))),
         Fact("visible-notifications", |f| {
             vector(&f.notifications, |one| {
                 written(|w| ui::write_notification(w, one))

@@ -83,6 +83,7 @@ impl SessionFacts {
     }
 }
 
+#[rustfmt::skip]
 pub(in crate::psi) static SESSION: Table<SessionFacts> = Table {
     symbol: "psi.agent-session/session",
     domain: "agent-session",
@@ -94,51 +95,28 @@ pub(in crate::psi) static SESSION: Table<SessionFacts> = Table {
         Fact("session-name", |f| f.view.state.name.clone().into()),
         Fact("session-display-name", |f| f.view.display_name().into()),
         Fact("worktree-path", |f| text(&f.live.cwd)),
-        Fact("parent-session-id", |f| {
-            f.live.parent.as_deref().map(str::to_owned).into()
-        }),
+        Fact("parent-session-id", |f| f.live.parent.as_deref().map(str::to_owned).into()),
         Fact("parent-session-path", |f| f.live.parent_path.clone().into()),
         Fact("phase", |f| Value::keyword(f.phase.name())),
         Fact("is-streaming", |f| f.activity.is_streaming.into()),
         Fact("is-compacting", |f| f.activity.is_compacting.into()),
         Fact("is-idle", |f| (!f.view.state.is_running).into()),
         Fact("interrupt-pending", |f| f.activity.interrupt_pending.into()),
-        Fact("model", |f| {
-            f.model()
-                .map_or(Value::Nil, |model| value_of(&ModelRef(model)))
-        }),
-        Fact("model-provider", |f| {
-            f.model().map(|model| model.provider.clone()).into()
-        }),
-        Fact("model-id", |f| {
-            f.model().map(|model| model.id.clone()).into()
-        }),
-        Fact("model-reasoning", |f| {
-            f.model().is_some_and(|model| model.reasoning).into()
-        }),
-        Fact("thinking-level", |f| {
-            Value::keyword(f.view.state.thinking.as_str())
-        }),
+        Fact("model", |f| f.model().map_or(Value::Nil, |model| value_of(&ModelRef(model)))),
+        Fact("model-provider", |f| f.model().map(|model| model.provider.clone()).into()),
+        Fact("model-id", |f| f.model().map(|model| model.id.clone()).into()),
+        Fact("model-reasoning", |f| f.model().is_some_and(|model| model.reasoning).into()),
+        Fact("thinking-level", |f| Value::keyword(f.view.state.thinking.as_str())),
         Fact("effective-reasoning-effort", |f| {
             model::effort(f.model(), f.view.state.thinking).into()
         }),
-        Fact("pending-message-count", |f| {
-            f.activity.pending_messages.into()
-        }),
-        Fact("has-pending-messages", |f| {
-            (f.activity.pending_messages > 0).into()
-        }),
-        Fact("steering-messages", |f| {
-            strings(&f.view.state.queues.steering)
-        }),
-        Fact("follow-up-messages", |f| {
-            strings(&f.view.state.queues.follow_up)
-        }),
+        Fact("pending-message-count", |f| f.activity.pending_messages.into()),
+        Fact("has-pending-messages", |f| (f.activity.pending_messages > 0).into()),
+        Fact("steering-messages", |f| strings(&f.view.state.queues.steering)),
+        Fact("follow-up-messages", |f| strings(&f.view.state.queues.follow_up)),
         Fact("retry-attempt", |f| f.activity.retry_attempt.into()),
         Fact("auto-retry-enabled", |f| f.view.state.auto_retry.into()),
-        Fact("auto-compaction-enabled", |f| {
-            f.view.state.auto_compaction.into()
-        }),
+        Fact("auto-compaction-enabled", |f| f.view.state.auto_compaction.into()),
         Fact("scoped-models", |f| {
             vector(&f.view.state.scoped_models, |model| {
                 value_of(&ModelRef(model))
@@ -149,13 +127,12 @@ pub(in crate::psi) static SESSION: Table<SessionFacts> = Table {
         Fact("context-fraction", |f| f.view.context_fraction().into()),
         Fact("sandbox", |f| f.view.state.sandbox.to_string().into()),
         Fact("rpc-trace-enabled", |f| f.trace_file.is_some().into()),
-        Fact("rpc-trace-file", |f| {
-            f.trace_file.as_deref().map_or(Value::Nil, text)
-        }),
+        Fact("rpc-trace-file", |f| f.trace_file.as_deref().map_or(Value::Nil, text)),
         Fact("ui-type", |_| Value::keyword("emacs")),
     ],
 };
 
+#[rustfmt::skip]
 pub(super) static STATISTICS: Table<SessionStats> = Table {
     symbol: "psi.agent-session/statistics",
     domain: "agent-session",
@@ -164,35 +141,26 @@ pub(super) static STATISTICS: Table<SessionStats> = Table {
     facts: &[
         Fact("usage-input", |stats| stats.total_usage.input.into()),
         Fact("usage-output", |stats| stats.total_usage.output.into()),
-        Fact("usage-cache-read", |stats| {
-            stats.total_usage.cache_read.into()
-        }),
-        Fact("usage-cache-write", |stats| {
-            stats.total_usage.cache_write.into()
-        }),
-        Fact("usage-cost-total", |stats| {
-            stats.total_usage.cost.total.into()
-        }),
+        Fact("usage-cache-read", |stats| stats.total_usage.cache_read.into()),
+        Fact("usage-cache-write", |stats| stats.total_usage.cache_write.into()),
+        Fact("usage-cost-total", |stats| stats.total_usage.cost.total.into()),
         Fact("message-count", |stats| stats.total_messages.into()),
         Fact("user-message-count", |stats| stats.user_messages.into()),
-        Fact("assistant-message-count", |stats| {
-            stats.assistant_messages.into()
-        }),
+        Fact("assistant-message-count", |stats| stats.assistant_messages.into()),
         Fact("tool-call-count", |stats| stats.tool_calls.into()),
         Fact("tool-result-count", |stats| stats.tool_results.into()),
         Fact("model-call-count", |stats| stats.total_turns.into()),
     ],
 };
 
+#[rustfmt::skip]
 pub(in crate::psi) static COMMANDS: Table<Commands> = Table {
     symbol: "psi.agent-session/commands",
     domain: "agent-session",
     input: OF_SESSION,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("psi.extension/command-names", |commands| {
-            strings(&commands.further_names())
-        }),
+        Fact("psi.extension/command-names", |commands| strings(&commands.further_names())),
         Fact("prompt-templates", |commands| {
             written(|writer| write_templates(writer, &commands.book, true))
         }),

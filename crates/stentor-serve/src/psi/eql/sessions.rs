@@ -19,15 +19,14 @@ pub(super) struct ContextFacts {
     pub active: Option<Arc<str>>,
 }
 
+#[rustfmt::skip]
 pub(super) static CONTEXT: Table<ContextFacts> = Table {
     symbol: "psi.agent-session/context",
     domain: "agent-session",
     input: OF_NOTHING,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("context-active-session-id", |f| {
-            f.active.as_deref().map(str::to_owned).into()
-        }),
+        Fact("context-active-session-id", |f| f.active.as_deref().map(str::to_owned).into()),
         Fact("context-session-count", |f| f.slots.len().into()),
         Fact("context-sessions", |f| vector(&f.slots, slot)),
     ],

@@ -11,15 +11,15 @@ use stentor_wire::psi::{ErrorCode, Topic};
 use crate::psi::encoder::SessionEncoder;
 use crate::psi::live::{Turn, TurnAnswer, TurnState};
 use crate::psi::payload::message;
-use crate::psi::writer::Wire;
+use crate::psi::wire::Wire;
 
 pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, kind: &EventKind) {
     match kind {
-        EventKind::RunEnded(end) => run_ended(encoder, wire, end),
+        EventKind::RunEnded(end) => run_ended(encoder, wire, end).await,
         EventKind::MessageStarted { message, .. } => {
             if message.as_user().is_some() {
                 // A queued message goes in behind an answer that was complete: it goes out now.
-                answered_in_between(encoder, wire);
+                answered_in_between(encoder, wire).await;
             }
         }
         EventKind::AnswerStarted(answer) => {
@@ -30,17 +30,19 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, kind:
             encoder.forget_texts();
         }
         EventKind::BlockStarted { block, .. } => block_started(encoder, block),
-        EventKind::BlockDelta { block, range, .. } => delta(encoder, wire, block, range.clone()),
+        EventKind::BlockDelta { block, range, .. } => {
+            delta(encoder, wire, block, range.clone()).await;
+        }
         EventKind::MessageEnded { message, .. } => message_ended(encoder, wire, message).await,
         _ => {}
     }
 }
 
 /// Nobody waits for another try any more: if it did not succeed, what failed is how the run ended.
-pub(super) fn retry_ended(encoder: &mut SessionEncoder, wire: &mut Wire, success: bool) {
+pub(super) async fn retry_ended(encoder: &mut SessionEncoder, wire: &mut Wire, success: bool) {
     if let Some(failed) = encoder.given_up.take().filter(|_| !success) {
         encoder.answer = Some(failed);
-        publish_answer(encoder, wire);
+        publish_answer(encoder, wire).await;
     }
 }
 
@@ -62,7 +64,12 @@ fn block_started(encoder: &mut SessionEncoder, block: &LiveBlock) {
     }
 }
 
-fn delta(encoder: &mut SessionEncoder, wire: &mut Wire, block: &LiveBlock, range: Range<usize>) {
+async fn delta(
+    encoder: &mut SessionEncoder,
+    wire: &mut Wire,
+    block: &LiveBlock,
+    range: Range<usize>,
+) {
     let growing = match &block.kind {
         LiveBlockKind::Text => &mut encoder.text,
         LiveBlockKind::Thinking => &mut encoder.thinking,
@@ -70,7 +77,7 @@ fn delta(encoder: &mut SessionEncoder, wire: &mut Wire, block: &LiveBlock, range
         LiveBlockKind::Redacted => return,
     };
     block.with(range, |text| growing.append(text));
-    wire.texts_that_are_due(encoder);
+    wire.texts_that_are_due(encoder).await;
 }
 
 async fn message_ended(encoder: &mut SessionEncoder, wire: &mut Wire, message: &Arc<Message>) {
@@ -101,36 +108,37 @@ async fn message_ended(encoder: &mut SessionEncoder, wire: &mut Wire, message: &
 }
 
 /// The last answer was complete, though the run goes on.
-fn answered_in_between(encoder: &mut SessionEncoder, wire: &mut Wire) {
+async fn answered_in_between(encoder: &mut SessionEncoder, wire: &mut Wire) {
     let complete = encoder.answer.as_ref().is_some_and(|message| {
         message
             .as_assistant()
             .is_some_and(|answer| answer.tool_calls().next().is_none())
     });
     if complete {
-        publish_answer(encoder, wire);
+        publish_answer(encoder, wire).await;
     }
 }
 
-fn publish_answer(encoder: &mut SessionEncoder, wire: &mut Wire) {
+async fn publish_answer(encoder: &mut SessionEncoder, wire: &mut Wire) {
     let Some(message) = encoder.answer.take() else {
         return;
     };
     if let Some(answer) = message.as_assistant() {
-        let id = Arc::clone(&encoder.live.id);
-        wire.session_event(Topic::AssistantMessage, encoder, |data| {
-            message::write_final(data, &id, answer);
-        });
+        let (id, cause) = (&*encoder.live.id, encoder.cause.as_deref());
+        wire.event_with_texts(Topic::AssistantMessage, id, cause, |data, texts| {
+            message::write_final(data, id, answer, texts);
+        })
+        .await;
     }
 }
 
-fn run_ended(encoder: &mut SessionEncoder, wire: &mut Wire, end: &RunEnd) {
+async fn run_ended(encoder: &mut SessionEncoder, wire: &mut Wire, end: &RunEnd) {
     if end.will_retry {
         encoder.given_up = encoder.answer.take();
         return;
     }
     encoder.given_up = None;
-    publish_answer(encoder, wire);
+    publish_answer(encoder, wire).await;
     let why = match &end.outcome {
         RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } => message,
         RunOutcome::Completed

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use super::encoder::{RunningTool, SessionEncoder};
 use super::live::{Phase, RetryWait};
 use super::payload::tool;
-use super::writer::Wire;
+use super::wire::Wire;
 
 /// Writes what an event means to the client.
 pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, event: &Event) {
     if !is_delta(&event.kind) {
         // Nothing may overtake a text.
-        wire.rest_of_texts(encoder);
+        wire.rest_of_texts(encoder).await;
     }
     match &event.kind {
         EventKind::RunStarted
@@ -109,7 +109,7 @@ async fn phase(encoder: &mut SessionEncoder, wire: &mut Wire, event: &Event) {
         }
         EventKind::RetryEnded { success, .. } => {
             live.change_phase(|phase| phase.retry = None);
-            answer::retry_ended(encoder, wire, *success);
+            answer::retry_ended(encoder, wire, *success).await;
             with_footer = false;
         }
         EventKind::CompactionStarted { .. } => {

@@ -5,7 +5,7 @@ use stentor_agent::tool::{Plan, PlanStatus};
 
 use crate::psi::encoder::SessionEncoder;
 use crate::psi::ui::{DialogShape, Question, permission_shape, shape_of};
-use crate::psi::writer::Wire;
+use crate::psi::wire::Wire;
 
 /// The key of the widget that shows the plan.
 const PLAN_WIDGET: &str = "plan";
@@ -102,14 +102,14 @@ fn ask(
 ) {
     let opened = wire.shared.ui().ask(&encoder.live, question, title, shape);
     if opened {
-        wire.open_dialog();
+        wire.dialog_opened();
     }
 }
 
 fn closed(encoder: &SessionEncoder, wire: &mut Wire, question: Question) {
     let another = wire.shared.ui().close(&encoder.live.id, question);
     if another {
-        wire.open_dialog();
+        wire.dialog_opened();
     }
 }
 

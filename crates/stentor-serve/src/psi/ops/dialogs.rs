@@ -8,14 +8,14 @@ use stentor_wire::psi::ErrorCode;
 use crate::psi::connection::Connection;
 use crate::psi::error::OpError;
 use crate::psi::request::{Call, Done, Handled};
-use crate::psi::ui::{Given, NotTaken, Question, Said};
+use crate::psi::ui::{Given, NotTaken, Question, Reply};
 
 pub(in crate::psi) async fn resolve(call: &mut Call<'_>) -> Handled {
     let id = call.params.filled("dialog-id")?;
-    let said = match call.params.given("result") {
-        Some(Value::Bool(yes)) => Said::Bool(*yes),
-        Some(Value::Str(text)) => Said::Text(text.to_string()),
-        Some(Value::Nil) => Said::Nil,
+    let reply = match call.params.given("result") {
+        Some(Value::Bool(yes)) => Reply::Bool(*yes),
+        Some(Value::Str(text)) => Reply::Text(text.to_string()),
+        Some(Value::Nil) => Reply::Nil,
         Some(other) => {
             return Err(OpError::params(format!(
                 ":result must be a boolean, a string or nil, found {}",
@@ -24,16 +24,16 @@ pub(in crate::psi) async fn resolve(call: &mut Call<'_>) -> Handled {
         }
         None => return Err(OpError::params(":result is missing")),
     };
-    answer(call.connection, id, said).await
+    answer(call.connection, id, reply).await
 }
 
 pub(in crate::psi) async fn cancel(call: &mut Call<'_>) -> Handled {
     let id = call.params.filled("dialog-id")?;
-    answer(call.connection, id, Said::Cancel).await
+    answer(call.connection, id, Reply::Cancel).await
 }
 
-async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {
-    let taken = connection.shared.ui().answer(id, said);
+async fn answer(connection: &mut Connection, id: &str, reply: Reply) -> Handled {
+    let taken = connection.shared.ui().answer(id, reply);
     let (dialog, given) = taken.map_err(|why| match why {
         NotTaken::NoneOpen => OpError::new(ErrorCode::NoActiveDialog, "no dialog is open"),
         NotTaken::OtherOpen => OpError::new(
@@ -53,7 +53,7 @@ async fn answer(connection: &mut Connection, id: &str, said: Said) -> Handled {
                 answer,
                 PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
             ) {
-                // What it was told for its whole life is kept nowhere else.
+                // An answer for its whole life is stored nowhere else.
                 dialog.live.keep_loaded();
             }
             match session.answer_permission(number, answer).await {

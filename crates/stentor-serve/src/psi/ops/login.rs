@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use stentor_wire::edn::EdnWriter;
-use stentor_wire::psi::{ErrorCode, Topic};
+use stentor_wire::psi::ErrorCode;
 
 use crate::login::{Login, LoginBegun, LoginProvider};
 use crate::psi::error::OpError;
 use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
 use crate::psi::login_slot::{LoginWay, PendingLogin};
-use crate::psi::payload::{self, message};
+use crate::psi::payload::{self, message::transcript_text};
 use crate::psi::request::{Answerer, Call, Done, Handled};
 use crate::psi::shared::Shared;
 
@@ -132,7 +132,7 @@ pub(in crate::psi) async fn slash_login(
         text.push_str("\nPaste the code as your next message.");
         shared.login.waits(&pending, LoginWay::NextPrompt);
     }
-    Ok(vec![say(live, &text, cause)])
+    Ok(vec![transcript_text(live, &text, cause)])
 }
 
 fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogin) {
@@ -148,7 +148,9 @@ fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogi
         };
         shared.login.over(&pending);
         let snapshots = Part::Snapshots(Arc::clone(&live), None);
-        shared.write(vec![say(&live, &text, None), snapshots]).await;
+        shared
+            .write(vec![transcript_text(&live, &text, None), snapshots])
+            .await;
     });
 }
 
@@ -168,7 +170,7 @@ pub(in crate::psi) fn pasted(
         let text = completed(&*login, &pending, Some(code)).await;
         let cause = answerer.cause();
         let parts = vec![
-            say(&live, &text, cause.clone()),
+            transcript_text(&live, &text, cause.clone()),
             Part::Snapshots(live, cause),
         ];
         answerer.shared.write(parts).await;
@@ -180,16 +182,6 @@ async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<Strin
     match login.complete(&pending.provider, code).await {
         Ok(()) => format!("✓ Logged in at {}.", pending.name),
         Err(why) => format!("Login at {} failed: {why}", pending.name),
-    }
-}
-
-/// A text in the transcript of a session.
-pub(in crate::psi) fn say(live: &Live, text: &str, cause: Cause) -> Part {
-    Part::Event {
-        topic: Topic::AssistantMessage,
-        session: Some(Arc::clone(&live.id)),
-        cause,
-        data: payload::form(|data| message::write_text(data, &live.id, "assistant", text, None)),
     }
 }
 

@@ -203,7 +203,7 @@ pub(in crate::psi) async fn set_auto_compaction(call: &mut Call<'_>) -> Handled 
     let enabled = call.params.flag("enabled")?;
     let live = call.target().await?;
     live.session.set_auto_compaction(enabled).await?;
-    settled(&live).await?;
+    applied(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
@@ -211,12 +211,12 @@ pub(in crate::psi) async fn set_auto_retry(call: &mut Call<'_>) -> Handled {
     let enabled = call.params.flag("enabled")?;
     let live = call.target().await?;
     live.session.set_auto_retry(enabled).await?;
-    settled(&live).await?;
+    applied(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
-/// Waits until what the session was told is done, so that its events come before the answer.
-async fn settled(live: &Live) -> Result<(), OpError> {
+/// Waits until what the session was sent is done, so that its events come before the answer.
+async fn applied(live: &Live) -> Result<(), OpError> {
     live.session.state().await?;
     Ok(())
 }

@@ -108,7 +108,7 @@ async fn choose_model(
     let provider = either(value, "provider").and_then(word_of)?;
     let id = either(value, "id").and_then(word_of)?;
     let chosen = settings::choose_model(shared, live, provider, id, ModelScope::Session).await;
-    // A model that cannot be had is told by nothing but the unchanged snapshots.
+    // That a model cannot be had is seen in the unchanged snapshots only.
     let model = chosen.ok()?.model;
     let text = format!("✓ Model set to {} {}", model.provider, model.id);
     Some(vec![command_result("text", Some(&text), cause)])

@@ -30,7 +30,7 @@ pub(super) async fn perform(
         Command::Resume => pickers::stored_sessions(shared, live, cause).await,
         Command::Remember => remember(shared, live, arguments).await,
         Command::Login => match login::slash_login(shared, live, arguments, cause.clone()).await {
-            Ok(parts) => Effect::Said(parts),
+            Ok(parts) => Effect::Published(parts),
             Err(why) => Effect::Typed("login-error", why),
         },
         Command::Logout => logout(shared).await,

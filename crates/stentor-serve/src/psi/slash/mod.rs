@@ -21,8 +21,9 @@ use super::connection::Connection;
 use super::error::OpError;
 use super::item::{Cause, Part};
 use super::live::Live;
-use super::ops::{login, navigation, prompting};
+use super::ops::{navigation, prompting};
 use super::payload;
+use super::payload::message::transcript_text;
 use super::request::{Answerer, Call, Done, Handled, Outcome};
 
 pub(super) use grammar::BUILTINS;
@@ -47,8 +48,8 @@ pub(super) enum Effect {
         live: Arc<Live>,
         message: Option<&'static str>,
     },
-    /// Texts in the transcript.
-    Said(Vec<Part>),
+    /// Its events are these.
+    Published(Vec<Part>),
     /// The user is asked to choose: the payload of the request.
     Picker(Vec<u8>),
 }
@@ -72,7 +73,7 @@ pub(super) async fn command(call: &mut Call<'_>) -> Handled {
             let shared = Arc::clone(&call.connection.shared);
             return call.answerer.later(async move {
                 let done = background::perform(&shared, &live, command, arguments, &cause);
-                Ok(told(done.await, &live, cause))
+                Ok(command_done(done.await, &live, cause))
             });
         }
         Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
@@ -84,7 +85,7 @@ pub(super) async fn command(call: &mut Call<'_>) -> Handled {
                     return extension(starter, live, text).await;
                 }
                 let effect = Effect::Text(format!("[not a command] {text}"));
-                Ok(told(effect, &live, cause))
+                Ok(command_done(effect, &live, cause))
             });
         }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
@@ -103,7 +104,7 @@ pub(super) async fn command(call: &mut Call<'_>) -> Handled {
             return behind(parts, &live, cause).into();
         }
     };
-    told(effect, &live, cause).into()
+    command_done(effect, &live, cause).into()
 }
 
 /// What the session is asked so that an agent gets a task. `None` when there is no such agent, or
@@ -115,7 +116,7 @@ async fn agent_called(live: &Live, task: &str) -> Option<String> {
     Some(agent.given(task.trim()))
 }
 
-/// The command of an extension: what it says is the result, and it may have the agent asked.
+/// The command of an extension: what it returns is the result, and it may have the agent asked.
 async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<Done, OpError> {
     let command = text.trim().trim_start_matches('/');
     let (name, rest) = command
@@ -125,7 +126,7 @@ async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<D
     let preparing = live.preparing();
     let effect = match live.session.run_command(name, rest.trim()).await {
         Some(CommandRan::Said(Some(said))) => Effect::Text(said),
-        Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
+        Some(CommandRan::Said(None)) => Effect::Published(Vec::new()),
         Some(CommandRan::Ask(prompt)) => {
             prompting::run_through(&starter, &live, prompt, preparing).await?;
             return Ok(Done::data(handled(false)).of(&live));
@@ -133,11 +134,11 @@ async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<D
         Some(CommandRan::Failed(why)) => Effect::Text(format!("[extension command error: {why}]")),
         None => Effect::Text(format!("[extension command error: /{name} is gone]")),
     };
-    Ok(told(effect, &live, cause))
+    Ok(command_done(effect, &live, cause))
 }
 
 /// The events of a command, the snapshots of the session that is focused then, the answer.
-fn told(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
+fn command_done(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
     behind(effect_parts(effect, &cause), live, cause)
 }
 
@@ -146,7 +147,7 @@ fn behind(mut parts: Vec<Part>, live: &Arc<Live>, cause: Cause) -> Done {
     Done::data(handled(false)).of(live).behind(parts)
 }
 
-/// A slash command that came as a prompt: its result is said in the transcript (section 13.2).
+/// A slash command that came as a prompt: its result goes into the transcript (section 13.2).
 /// `None` when it is for the model.
 pub(super) async fn through_prompt(
     call: &mut Call<'_>,
@@ -171,14 +172,14 @@ pub(super) async fn through_prompt(
             tokio::spawn(async move {
                 answerer.done(Done::accepted().of(&live)).await;
                 let done = background::perform(&shared, &live, command, arguments, &cause);
-                shared.write(said(done.await, &live, cause)).await;
+                shared.write(in_transcript(done.await, &live, cause)).await;
             });
             return Some(Ok(Outcome::Later));
         }
         _ => builtins::perform(call.connection, live, command, &arguments, &cause).await,
     };
     let mut done = Done::accepted().of(live);
-    done.after = said(effect, live, cause);
+    done.after = in_transcript(effect, live, cause);
     Some(done.into())
 }
 
@@ -187,12 +188,12 @@ fn not_over_prompt(command: &str) -> Effect {
 }
 
 /// What a command did, in the transcript, and the snapshots.
-fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
+fn in_transcript(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
     let mut parts = match effect {
         Effect::Text(text)
         | Effect::Typed(_, text)
         | Effect::UnusableModel { message: text, .. } => {
-            vec![login::say(live, &text, cause.clone())]
+            vec![transcript_text(live, &text, cause.clone())]
         }
         Effect::Quit | Effect::Picker(_) => Vec::new(),
         Effect::Moved {
@@ -200,10 +201,10 @@ fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
             live,
             message,
         } => {
-            parts.extend(message.map(|message| login::say(&live, message, cause.clone())));
+            parts.extend(message.map(|message| transcript_text(&live, message, cause.clone())));
             parts
         }
-        Effect::Said(parts) => parts,
+        Effect::Published(parts) => parts,
     };
     parts.push(Part::FocusedSnapshots(cause));
     parts
@@ -244,7 +245,7 @@ fn effect_parts(effect: Effect, cause: &Cause) -> Vec<Part> {
             parts.extend(message.map(|message| result("new_session", Some(message), cause)));
             parts
         }
-        Effect::Said(parts) => parts,
+        Effect::Published(parts) => parts,
         Effect::Picker(data) => vec![Part::Event {
             topic: Topic::FrontendActionRequested,
             session: None,
@@ -275,7 +276,7 @@ pub(super) fn handled(by_template: bool) -> Vec<u8> {
     })
 }
 
-/// Moves the focus and tells of it.
+/// Moves the focus and publishes it.
 async fn go_to(
     connection: &mut Connection,
     live: Arc<Live>,

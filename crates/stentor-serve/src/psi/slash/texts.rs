@@ -1,4 +1,4 @@
-//! The commands that only say something.
+//! The commands whose result is a text about what is there.
 
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::CommandSource;
