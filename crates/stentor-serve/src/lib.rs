@@ -11,6 +11,7 @@ pub mod login;
 pub mod merge;
 pub mod omp;
 pub mod output;
+mod pictures;
 pub mod psi;
 pub mod pump;
 pub mod signals;

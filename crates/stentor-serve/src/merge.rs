@@ -98,6 +98,15 @@ impl<A> Merge<A> {
         Some(self.behind_answers(event))
     }
 
+    /// What goes before something else at a place: an answer that waits for its events, and events
+    /// up to the place.
+    pub fn before(&mut self, place: &After) -> Option<Next<A>> {
+        if let Some(answer) = self.answer.take() {
+            return Some(self.in_its_place(answer));
+        }
+        self.event_up_to(Some(place)).map(Next::Event)
+    }
+
     /// Waits for what is to be written next. `None` when nothing more can come. What was not given
     /// out when the future is dropped is given out later.
     pub async fn next(&mut self) -> Option<Next<A>> {

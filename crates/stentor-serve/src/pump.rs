@@ -116,6 +116,7 @@ impl WeakAnswers {
 
 /// Brings the events of one session and the answers of its dialect onto the wire.
 pub struct Pump<E> {
+    session: Arc<str>,
     merge: Merge<Answer>,
     output: Output,
     encoder: E,
@@ -132,6 +133,7 @@ impl<E: EventEncoder> Pump<E> {
         let mut merge = Merge::new(answers);
         merge.attach(events);
         let pump = Self {
+            session: Arc::clone(&session),
             merge,
             output,
             encoder,
@@ -150,8 +152,11 @@ impl<E: EventEncoder> Pump<E> {
 
     /// Waits for what comes next and hands it over with what is ready behind it. False when nothing
     /// can come any more. Nothing is lost when the future is dropped.
-    async fn step(&mut self) -> Result<bool, Closed> {
-        self.hand_over().await?;
+    pub async fn step(&mut self) -> Result<bool, Closed> {
+        if !self.is_handed_over() {
+            self.hand_over().await?;
+            return Ok(true);
+        }
         let Some(next) = self.merge.next().await else {
             return Ok(false);
         };
@@ -163,6 +168,45 @@ impl<E: EventEncoder> Pump<E> {
         }
         self.hand_over().await?;
         Ok(true)
+    }
+
+    /// Hands over everything that has come so far.
+    pub async fn catch_up(&mut self) -> Result<(), Closed> {
+        loop {
+            self.hand_over().await?;
+            self.merge.rest(None);
+            match self.merge.ready() {
+                Some(next) => self.write(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What writes the events.
+    pub fn encoder(&self) -> &E {
+        &self.encoder
+    }
+
+    /// Has the encoder write something behind all events up to number `after_seq`, and before
+    /// later ones. It is handed over with the next step.
+    pub fn write_after<T>(
+        &mut self,
+        after_seq: u64,
+        write: impl FnOnce(&mut E, &mut Vec<u8>) -> T,
+    ) -> T {
+        let after = After {
+            session: Arc::clone(&self.session),
+            seq: after_seq,
+        };
+        while let Some(next) = self.merge.before(&after) {
+            self.write(next);
+        }
+        write(&mut self.encoder, &mut self.frames)
+    }
+
+    /// True when everything that was written has been handed over.
+    pub fn is_handed_over(&self) -> bool {
+        self.frames.is_empty()
     }
 
     fn write(&mut self, next: Next<Answer>) {
@@ -180,7 +224,8 @@ impl<E: EventEncoder> Pump<E> {
         }
     }
 
-    async fn hand_over(&mut self) -> Result<(), Closed> {
+    /// Hands over what was written; waits while too much waits already.
+    pub async fn hand_over(&mut self) -> Result<(), Closed> {
         if !self.frames.is_empty() {
             self.output.send_all(&mut self.frames).await?;
             if self.frames.capacity() > 4 * BATCH_BYTES {

@@ -6,6 +6,8 @@ use stentor_agent::store::StoreError;
 use stentor_wire::psi::ErrorCode;
 use tokio::task::JoinError;
 
+use super::login_slot::LoginError;
+
 /// Why an operation was not done.
 #[derive(Debug)]
 pub(super) struct OpError {
@@ -69,6 +71,20 @@ impl From<AgentError> for OpError {
             AgentError::Defaults(message) => Self::failed(message),
             AgentError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<LoginError> for OpError {
+    fn from(error: LoginError) -> Self {
+        let code = match &error {
+            LoginError::Unavailable
+            | LoginError::NoModel
+            | LoginError::UnknownProvider { .. }
+            | LoginError::Pending(_)
+            | LoginError::Session(_) => ErrorCode::InvalidParams,
+            LoginError::Replaced | LoginError::Refused(_) => ErrorCode::Failed,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

@@ -13,6 +13,7 @@ use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::DISPLAY_NAME_CHARS;
+use super::payload::context::Slot;
 use super::shared::lock;
 use super::text;
 use crate::merge::After;
@@ -37,6 +38,8 @@ pub(super) struct Live {
     preparing: Mutex<CancellationToken>,
     turn: Mutex<Turn>,
     phase: Mutex<Phase>,
+    /// How lists showed it, and the number of its newest event then.
+    pub shown: Mutex<Option<(u64, Slot)>>,
 }
 
 /// What a session is doing, as its events tell it. Kept apart from the session's own state so that
@@ -215,6 +218,7 @@ impl Live {
             preparing: Mutex::default(),
             turn: Mutex::new(restored.turn),
             phase: Mutex::default(),
+            shown: Mutex::default(),
         })
     }
 

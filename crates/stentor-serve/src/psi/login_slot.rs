@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use stentor_agent::session::SessionError;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::lock;
@@ -43,17 +44,36 @@ pub(super) enum LoginWay {
     Browser,
 }
 
+/// Why there is no login.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LoginError {
+    #[error("logging in is not available here; configure a key instead")]
+    Unavailable,
+    #[error("name a provider: there is no model")]
+    NoModel,
+    #[error("there is no login at {wanted}; there is one at: {there_are}")]
+    UnknownProvider { wanted: String, there_are: String },
+    #[error("a login at {0} is pending already; /login begins another")]
+    Pending(String),
+    #[error("another login was begun")]
+    Replaced,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The text is the provider's.
+    #[error("{0}")]
+    Refused(String),
+}
+
 impl LoginSlot {
-    /// Notes that a login begins. The error is text for a person: another one is under way.
-    pub fn begin(&self, provider: &LoginProvider, replaces: bool) -> Result<PendingLogin, String> {
+    /// Notes that a login begins, unless another one is under way that it does not replace.
+    pub fn begin(
+        &self,
+        provider: &LoginProvider,
+        replaces: bool,
+    ) -> Result<PendingLogin, LoginError> {
         let mut state = self.lock();
         match &state.pending {
-            Some(pending) if !replaces => {
-                return Err(format!(
-                    "a login at {} is pending already; /login begins another",
-                    pending.name
-                ));
-            }
+            Some(pending) if !replaces => return Err(LoginError::Pending(pending.name.clone())),
             Some(pending) => pending.given_up.cancel(),
             None => {}
         }
@@ -137,7 +157,7 @@ mod tests {
         slot.waits(&first, LoginWay::Operation);
         assert_eq!(slot.begun().unwrap().provider, "a");
         assert_eq!(
-            slot.begin(&provider("b"), false).unwrap_err(),
+            slot.begin(&provider("b"), false).unwrap_err().to_string(),
             "a login at A is pending already; /login begins another"
         );
         let second = slot.begin(&provider("b"), true).unwrap();

@@ -30,7 +30,7 @@ pub(super) struct Answerer {
 }
 
 /// What an operation did.
-pub(super) enum Outcome {
+pub(super) enum Answered {
     Now(Done),
     /// A task of its own answers.
     Later,
@@ -48,7 +48,7 @@ pub(super) struct Done {
 }
 
 /// The result of an operation.
-pub(super) type Handled = Result<Outcome, OpError>;
+pub(super) type Handled = Result<Answered, OpError>;
 
 impl Done {
     /// An answer with a payload.
@@ -83,7 +83,7 @@ impl Done {
 
 impl From<Done> for Handled {
     fn from(done: Done) -> Self {
-        Ok(Outcome::Now(done))
+        Ok(Answered::Now(done))
     }
 }
 
@@ -111,8 +111,8 @@ impl Answerer {
 
     pub async fn answer(&self, handled: Handled) {
         match handled {
-            Ok(Outcome::Now(done)) => self.done(done).await,
-            Ok(Outcome::Later) => {}
+            Ok(Answered::Now(done)) => self.done(done).await,
+            Ok(Answered::Later) => {}
             Err(error) => self.failed(error).await,
         }
     }
@@ -129,7 +129,7 @@ impl Answerer {
         // The task polls it again at once, so nobody has to be woken for this first time.
         let mut begun = Context::from_waker(Waker::noop());
         if let Poll::Ready(done) = work.as_mut().poll(&mut begun) {
-            return done.map(Outcome::Now);
+            return done.map(Answered::Now);
         }
         let answerer = self.clone();
         tokio::spawn(async move {
@@ -138,7 +138,7 @@ impl Answerer {
                 Err(error) => answerer.failed(error).await,
             }
         });
-        Ok(Outcome::Later)
+        Ok(Answered::Later)
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stentor_agent::commands::Called;
@@ -18,6 +16,7 @@ use stentor_wire::omp::frame::{Frame, PromptError};
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::AgentFrame;
 use crate::omp::reply::{Data, Failure, Outcome};
+use crate::pictures::{PictureError, picture};
 
 /// What became of a message; newer clients want to know (section 1).
 #[derive(Serialize)]
@@ -232,15 +231,8 @@ fn content(message: String, images: Vec<Image>) -> Result<Vec<ContentBlock>, Fai
     }
     let mut content = vec![ContentBlock::text(message)];
     for (n, image) in images.into_iter().enumerate() {
-        let wrong = |why: &str| Failure::new(format!("images[{n}]: {why}"));
-        // It would go to the provider with every request from now on.
-        if !image.mime_type.starts_with("image/") {
-            return Err(wrong("its mimeType is not that of a picture"));
-        }
-        if STANDARD.decode(image.data.as_bytes()).is_err() {
-            return Err(wrong("its data is not base64"));
-        }
-        content.push(ContentBlock::image(image.data, image.mime_type));
+        let wrong = |error: PictureError| Failure::new(format!("images[{n}]: {error}"));
+        content.push(picture(image.data, image.mime_type).map_err(wrong)?);
     }
     Ok(content)
 }

@@ -9,7 +9,7 @@ use crate::login::{Login, LoginBegun, LoginProvider};
 use crate::psi::error::OpError;
 use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
-use crate::psi::login_slot::{LoginWay, PendingLogin};
+use crate::psi::login_slot::{LoginError, LoginWay, PendingLogin};
 use crate::psi::payload::{self, message::transcript_text};
 use crate::psi::request::{Answerer, Call, Done, Handled};
 use crate::psi::shared::Shared;
@@ -20,13 +20,9 @@ pub(in crate::psi) async fn begin(call: &mut Call<'_>) -> Handled {
     let live = call.target().await?;
     let shared = Arc::clone(&call.connection.shared);
     call.answerer.later(async move {
-        let chosen = provider(&shared, &live, wanted)
-            .await
-            .map_err(OpError::params)?;
-        let pending = shared.login.begin(&chosen, false);
-        let pending = pending.map_err(OpError::params)?;
-        let begun = begun(&shared, &pending).await;
-        let begun = begun.map_err(|why| OpError::failed(why))?;
+        let chosen = provider(&shared, &live, wanted).await?;
+        let pending = shared.login.begin(&chosen, false)?;
+        let begun = begun(&shared, &pending).await?;
         shared.login.waits(&pending, LoginWay::Operation);
         Ok(Done::data(payload::map(|data| {
             data.key("provider");
@@ -53,10 +49,12 @@ pub(in crate::psi) fn complete(call: &mut Call<'_>) -> Handled {
     };
     call.answerer.later(async move {
         let completed = tokio::select! {
-            completed = login.complete(&pending.provider, input) => completed,
-            () = pending.given_up.cancelled() => Err("another login was begun".to_owned()),
+            completed = login.complete(&pending.provider, input) => {
+                completed.map_err(LoginError::Refused)
+            }
+            () = pending.given_up.cancelled() => Err(LoginError::Replaced),
         };
-        completed.map_err(|why| OpError::failed(why))?;
+        completed?;
         shared.login.over(&pending);
         pending.given_up.cancel();
         Ok(Done::data(payload::map(|data| {
@@ -67,45 +65,40 @@ pub(in crate::psi) fn complete(call: &mut Call<'_>) -> Handled {
     })
 }
 
-/// The provider that is meant: the one that is named, else the model's own. The error is text for
-/// a person.
+/// The provider that is meant: the one that is named, else the model's own.
 async fn provider(
     shared: &Shared,
     live: &Live,
     wanted: Option<String>,
-) -> Result<LoginProvider, String> {
+) -> Result<LoginProvider, LoginError> {
     let login = shared.options.login.as_ref();
-    let login = login.ok_or("logging in is not available here; configure a key instead")?;
+    let login = login.ok_or(LoginError::Unavailable)?;
     let wanted = match wanted.filter(|wanted| !wanted.trim().is_empty()) {
         Some(wanted) => wanted.trim().to_owned(),
         None => {
-            let state = live.session.state().await;
-            let state = state.map_err(|error| OpError::from(error).message)?;
-            let model = state.model.ok_or("name a provider: there is no model")?;
-            model.provider.clone()
+            let model = live.session.state().await?.model;
+            model.ok_or(LoginError::NoModel)?.provider.clone()
         }
     };
     let providers = login.providers();
     let provider = providers.iter().find(|provider| provider.id == wanted);
     provider.cloned().ok_or_else(|| {
         let names: Vec<&str> = providers.iter().map(|one| one.id.as_str()).collect();
-        format!(
-            "there is no login at {wanted}; there is one at: {}",
-            names.join(", ")
-        )
+        let there_are = names.join(", ");
+        LoginError::UnknownProvider { wanted, there_are }
     })
 }
 
 /// Has the provider say where to go. A login that it refuses is not pending.
-async fn begun(shared: &Shared, pending: &PendingLogin) -> Result<LoginBegun, String> {
+async fn begun(shared: &Shared, pending: &PendingLogin) -> Result<LoginBegun, LoginError> {
     let begun = match shared.options.login.as_ref() {
         Some(login) => login.begin(&pending.provider).await,
-        None => Err("logging in is not available here".to_owned()),
+        None => return Err(LoginError::Unavailable),
     };
     if begun.is_err() {
         shared.login.over(pending);
     }
-    begun
+    begun.map_err(LoginError::Refused)
 }
 
 /// `/login`: one message with the address and what to do (section 19), and then, where the
@@ -115,7 +108,7 @@ pub(in crate::psi) async fn slash_login(
     live: &Arc<Live>,
     wanted: Option<String>,
     cause: Cause,
-) -> Result<Vec<Part>, String> {
+) -> Result<Vec<Part>, LoginError> {
     let chosen = provider(shared, live, wanted).await?;
     let pending = shared.login.begin(&chosen, true)?;
     let begun = begun(shared, &pending).await?;
@@ -175,7 +168,7 @@ pub(in crate::psi) fn pasted(
         ];
         answerer.shared.write(parts).await;
     });
-    Ok(crate::psi::request::Outcome::Later)
+    Ok(crate::psi::request::Answered::Later)
 }
 
 async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<String>) -> String {

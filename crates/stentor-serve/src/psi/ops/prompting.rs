@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
 use stentor_wire::edn::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::pictures::picture;
 use crate::psi::error::OpError;
 use crate::psi::item::Part;
 use crate::psi::live::Live;
@@ -249,13 +248,10 @@ fn images(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
             let is_image = image.get("type").and_then(word_of) == Some("image");
             let text = |key: &str| image.get(key).and_then(Value::as_str);
             let (mime_type, data) = text("mime-type").zip(text("data")).ok_or_else(wrong)?;
-            // It would go to the provider with every request from now on.
-            let is_base64 = !data.is_empty() && STANDARD.decode(data).is_ok();
-            if is_image && mime_type.starts_with("image/") && is_base64 {
-                Ok(ContentBlock::image(data, mime_type))
-            } else {
-                Err(wrong())
+            if !is_image || data.is_empty() {
+                return Err(wrong());
             }
+            picture(data.to_owned(), mime_type.to_owned()).map_err(|_| wrong())
         })
         .collect()
 }

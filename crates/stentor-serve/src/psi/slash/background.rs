@@ -31,7 +31,7 @@ pub(super) async fn perform(
         Command::Remember => remember(shared, live, arguments).await,
         Command::Login => match login::slash_login(shared, live, arguments, cause.clone()).await {
             Ok(parts) => Effect::Published(parts),
-            Err(why) => Effect::Typed("login-error", why),
+            Err(error) => Effect::Typed("login-error", error.to_string()),
         },
         Command::Logout => logout(shared).await,
         Command::ReloadModels => reload_models(shared).await,

@@ -24,7 +24,7 @@ use super::live::Live;
 use super::ops::{navigation, prompting};
 use super::payload;
 use super::payload::message::transcript_text;
-use super::request::{Answerer, Call, Done, Handled, Outcome};
+use super::request::{Answered, Answerer, Call, Done, Handled};
 
 pub(super) use grammar::BUILTINS;
 
@@ -174,7 +174,7 @@ pub(super) async fn through_prompt(
                 let done = background::perform(&shared, &live, command, arguments, &cause);
                 shared.write(in_transcript(done.await, &live, cause)).await;
             });
-            return Some(Ok(Outcome::Later));
+            return Some(Ok(Answered::Later));
         }
         _ => builtins::perform(call.connection, live, command, &arguments, &cause).await,
     };
