@@ -34,6 +34,7 @@ use messages::TurnFacts;
 use program::UiFacts;
 use session::SessionFacts;
 use sessions::ContextFacts;
+use table::Known;
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -62,9 +63,6 @@ pub(super) enum EqlError {
     #[error("looking it up failed inside: {0}")]
     Inside(#[from] tokio::task::JoinError),
 }
-
-/// What a resolver knows.
-pub(super) type Known = Map<'static>;
 
 /// Answers one query.
 pub(super) struct Engine<'a> {
@@ -232,7 +230,7 @@ impl<'a> Engine<'a> {
             return match path {
                 Some(path) => {
                     let text = sessions::stored_text(path).await?;
-                    Ok(sessions::STORED_TEXT.read(&text).get(name).cloned())
+                    Ok(sessions::STORED_TEXT.get(&text, name))
                 }
                 None => Ok(None),
             };
@@ -243,16 +241,14 @@ impl<'a> Engine<'a> {
         if params.is_none()
             && let Some(known) = self.known.get(&key)
         {
-            return Ok(known.get(name).cloned());
+            return Ok(known(name));
         }
         let live = self.session_of(entity, needs_session).await?;
-        if let Some(params) = params {
-            let known = self.resolve(resolver, &live, Some(params)).await?;
-            return Ok(known.get(name).cloned());
+        let known = self.resolve(resolver, &live, params).await?;
+        let value = known(name);
+        if params.is_none() {
+            self.known.insert(key, known);
         }
-        let known = self.resolve(resolver, &live, None).await?;
-        let value = known.get(name).cloned();
-        self.known.insert(key, known);
         Ok(value)
     }
 
@@ -283,36 +279,36 @@ impl<'a> Engine<'a> {
         Ok(match resolver {
             Resolver::Session => {
                 let facts = SessionFacts::now(shared, live, live.view(false).await?);
-                session::SESSION.read(&facts)
+                session::SESSION.of(facts)
             }
-            Resolver::Statistics => session::STATISTICS.read(&live.session.stats().await?),
-            Resolver::Commands => session::COMMANDS.read(&live.commands().await),
+            Resolver::Statistics => session::STATISTICS.of(live.session.stats().await?),
+            Resolver::Commands => session::COMMANDS.of(live.commands().await),
             Resolver::Jobs => {
                 let jobs = live.session.jobs().list();
-                session::JOBS.read(&(jobs, Arc::clone(&live.id)))
+                session::JOBS.of((jobs, Arc::clone(&live.id)))
             }
-            Resolver::History => messages::HISTORY.read(&live.session.messages().await?),
-            Resolver::ToolCalls => messages::TOOL_CALLS.read(&live.session.messages().await?),
+            Resolver::History => messages::HISTORY.of(live.session.messages().await?),
+            Resolver::ToolCalls => messages::TOOL_CALLS.of(live.session.messages().await?),
             Resolver::Turn => {
                 let state = live.session.state().await?;
-                messages::TURN.read(&TurnFacts {
+                messages::TURN.of(TurnFacts {
                     turn: live.turn(),
                     is_streaming: state.is_running && !state.is_compacting,
                 })
             }
-            Resolver::Context => sessions::CONTEXT.read(&ContextFacts {
+            Resolver::Context => sessions::CONTEXT.of(ContextFacts {
                 slots: context::slots(shared).await,
                 active: self.focus.as_ref().map(|live| Arc::clone(&live.id)),
             }),
-            Resolver::Stored => sessions::STORED.read(&shared.stored(&live.cwd).await?),
-            Resolver::Models => program::MODELS.read(&shared.models()),
-            Resolver::Ui => program::UI.read(&UiFacts::look(shared, live)),
-            Resolver::Git => program::GIT.read(&git::repository(&live.cwd).await),
-            Resolver::Memory => memory::MEMORY.read(&memory::status(shared).await?),
-            Resolver::Notes => memory::NOTES.read(&memory::notes(shared, params).await?),
+            Resolver::Stored => sessions::STORED.of(shared.stored(&live.cwd).await?),
+            Resolver::Models => program::MODELS.of(shared.models()),
+            Resolver::Ui => program::UI.of(UiFacts::look(shared, live)),
+            Resolver::Git => program::GIT.of(git::repository(&live.cwd).await),
+            Resolver::Memory => memory::MEMORY.of(memory::status(shared).await?),
+            Resolver::Notes => memory::NOTES.of(memory::notes(shared, params).await?),
             // Looked up by the entity.
-            Resolver::StoredText => Known::default(),
-            Resolver::Graph => graph::GRAPH.read(&()),
+            Resolver::StoredText => Box::new(|_| None),
+            Resolver::Graph => graph::GRAPH.of(()),
         })
     }
 }

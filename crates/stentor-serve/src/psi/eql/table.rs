@@ -1,6 +1,6 @@
 //! What resolvers know: tables of facts, from which queries are answered and the graph is described.
 
-use stentor_wire::edn::{self, EdnWriter, Map, Value, WriteEdn};
+use stentor_wire::edn::{self, EdnWriter, Value, WriteEdn};
 
 use super::graph::Entry;
 
@@ -16,15 +16,28 @@ pub(in crate::psi) struct Table<T: 'static> {
     pub facts: &'static [Fact<T>],
 }
 
+/// Answers with the value of an attribute, by its name.
+pub(in crate::psi) type Known = Box<dyn Fn(&str) -> Option<Value<'static>> + Send + Sync>;
+
 /// The name of an attribute, and how it is read off.
 pub(in crate::psi) struct Fact<T>(pub &'static str, pub fn(&T) -> Value<'static>);
 
 impl<T> Table<T> {
-    /// Everything it says about `subject`, by the names of the attributes.
-    pub fn read(&self, subject: &T) -> Map<'static> {
-        let facts = self.facts.iter();
-        let read = facts.map(|fact| (Value::keyword(self.attribute(fact)), (fact.1)(subject)));
-        read.collect()
+    /// An attribute of `subject`. Only what is asked for is read off.
+    pub fn get(&self, subject: &T, attribute: &str) -> Option<Value<'static>> {
+        let short = attribute.strip_prefix(self.namespace);
+        let short = short.and_then(|rest| rest.strip_prefix('/'));
+        let is_it = |fact: &&Fact<T>| fact.0 == attribute || Some(fact.0) == short;
+        let fact = self.facts.iter().find(is_it)?;
+        Some((fact.1)(subject))
+    }
+
+    /// What can be asked about `subject`.
+    pub fn of(&'static self, subject: T) -> Known
+    where
+        T: Send + Sync,
+    {
+        Box::new(move |attribute| self.get(&subject, attribute))
     }
 
     /// Writes facts about `subject` under their short names. `names` are separated by spaces.

@@ -16,11 +16,9 @@ use crate::psi::wire::Wire;
 pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, kind: &EventKind) {
     match kind {
         EventKind::RunEnded(end) => run_ended(encoder, wire, end).await,
-        EventKind::MessageStarted { message, .. } => {
-            if message.as_user().is_some() {
-                // A queued message goes in behind an answer that was complete: it goes out now.
-                answered_in_between(encoder, wire).await;
-            }
+        // A queued message goes in behind an answer that was complete: that one goes out now.
+        EventKind::MessageStarted { message, .. } if message.as_user().is_some() => {
+            answered_in_between(encoder, wire).await;
         }
         EventKind::AnswerStarted(answer) => {
             encoder.live.set_turn(Turn {
