@@ -1,6 +1,6 @@
 //! A session that is live in this process.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -105,8 +105,9 @@ impl Phase {
     }
 }
 
-/// What a session was, when it is made live again.
-pub(super) struct Restored {
+/// Where a session comes from, and what it was if it was live before.
+#[derive(Default)]
+pub(super) struct Origin {
     pub cwd: PathBuf,
     pub created_ms: u64,
     pub parent: Option<Arc<str>>,
@@ -183,40 +184,20 @@ pub(super) enum TurnState {
 }
 
 impl Live {
-    pub fn new(
-        session: Session,
-        cwd: &Path,
-        created_ms: u64,
-        parent: Option<(Arc<str>, Option<String>)>,
-    ) -> Arc<Self> {
-        let (parent, parent_path) = parent.map_or((None, None), |(id, path)| (Some(id), path));
-        Self::restored(
-            session,
-            Restored {
-                cwd: cwd.to_owned(),
-                created_ms,
-                parent,
-                parent_path,
-                turn: Turn::default(),
-            },
-        )
-    }
-
-    /// One that was live before.
-    pub fn restored(session: Session, restored: Restored) -> Arc<Self> {
+    pub fn new(session: Session, origin: Origin) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(session.id()),
             session,
-            cwd: restored.cwd,
-            created_ms: restored.created_ms,
-            parent: restored.parent,
-            parent_path: restored.parent_path,
+            cwd: origin.cwd,
+            created_ms: origin.created_ms,
+            parent: origin.parent,
+            parent_path: origin.parent_path,
             last_use: AtomicU64::new(0),
             stays_loaded: AtomicBool::new(false),
             aborting: AtomicUsize::new(0),
             holding_snapshots: AtomicUsize::new(0),
             preparing: Mutex::default(),
-            turn: Mutex::new(restored.turn),
+            turn: Mutex::new(origin.turn),
             phase: Mutex::default(),
             shown: Mutex::default(),
         })

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::OpError;
 use super::item::Part;
 use super::limits::MAX_SESSIONS;
-use super::live::{Live, Phase, Restored, Turn};
+use super::live::{Live, Origin, Phase, Turn};
 use super::payload::context::Slot;
 use super::shared::Shared;
 
@@ -191,9 +191,9 @@ impl Shared {
                 started?
             }
         };
-        let live = Live::restored(
+        let live = Live::new(
             session,
-            Restored {
+            Origin {
                 cwd: slot.cwd.clone(),
                 created_ms: slot.created_ms,
                 parent: slot.parent.clone(),

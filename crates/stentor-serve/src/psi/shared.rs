@@ -18,7 +18,7 @@ use super::PsiOptions;
 use super::error::OpError;
 use super::item::{Item, Part};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
-use super::live::Live;
+use super::live::{Live, Origin};
 use super::loading::Known;
 use super::login_slot::LoginSlot;
 use super::pending::Pending;
@@ -151,9 +151,13 @@ impl Shared {
     pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, OpError> {
         self.make_room().await?;
         options.id = options.id.or_else(|| Some(self.random_id()));
-        let cwd = options.cwd.clone();
+        let origin = Origin {
+            cwd: options.cwd.clone(),
+            created_ms: self.clock().now_ms(),
+            ..Origin::default()
+        };
         let session = self.agent.start_with(options, NewSession::default())?;
-        Ok(self.add(Live::new(session, &cwd, self.clock().now_ms(), None)))
+        Ok(self.add(Live::new(session, origin)))
     }
 
     /// An id that is random from its beginning on: people see and type only the beginning

@@ -10,7 +10,7 @@ use stentor_wire::psi::ErrorCode;
 use crate::psi::connection::Connection;
 use crate::psi::error::OpError;
 use crate::psi::item::{Cause, Part};
-use crate::psi::live::Live;
+use crate::psi::live::{Live, Origin};
 use crate::psi::payload;
 use crate::psi::payload::context::{self, Slot};
 use crate::psi::request::{Call, Done, Handled};
@@ -167,7 +167,12 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     }
     let created_ms = stentor_agent::clock::parse_iso_time(&header.timestamp);
     let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
-    Ok(shared.add(Live::new(session, cwd, created_ms, None)))
+    let origin = Origin {
+        cwd: cwd.to_owned(),
+        created_ms,
+        ..Origin::default()
+    };
+    Ok(shared.add(Live::new(session, origin)))
 }
 
 /// A child of a session with everything up to an entry; with a user message also the reply to it.
@@ -187,9 +192,14 @@ pub(in crate::psi) async fn fork_at(
     let forked = shared.agent.fork(&source.session, point, options).await;
     let (session, _) = forked?;
     let file = state.file.map(|file| file.to_string_lossy().into_owned());
-    let parent = Some((Arc::clone(&source.id), file));
-    let created_ms = shared.clock().now_ms();
-    Ok(shared.add(Live::new(session, &source.cwd, created_ms, parent)))
+    let origin = Origin {
+        cwd: source.cwd.clone(),
+        created_ms: shared.clock().now_ms(),
+        parent: Some(Arc::clone(&source.id)),
+        parent_path: file,
+        ..Origin::default()
+    };
+    Ok(shared.add(Live::new(session, origin)))
 }
 
 async fn options_like(shared: &Shared, source: &Live) -> Result<SessionOptions, OpError> {

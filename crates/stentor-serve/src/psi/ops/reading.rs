@@ -1,7 +1,7 @@
 //! Looking at things (section 9.2), also what the original leaves unsupported (section 4).
 
 use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
+use stentor_wire::edn::{EdnWriter, Keyword};
 use stentor_wire::eql;
 use stentor_wire::psi::ErrorCode;
 
@@ -116,13 +116,17 @@ pub(in crate::psi) async fn get_session_stats(call: &mut Call<'_>) -> Handled {
 
 pub(in crate::psi) async fn list_sessions(call: &mut Call<'_>) -> Handled {
     let live = call.target().await?;
-    let list = context::SessionList {
-        active: call.connection.focus.as_ref().map(|live| live.id.clone()),
-        slots: context::slots(&call.connection.shared).await,
-    };
-    Done::data(payload::form(|data| list.write_edn(data)))
-        .of(&live)
-        .into()
+    let slots = context::slots(&call.connection.shared).await;
+    let active = call.connection.focus.as_ref().map(|live| &*live.id);
+    call.answer(&live, |data| {
+        data.field("active-session-id", &active)
+            .key("sessions")
+            .vector(|list| {
+                slots
+                    .iter()
+                    .for_each(|slot| context::write_listed(list, slot))
+            });
+    })
 }
 
 pub(in crate::psi) async fn get_fork_messages(call: &mut Call<'_>) -> Handled {

@@ -227,32 +227,17 @@ impl WriteEdn for Context {
     }
 }
 
-/// The answer to `list_sessions` (section 9.2).
-pub(in crate::psi) struct SessionList {
-    pub active: Option<Arc<str>>,
-    pub slots: Vec<Slot>,
-}
-
-impl WriteEdn for SessionList {
-    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        writer.map(|data| {
-            data.field("active-session-id", &self.active.as_deref())
-                .key("sessions")
-                .vector(|list| {
-                    for slot in &self.slots {
-                        list.map(|map| {
-                            map.field("session-id", &*slot.id)
-                                .field("session-file", &slot.file_text())
-                                .field("session-name", &slot.name)
-                                .field("display-name", &slot.display_name)
-                                .field("worktree-path", &*slot.cwd.to_string_lossy())
-                                .field("parent-session-id", &slot.parent.as_deref())
-                                .field("parent-session-path", &slot.parent_path)
-                                .field("created-at", &iso_time(slot.created_ms))
-                                .field("updated-at", &slot.updated_ms.map(iso_time));
-                        });
-                    }
-                });
-        });
-    }
+/// A session in the answer to `list_sessions` (section 9.2).
+pub(in crate::psi) fn write_listed(writer: &mut EdnWriter<'_>, slot: &Slot) {
+    writer.map(|map| {
+        map.field("session-id", &*slot.id)
+            .field("session-file", &slot.file_text())
+            .field("session-name", &slot.name)
+            .field("display-name", &slot.display_name)
+            .field("worktree-path", &*slot.cwd.to_string_lossy())
+            .field("parent-session-id", &slot.parent.as_deref())
+            .field("parent-session-path", &slot.parent_path)
+            .field("created-at", &iso_time(slot.created_ms))
+            .field("updated-at", &slot.updated_ms.map(iso_time));
+    });
 }
