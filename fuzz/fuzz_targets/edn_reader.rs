@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stentor_wire::edn::{EdnWriter, Reader, Value, fallback, read_one};
+use stentor_psi_check::fallback;
+use stentor_wire::edn::{EdnWriter, Reader, Value, read_one};
 
 fuzz_target!(|text: &str| {
     let _ = Reader::new(text).keep_tags().read_next();

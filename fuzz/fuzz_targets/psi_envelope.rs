@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use stentor_wire::eql;
-use stentor_wire::psi::check::check;
+use stentor_psi_check::check;
 use stentor_wire::psi::{ErrorCode, Op, Refused, Request, frame};
 
 fuzz_target!(|line: &str| {

@@ -4,12 +4,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use naive::{Plain, read_plainly};
-use stentor_agent::store::reader::{Restored, read_bytes};
+use stentor_journal::store::reader::{Restored, read_bytes};
 // What the plain reader refers to as its parent's.
-use stentor_agent::store::{Entry, EntryKind};
+use stentor_journal::store::{Entry, EntryKind};
 
 /// The plain reader of the crate's own tests, which is no part of its public face.
-#[path = "../../crates/stentor-agent/src/store/naive.rs"]
+#[path = "../../crates/stentor-journal/src/store/naive.rs"]
 mod naive;
 
 /// Beyond this the reader no longer looks everywhere for the model and the name.

@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use stentor_agent::clock::SystemClock;
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::session::{Environment, Session, SessionOptions};
 use stentor_agent::tool::{Shell, ShellFuture, ShellJob};
+use stentor_journal::clock::SystemClock;
+use stentor_journal::message::ContentBlock;
 use stentor_model::script::{Scenario, ScriptModel, Turn};
 use tokio::runtime::{Builder, Runtime};
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_journal::session_files::SessionFiles;
+use stentor_journal::store::{self, NewestFirst, StoreError};
+
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
-use crate::store::{self, NewestFirst, StoreError};
-
-pub use crate::session_files::SessionFiles;
 
 /// What a new session in a folder is started with: configuration, context files, tools.
 pub trait SessionDefaults: Send + Sync {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::tool::ToolSpec;
+use crate::tool_spec::ToolSpec;
 
 /// The arguments as the tool may use them, or what is wrong with them, in words for the model.
 ///

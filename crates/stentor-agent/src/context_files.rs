@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::commands::Origin;
-use crate::project_files::{NotRead, Project, Reader};
+use crate::project_files::{NotRead, Origin, Project, Reader};
 
 /// One such file.
 #[derive(Debug, Clone, PartialEq, Eq)]

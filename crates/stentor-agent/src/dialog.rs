@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::visible::visible;
+use stentor_text::visible::visible;
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,14 +7,17 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::{Message, ToolCall};
+use stentor_journal::store::Entry;
+use stentor_journal::usage::Usage;
+use stentor_policy::{PermissionAnswer, PermissionMode};
+
 use crate::dialog::{Dialog, DialogClose, WidgetPlacement};
 use crate::live::{LiveBlock, LiveMessage};
-use crate::message::{Message, ToolCall};
 use crate::model::{ModelErrorKind, ModelInfo, RateLimit, ThinkingLevel};
-use crate::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
-use crate::store::Entry;
-use crate::tool::{Plan, ToolOutput};
-use crate::usage::Usage;
+use crate::permission::PermissionRequest;
+use crate::plan::Plan;
+use crate::tool_output::ToolOutput;
 
 /// One thing that happened in a session.
 #[derive(Debug, Clone)]
@@ -185,7 +188,7 @@ pub enum EventKind {
         work: Arc<SubagentWork>,
     },
     /// What happened in a subagent's own session, while somebody wants to know it
-    /// ([`crate::subagents::Subagents::watch`]). Deltas merge like those of the session.
+    /// (`Subagents::watch`). Deltas merge like those of the session.
     SubagentEvent {
         agent: Arc<Subagent>,
         event: Box<Event>,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use stentor_journal::message::ToolCall;
 
 use crate::event::CommandInfo;
-use crate::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
-use crate::message::ToolCall;
+use crate::hooks::{CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use crate::tool::{Tool, ToolOutput};
 
 /// Hooks that are asked in order, each about what the one before it made of things.
@@ -20,11 +20,51 @@ pub(crate) fn all_in_one(mut hooks: Vec<Arc<dyn Hooks>>) -> Option<Arc<dyn Hooks
     }
 }
 
-impl Hooks for HookChain {
+impl CallHooks for HookChain {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.0.iter().flat_map(|hooks| hooks.tools()).collect()
     }
 
+    fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+        let chain = Arc::clone(&self.0);
+        Box::pin(async move {
+            let mut call = call;
+            let mut changed = false;
+            for hooks in chain.iter() {
+                match hooks.before_tool_call(Arc::clone(&call)).await {
+                    CallVerdict::Allowed => {}
+                    CallVerdict::Changed(arguments) => {
+                        let mut other = ToolCall::clone(&call);
+                        other.arguments = arguments;
+                        call = Arc::new(other);
+                        changed = true;
+                    }
+                    denied @ CallVerdict::Denied(_) => return denied,
+                }
+            }
+            match changed {
+                true => CallVerdict::Changed(call.arguments.clone()),
+                false => CallVerdict::Allowed,
+            }
+        })
+    }
+
+    fn after_tool_call(
+        &self,
+        call: Arc<ToolCall>,
+        mut output: ToolOutput,
+    ) -> HookFuture<ToolOutput> {
+        let chain = Arc::clone(&self.0);
+        Box::pin(async move {
+            for hooks in chain.iter() {
+                output = hooks.after_tool_call(Arc::clone(&call), output).await;
+            }
+            output
+        })
+    }
+}
+
+impl Hooks for HookChain {
     fn commands(&self) -> Vec<CommandInfo> {
         let mut commands: Vec<CommandInfo> = Vec::new();
         for command in self.0.iter().flat_map(|hooks| hooks.commands()) {
@@ -82,44 +122,6 @@ impl Hooks for HookChain {
         })
     }
 
-    fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
-        let chain = Arc::clone(&self.0);
-        Box::pin(async move {
-            let mut call = call;
-            let mut changed = false;
-            for hooks in chain.iter() {
-                match hooks.before_tool_call(Arc::clone(&call)).await {
-                    CallVerdict::Allowed => {}
-                    CallVerdict::Changed(arguments) => {
-                        let mut other = ToolCall::clone(&call);
-                        other.arguments = arguments;
-                        call = Arc::new(other);
-                        changed = true;
-                    }
-                    denied @ CallVerdict::Denied(_) => return denied,
-                }
-            }
-            match changed {
-                true => CallVerdict::Changed(call.arguments.clone()),
-                false => CallVerdict::Allowed,
-            }
-        })
-    }
-
-    fn after_tool_call(
-        &self,
-        call: Arc<ToolCall>,
-        mut output: ToolOutput,
-    ) -> HookFuture<ToolOutput> {
-        let chain = Arc::clone(&self.0);
-        Box::pin(async move {
-            for hooks in chain.iter() {
-                output = hooks.after_tool_call(Arc::clone(&call), output).await;
-            }
-            output
-        })
-    }
-
     fn session_ended(&self) -> HookFuture<()> {
         let ended: Vec<_> = self.0.iter().map(|hooks| hooks.session_ended()).collect();
         Box::pin(async move {
@@ -139,11 +141,32 @@ mod tests {
     /// Adds its letter to everything, or denies what is already there.
     struct Letter(&'static str);
 
-    impl Hooks for Letter {
-        fn tools(&self) -> Vec<Arc<dyn Tool>> {
-            Vec::new()
+    impl CallHooks for Letter {
+        fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
+            let mut arguments = call.arguments.clone();
+            let verdict = match arguments.contains_key("stop") {
+                true => CallVerdict::Denied(self.0.to_owned()),
+                false => {
+                    arguments.insert(self.0.to_owned(), json!(arguments.len()));
+                    CallVerdict::Changed(arguments)
+                }
+            };
+            Box::pin(std::future::ready(verdict))
         }
 
+        fn after_tool_call(
+            &self,
+            _: Arc<ToolCall>,
+            mut output: ToolOutput,
+        ) -> HookFuture<ToolOutput> {
+            let so_far = output.details.take().unwrap_or(json!(""));
+            let text = format!("{}{}", so_far.as_str().unwrap_or_default(), self.0);
+            output.details = Some(json!(text));
+            Box::pin(std::future::ready(output))
+        }
+    }
+
+    impl Hooks for Letter {
         fn commands(&self) -> Vec<CommandInfo> {
             let named = |name: &str| CommandInfo {
                 name: name.to_owned(),
@@ -173,33 +196,6 @@ mod tests {
                 },
             };
             Box::pin(std::future::ready(verdict))
-        }
-
-        fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
-            let mut arguments = call.arguments.clone();
-            let verdict = match arguments.contains_key("stop") {
-                true => CallVerdict::Denied(self.0.to_owned()),
-                false => {
-                    arguments.insert(self.0.to_owned(), json!(arguments.len()));
-                    CallVerdict::Changed(arguments)
-                }
-            };
-            Box::pin(std::future::ready(verdict))
-        }
-
-        fn after_tool_call(
-            &self,
-            _: Arc<ToolCall>,
-            mut output: ToolOutput,
-        ) -> HookFuture<ToolOutput> {
-            let so_far = output.details.take().unwrap_or(json!(""));
-            let text = format!("{}{}", so_far.as_str().unwrap_or_default(), self.0);
-            output.details = Some(json!(text));
-            Box::pin(std::future::ready(output))
-        }
-
-        fn session_ended(&self) -> HookFuture<()> {
-            Box::pin(std::future::ready(()))
         }
     }
 

@@ -4,40 +4,18 @@
 //! never from the task that owns its state, so a slow hook delays only what it was asked about;
 //! aborting the run ends the waiting. How long a hook may take at most is up to the hooks.
 
-use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use crate::event::CommandInfo;
-use crate::message::ToolCall;
-use crate::session::WeakSession;
-use crate::tool::{Tool, ToolOutput};
 
-/// Gives each session its hooks.
-pub trait HookSource: Send + Sync {
-    /// Attaches to a session that begins. Returns at once; what takes long happens beside.
-    fn attach(&self, session: HookedSession) -> Arc<dyn Hooks>;
-}
+pub use crate::tool::{CallHooks, CallVerdict, HookFuture};
 
-/// The session that hooks are attached to.
-#[derive(Clone)]
-pub struct HookedSession {
-    /// Does not keep the session alive.
-    pub session: WeakSession,
-    pub cwd: Arc<Path>,
-    /// True when the session goes on from a file.
-    pub resumed: bool,
-}
-
-/// What is asked while a session works.
-pub trait Hooks: Send + Sync {
-    /// The tools the hooks bring, as they are now. Asked before each model call.
-    fn tools(&self) -> Vec<Arc<dyn Tool>>;
-
+/// What is asked while a session works. The defaults look on and step in nowhere.
+pub trait Hooks: CallHooks {
     /// The slash commands the hooks bring, as they are now.
-    fn commands(&self) -> Vec<CommandInfo>;
+    fn commands(&self) -> Vec<CommandInfo> {
+        Vec::new()
+    }
 
     /// Somebody called a command that nobody has: what to wait for until it is known whether it
     /// is one of these. `None` when that is known already. How long it takes is up to the hooks.
@@ -47,23 +25,24 @@ pub trait Hooks: Send + Sync {
     }
 
     /// Runs one of these commands beside the conversation. `None` when it is nobody's.
-    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>>;
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        let _ = (name, arguments);
+        Box::pin(std::future::ready(None))
+    }
 
     /// The user said something that is in the conversation and has not been answered.
-    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict>;
-
-    /// The model calls a tool. The permission policy is asked afterwards.
-    fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict>;
-
-    /// A tool ran. Returns its output, perhaps changed. `call` has the arguments it ran with.
-    fn after_tool_call(&self, call: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput>;
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        drop(text);
+        Box::pin(std::future::ready(PromptVerdict::Answer {
+            context: Vec::new(),
+        }))
+    }
 
     /// The session ends. Returns soon.
-    fn session_ended(&self) -> HookFuture<()>;
+    fn session_ended(&self) -> HookFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
 }
-
-/// What a hook says, once it does. Dropping it means that nobody wants to know any more.
-pub type HookFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What a command that an extension brings did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,14 +72,4 @@ pub struct AddedContext {
     /// Who added it.
     pub source: String,
     pub text: String,
-}
-
-/// What becomes of a tool call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallVerdict {
-    Allowed,
-    /// It goes on with other arguments.
-    Changed(Map<String, Value>),
-    /// It does not run; the model is told why.
-    Denied(String),
 }

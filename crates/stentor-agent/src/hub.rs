@@ -10,12 +10,12 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::clock::SharedClock;
+use stentor_journal::message::{Message, ToolCall};
+use stentor_text::visible::visible;
 use tokio::sync::Notify;
 
-use crate::clock::SharedClock;
 use crate::event::{Event, EventKind, Subagent};
-use crate::message::{Message, ToolCall};
-use crate::visible::visible;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -471,8 +471,9 @@ fn tail(older: &EventKind, newer: &str) -> Arc<str> {
     };
     let all = [older, newer].concat();
     let most = all.len().saturating_sub(OUTPUT_BYTES);
-    let cut = (most..=all.len()).find(|at| all.is_char_boundary(*at));
-    all.get(cut.unwrap_or(0)..).unwrap_or_default().into()
+    all.get(all.ceil_char_boundary(most)..)
+        .unwrap_or_default()
+        .into()
 }
 
 impl Subscription {

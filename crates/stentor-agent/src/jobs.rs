@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
 
 /// Ended jobs that are remembered; the oldest is forgotten first.
 pub const MAX_ENDED: usize = 200;
@@ -288,8 +288,9 @@ impl Drop for RunningJob {
 
 #[cfg(test)]
 mod tests {
+    use stentor_journal::clock::CountingClock;
+
     use super::*;
-    use crate::clock::CountingClock;
 
     fn jobs() -> Arc<Jobs> {
         Jobs::new(Arc::new(CountingClock::starting_at(100)))

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::usage::Usage;
+use stentor_journal::usage::Usage;
 
 /// A message in the making. Cheap to clone; all clones see the same growing content.
 #[derive(Debug, Clone)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
+use stentor_journal::message::{Message, StopReason};
+use stentor_journal::usage::{Prices, Usage};
 
 use crate::live::LiveBlockKind;
-use crate::message::{Message, StopReason};
-use crate::tool::ToolSpec;
-use crate::usage::{Prices, Usage};
+use crate::tool_spec::ToolSpec;
 
 /// A model one can talk to.
 pub trait Model: Send + Sync {

@@ -196,6 +196,23 @@ impl Project {
     }
 }
 
+/// Whose folder a file comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Project,
+    User,
+}
+
+impl Origin {
+    /// Its name for clients.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
 /// Whose files are read: the user's own may lie anywhere, those of a project are looked at closely.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {

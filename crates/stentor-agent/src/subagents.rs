@@ -2,13 +2,13 @@
 //! here by its number.
 
 use std::collections::HashMap;
+use std::error::Error;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::message::ContentBlock;
 use tokio_util::sync::CancellationToken;
-
-use crate::message::ContentBlock;
-use crate::session::{Session, SessionError};
 
 /// The subagents at work for one session.
 #[derive(Default)]
@@ -26,7 +26,16 @@ struct Reach {
 }
 
 /// Who talks to a subagent holds its door open meanwhile. No session: it takes no more messages.
-type Door = Arc<tokio::sync::Mutex<Option<Session>>>;
+type Door = Arc<tokio::sync::Mutex<Option<Arc<dyn Steered>>>>;
+
+/// The session of a subagent, for who wants to tell it something.
+pub trait Steered: Send + Sync {
+    /// Queues a message as a user's steering message.
+    fn steer(&self, content: Vec<ContentBlock>) -> SteerFuture<'_>;
+}
+
+/// A message that is being queued.
+pub type SteerFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SteerError>> + Send + 'a>>;
 
 /// A subagent at work. Dropping this says that it is gone.
 #[must_use = "a subagent that is dropped is gone"]
@@ -41,8 +50,9 @@ pub struct AtWork {
 pub enum SteerError {
     #[error("the subagent is not at work")]
     NotAtWork,
+    /// Its session did not take the message.
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Refused(Box<dyn Error + Send + Sync>),
 }
 
 impl Subagents {
@@ -57,8 +67,13 @@ impl Subagents {
     }
 
     /// Notes one that works until `cancel` fires.
-    pub fn enter(self: &Arc<Self>, id: u64, session: Session, cancel: CancellationToken) -> AtWork {
-        let door: Door = Arc::new(tokio::sync::Mutex::new(Some(session)));
+    pub fn enter(
+        self: &Arc<Self>,
+        id: u64,
+        session: impl Steered + 'static,
+        cancel: CancellationToken,
+    ) -> AtWork {
+        let door: Door = Arc::new(tokio::sync::Mutex::new(Some(Arc::new(session))));
         let reach = Reach {
             door: Arc::clone(&door),
             cancel,
@@ -92,10 +107,7 @@ impl Subagents {
         let door = door.ok_or(SteerError::NotAtWork)?;
         let open = door.lock().await;
         let session = open.as_ref().ok_or(SteerError::NotAtWork)?;
-        match session.steer(content).await {
-            Err(SessionError::Closed) => Err(SteerError::NotAtWork),
-            told => Ok(told?),
-        }
+        session.steer(content).await
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Reach>> {
@@ -110,8 +122,8 @@ impl AtWork {
     }
 
     /// It takes messages again.
-    pub async fn open(&self, session: &Session) {
-        *self.door.lock().await = Some(session.clone());
+    pub async fn open(&self, session: impl Steered + 'static) {
+        *self.door.lock().await = Some(Arc::new(session));
     }
 }
 

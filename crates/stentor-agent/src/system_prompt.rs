@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::commands::{Origin, Skill};
 use crate::context_files::ContextFile;
-use crate::tool::ToolSpec;
+use crate::project_files::Origin;
+use crate::tool_spec::ToolSpec;
 
 /// What goes into a system prompt.
 #[derive(Debug, Clone, Copy)]
@@ -38,38 +38,6 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
     prompt.push_str(&format!("\nThe working folder is {}", parts.cwd.display()));
     prompt
 }
-
-/// What the model is told of the skills it may use of its own accord; empty when there are none.
-pub fn skills(skills: &[Skill]) -> String {
-    let mut told = skills
-        .iter()
-        .filter(|skill| skill.for_model && !skill.description.is_empty())
-        .peekable();
-    if told.peek().is_none() {
-        return String::new();
-    }
-    let mut text = String::from(
-        "<skills>\nInstructions for certain kinds of work. When a task is of that kind, read the file first and follow it; paths in it are relative to its folder.\n",
-    );
-    for skill in told {
-        let about: String = skill.description.chars().take(SKILL_CHARS).collect();
-        text.push_str(&format!(
-            "- {}: {} ({}{})\n",
-            skill.name,
-            about.replace('\n', " "),
-            skill.path.display(),
-            if skill.untrusted { OF_UNTRUSTED } else { "" }
-        ));
-    }
-    text.push_str("</skills>");
-    text
-}
-
-/// Characters of a skill's description that the model is told: as many as others allow.
-const SKILL_CHARS: usize = 1024;
-
-/// What is said of a skill that somebody else brought.
-const OF_UNTRUSTED: &str = "; of this folder, which the user has not declared trusted";
 
 const IDENTITY: &str = "\
 You are Stentor, a coding agent. You work in the user's folder with the tools you are given: you \

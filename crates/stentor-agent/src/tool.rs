@@ -4,20 +4,26 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use stentor_journal::message::ToolCall;
+use stentor_journal::usage::Usage;
+use stentor_policy::PathRules;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
-use crate::hooks::Hooks;
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, ToolCall};
 use crate::model::ModelInfo;
-use crate::policy::{PathRules, resolve};
-use crate::session::Budget;
 use crate::subagents::Subagents;
-use crate::usage::Usage;
+
+mod call_hooks;
+
+pub use crate::plan::{Plan, PlanPhase, PlanStatus, PlanTask};
+pub use crate::tool_output::ToolOutput;
+pub use crate::tool_spec::ToolSpec;
+pub use call_hooks::{CallHooks, CallVerdict, HookFuture};
+pub use stentor_policy::{ToolEffect, Touches};
 
 /// Something a model can have done.
 pub trait Tool: Send + Sync {
@@ -60,65 +66,6 @@ pub trait Tool: Send + Sync {
 
 /// The work of one call.
 pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
-
-/// What a model is told about a tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolSpec {
-    pub name: String,
-    /// For people.
-    pub label: String,
-    pub description: String,
-    /// JSON Schema of the arguments, an object. It is large, and all sessions have the same.
-    pub parameters: Arc<Value>,
-    pub effect: ToolEffect,
-}
-
-/// What a tool does to the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolEffect {
-    /// Touches nothing outside the session, such as the plan.
-    Nothing,
-    /// Only looks. Calls of this kind run together.
-    Reads,
-    /// Changes files.
-    Writes,
-    /// Runs programs or reaches the network.
-    Executes,
-}
-
-/// What one call would touch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Touches {
-    /// Absolute paths as they were named, links and `..` included.
-    pub paths: Vec<PathBuf>,
-    /// Where each of them really is, once [`Touches::settle`] has looked; nothing for one whose
-    /// links go in circles.
-    pub settled: Option<Vec<Option<PathBuf>>>,
-    /// The shell command, if there is one.
-    pub command: Option<String>,
-}
-
-impl Touches {
-    /// Follows the links of every path, once and for all: what is judged, what a person is asked
-    /// about and what is opened then are the same, whatever the links say by that time.
-    #[must_use]
-    pub fn settle(mut self, cwd: &Path) -> Self {
-        let really = |path: &PathBuf| resolve(&cwd.join(path));
-        self.settled = Some(self.paths.iter().map(really).collect());
-        self
-    }
-}
-
-/// The outcome of a call, or the state of one that is still running.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ToolOutput {
-    pub content: Vec<ContentBlock>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
-    #[serde(skip)]
-    pub is_error: bool,
-}
 
 /// Everything a running call may use.
 #[derive(Clone)]
@@ -315,7 +262,7 @@ pub trait ToolHost: Send + Sync {
 
     /// The session's hooks, for a tool that makes calls on its own account: what guards the calls
     /// of the session must guard these.
-    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+    fn hooks(&self) -> Option<Arc<dyn CallHooks>> {
         None
     }
 
@@ -354,75 +301,3 @@ pub type PermitFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>
 
 /// A question that is being asked. Dropping it withdraws the question.
 pub type DialogFuture = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
-
-/// The plan the model keeps.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
-    pub phases: Vec<PlanPhase>,
-}
-
-/// A named part of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanPhase {
-    pub name: String,
-    pub tasks: Vec<PlanTask>,
-}
-
-/// One thing to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanTask {
-    pub content: String,
-    pub status: PlanStatus,
-}
-
-/// How far a thing to do is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    #[default]
-    Pending,
-    InProgress,
-    Completed,
-    Abandoned,
-    Blocked,
-}
-
-impl Plan {
-    /// All tasks, in order.
-    pub fn tasks(&self) -> impl Iterator<Item = &PlanTask> {
-        self.phases.iter().flat_map(|phase| &phase.tasks)
-    }
-
-    /// True when something is still to be done.
-    pub fn is_open(&self) -> bool {
-        self.tasks()
-            .any(|task| matches!(task.status, PlanStatus::Pending | PlanStatus::InProgress))
-    }
-}
-
-impl ToolOutput {
-    /// A success with text.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            content: vec![ContentBlock::text(text)],
-            details: None,
-            is_error: false,
-        }
-    }
-
-    /// A failure with text, as clients know it: `details` is an empty object.
-    pub fn error(text: impl Into<String>) -> Self {
-        Self {
-            content: vec![ContentBlock::text(text)],
-            details: Some(Value::Object(Map::new())),
-            is_error: true,
-        }
-    }
-
-    /// The same with details.
-    #[must_use]
-    pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
-        self
-    }
-}

@@ -3,16 +3,13 @@
 //!
 //! Who speaks to such servers is elsewhere. A configuration and a dialect's client say which ones a
 //! session has; what they bring reaches the session the way everything does that is brought from
-//! outside, as its [`Hooks`] and its [`PromptSource`]s.
+//! outside, as its hooks and its sources of prompts.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::commands::PromptSource;
-use crate::hooks::{HookedSession, Hooks};
-use crate::redaction::{names_a_secret, redact, secrets_in_address, secrets_in_command};
+use stentor_text::redaction::{names_a_secret, redact, secrets_in_address, secrets_in_command};
 
 /// How long a server has to start unless something else is said.
 pub const START_LIMIT: Duration = Duration::from_secs(30);
@@ -71,31 +68,6 @@ pub enum ToolServerTransport {
         url: String,
         headers: Vec<(String, String)>,
     },
-}
-
-/// Starts servers, and shares those that several sessions want alike.
-pub trait ToolServers: Send + Sync {
-    /// Attaches servers to a session that begins. Returns at once: they start a moment later, all
-    /// at the same time, and bring what they have when they are ready.
-    fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers;
-}
-
-/// What the servers of a session bring to it.
-pub struct AttachedServers {
-    /// Their tools. The servers end with these, unless other sessions use them.
-    pub hooks: Arc<dyn Hooks>,
-    pub prompts: Arc<dyn PromptSource>,
-}
-
-/// The servers of a session, and who starts them.
-#[derive(Clone)]
-pub struct SessionServers {
-    pub starter: Arc<dyn ToolServers>,
-    pub wanted: Vec<ToolServer>,
-    /// How long the first prompt waits for servers that are still starting.
-    pub patience: Duration,
-    /// What is wrong with servers that cannot even be started, for a person.
-    pub problems: Vec<String>,
 }
 
 impl ToolServer {
@@ -163,21 +135,5 @@ impl ToolChoice {
     pub fn offers(&self, name: &str) -> bool {
         let chosen = self.only.as_ref().is_none_or(|only| only.contains(name));
         chosen && !self.except.contains(name)
-    }
-}
-
-impl SessionServers {
-    /// Adds a server. It takes the place of one with the same name.
-    pub fn add(&mut self, server: ToolServer) {
-        let mut wanted = self.wanted.iter_mut();
-        match wanted.find(|have| have.name == server.name) {
-            Some(have) => *have = server,
-            None => self.wanted.push(server),
-        }
-    }
-
-    /// True when there is nothing to start and nothing to tell.
-    pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty() && self.problems.is_empty()
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{Finish, ModelEvent};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 
 /// Turns a provider's stream into events, one wire each.
 pub trait Decoder: Send {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use stentor_agent::model::{InputKind, ModelInfo, ThinkingLevel};
-use stentor_agent::redaction::public_address;
-use stentor_agent::usage::Prices;
+use stentor_journal::usage::Prices;
+use stentor_text::redaction::public_address;
 
 use crate::secret::Secret;
 

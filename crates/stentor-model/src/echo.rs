@@ -6,7 +6,7 @@ use memchr::memchr_iter;
 use memchr::memmem::Finder;
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::ModelEvent;
-use stentor_agent::redaction::MASK;
+use stentor_text::redaction::MASK;
 
 use crate::secret::Secret;
 

@@ -8,6 +8,7 @@
 
 pub mod answer;
 pub mod anthropic;
+pub mod call;
 pub mod catalogue;
 pub mod configuration;
 pub mod credential;
@@ -19,7 +20,6 @@ pub mod login;
 pub mod offline;
 pub mod openai_chat;
 pub mod openai_responses;
-pub mod pdf;
 pub mod registry;
 pub mod remote;
 mod response;

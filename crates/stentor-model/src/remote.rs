@@ -7,22 +7,23 @@ use std::time::Duration;
 use futures_util::stream;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use stentor_agent::clock::SharedClock;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
 };
-use stentor_agent::redaction::{names_a_secret, secrets_in_address};
+use stentor_journal::clock::SharedClock;
+use stentor_text::redaction::{names_a_secret, secrets_in_address};
 use stentor_wire::sse::SseDecoder;
 use tokio::time::{Instant, timeout};
 
 use crate::answer::{Answer, Decoder, StreamFault};
+use crate::call::{Call, Target};
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::echo::EchoFilter;
 use crate::failure::{Asked, fault_in};
 use crate::http::{Http, Limits};
 use crate::response::{Body, FirstBytes};
 use crate::secret::Secret;
-use crate::wire::{Call, Target, Wire};
+use crate::wire::Wire;
 
 /// The most of an error response that is read.
 const ERROR_BODY_BYTES: usize = 64 << 10;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use stentor_agent::redaction;
+use stentor_text::redaction;
 
 /// A key or token. Neither `Debug` nor `Display` shows it; only [`Secret::expose`] does.
 #[derive(Clone, PartialEq, Eq, Deserialize)]

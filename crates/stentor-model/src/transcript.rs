@@ -9,13 +9,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use stentor_agent::message::{
+use stentor_agent::model::{InputKind, ModelInfo};
+use stentor_journal::message::{
     AssistantMessage, ContentBlock, DocumentBlock, ImageBlock, KnownBlock, KnownMessage, Message,
     ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_agent::model::{InputKind, ModelInfo};
-
-use crate::pdf;
 
 /// One turn of a conversation that is ready for a wire.
 #[derive(Debug, PartialEq)]
@@ -325,7 +323,7 @@ impl<'a> Builder<'a, '_> {
         Part::Text(Cow::Owned(format!(
             "(an image, {}, {} bytes, which {} cannot see)",
             image.mime_type,
-            image.data.len() / 4 * 3,
+            decoded_bytes(&image.data),
             self.model.id
         )))
     }
@@ -341,7 +339,11 @@ impl<'a> Builder<'a, '_> {
         if self.model.accepts(InputKind::Document) {
             return Part::Pdf(document);
         }
-        Part::Text(Cow::Owned(pdf::lower(name, &document.data)))
+        Part::Text(Cow::Owned(format!(
+            "(a PDF document named `{name}`, {} bytes, which {} cannot read)",
+            decoded_bytes(&document.data),
+            self.model.id
+        )))
     }
 
     fn finish(mut self) -> Vec<Turn<'a>> {
@@ -392,6 +394,11 @@ fn assistant_part(block: &ContentBlock, native: bool) -> Option<AssistantPart<'_
         }
         ContentBlock::Known(KnownBlock::ToolCall(_)) | ContentBlock::Other(_) => None,
     }
+}
+
+/// How many bytes a base64 text stands for.
+fn decoded_bytes(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The wires models are spoken to over.
 
-use stentor_agent::model::{ModelInfo, ModelRequest};
+use stentor_agent::model::ModelRequest;
 
 use crate::answer::Decoder;
-use crate::credential::Credential;
+use crate::call::{Call, Target};
 use crate::{anthropic, gemini, openai_chat, openai_responses};
 
 /// An API of a provider.
@@ -15,24 +15,6 @@ pub enum Wire {
     /// The Responses API as a ChatGPT subscription offers it.
     CodexResponses,
     Gemini,
-}
-
-/// A request as it goes out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    pub url: String,
-    /// Names in lower case. May hold credentials: never shown.
-    pub headers: Vec<(&'static str, String)>,
-    pub body: Vec<u8>,
-}
-
-/// To whom a request goes.
-#[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
-    pub info: &'a ModelInfo,
-    pub credential: &'a Credential,
-    /// Where the API is, without a slash at the end.
-    pub base_url: &'a str,
 }
 
 impl Wire {
@@ -87,33 +69,6 @@ impl Wire {
             Self::Gemini => Box::new(gemini::stream::GeminiDecoder::default()),
         }
     }
-}
-
-/// How many tokens the answer may have.
-pub(crate) fn output_limit(info: &ModelInfo, request: &ModelRequest) -> u64 {
-    let own = if info.max_tokens == 0 {
-        8192
-    } else {
-        info.max_tokens
-    };
-    request
-        .max_output_tokens
-        .map_or(own, |limit| limit.clamp(1, own))
-}
-
-/// The headers that carry an OpenAI-style credential.
-pub(crate) fn bearer_headers(credential: &Credential) -> Vec<(&'static str, String)> {
-    match credential.secret() {
-        Some(secret) if !secret.is_empty() => {
-            vec![("authorization", format!("Bearer {}", secret.expose()))]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The JSON text of a request. A tree of plain values always has one.
-pub(crate) fn to_bytes(body: &serde_json::Value) -> Vec<u8> {
-    serde_json::to_vec(body).unwrap_or_default()
 }
 
 /// What a decoder makes of these events, for the tests of each wire.

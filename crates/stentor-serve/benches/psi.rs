@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use divan::{Bencher, black_box};
-use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
-use stentor_agent::clock::SystemClock;
+use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::session::{Environment, SessionOptions};
+use stentor_journal::clock::SystemClock;
+use stentor_journal::session_files::SessionFiles;
 use stentor_model::script::{Format, ScriptModel};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio::Pipes;

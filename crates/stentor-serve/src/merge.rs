@@ -211,9 +211,9 @@ async fn next_of(source: &mut Subscription, rests_until: Option<Instant>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use stentor_agent::clock::CountingClock;
     use stentor_agent::event::EventKind;
     use stentor_agent::hub::Hub;
+    use stentor_journal::clock::CountingClock;
 
     use super::*;
 

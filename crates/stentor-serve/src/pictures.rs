@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::message::ContentBlock;
+use stentor_journal::message::ContentBlock;
 
 /// Why something is no picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -242,9 +242,9 @@ mod tests {
     use std::fs::File;
     use std::io::Read;
 
-    use stentor_agent::clock::CountingClock;
     use stentor_agent::event::EventKind;
     use stentor_agent::hub::Hub;
+    use stentor_journal::clock::CountingClock;
 
     use super::*;
 

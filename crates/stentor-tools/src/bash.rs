@@ -213,7 +213,7 @@ async fn of_place(
     if ran.truncated {
         output
             .content
-            .push(stentor_agent::message::ContentBlock::text(
+            .push(stentor_journal::message::ContentBlock::text(
                 "[The beginning of the output was not kept by the client.]",
             ));
     }

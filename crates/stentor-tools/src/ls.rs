@@ -14,12 +14,11 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::call;
 use crate::fault::Fault;
-use crate::file;
 use crate::folder::Folder;
 use crate::paths::{self, Target};
 use crate::search::{LeftOut, Listing};
+use crate::{call, file};
 
 /// Lists a folder.
 pub(crate) struct Ls {

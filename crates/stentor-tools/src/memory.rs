@@ -175,7 +175,7 @@ fn listing(notes: &[Note], none: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use stentor_agent::clock::CountingClock;
+    use stentor_journal::clock::CountingClock;
 
     use super::*;
     use crate::testing::{Workshop, text};

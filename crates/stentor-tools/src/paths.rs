@@ -3,8 +3,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
-use stentor_agent::policy::resolve;
 use stentor_agent::tool::{ToolContext, Touches};
+use stentor_policy::resolve;
 
 use crate::fault::Fault;
 

@@ -5,7 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::message::ContentBlock;
+use stentor_journal::message::ContentBlock;
 
 /// Pieces of text of one result. More are a flood, however short they are.
 const TEXTS: usize = 1_000;

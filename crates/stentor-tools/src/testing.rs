@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
-use stentor_agent::message::{ContentBlock, KnownBlock};
 use stentor_agent::tool::{
     LocalPlace, Place, Plan, Progress, Tool, ToolContext, ToolHost, ToolOutput,
 };
+use stentor_journal::message::{ContentBlock, KnownBlock};
 use tokio_util::sync::CancellationToken;
 
 /// A temporary folder in which tools run.

@@ -92,7 +92,7 @@ pub(crate) fn tail(tail: &str, total: Extent) -> Truncation {
         }
     }
     if kept.lines == 0 {
-        let from = boundary_at_or_after(text, text.len().saturating_sub(MAX_BYTES as usize));
+        let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES as usize));
         let content = text.get(from..).unwrap_or_default();
         kept.lines = 1;
         kept.bytes = content.len() as u64;
@@ -136,15 +136,6 @@ pub(crate) fn size(bytes: u64) -> String {
     } else {
         format!("{:.1}GB", amount / KIB / KIB / KIB)
     }
-}
-
-/// The first place at or after `index` where a character starts.
-pub(crate) fn boundary_at_or_after(text: &str, index: usize) -> usize {
-    let mut index = index.min(text.len());
-    while !text.is_char_boundary(index) {
-        index += 1;
-    }
-    index
 }
 
 /// Lines taken so far, and what stopped the taking.

@@ -9,10 +9,9 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::call;
 use crate::fault::Fault;
-use crate::file;
 use crate::paths::{self, Target};
+use crate::{call, file};
 
 /// Creates or overwrites a file.
 pub(crate) struct Write {

@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use memchr::memchr;
 
+/// The byte order mark that a stream may begin with.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One event: its name (empty when it has none) and its data, lines joined by a line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseEvent<'a> {
@@ -70,10 +73,13 @@ impl SseDecoder {
     pub fn push(&mut self, bytes: &[u8]) {
         self.forget_what_was_handed_out();
         self.buffer.extend_from_slice(bytes);
-        if self.at_stream_start && self.buffer.len() >= 3 {
+        let may_become_mark = MARK.starts_with(&self.buffer) && self.buffer.len() < MARK.len();
+        if self.at_stream_start && !may_become_mark {
             self.at_stream_start = false;
-            if self.buffer.starts_with(b"\xef\xbb\xbf") {
-                self.buffer.drain(..3);
+            if self.buffer.starts_with(MARK) {
+                self.buffer.drain(..MARK.len());
+                // Parts of the mark may have been looked at already.
+                self.scanned = 0;
             }
         }
     }
@@ -86,7 +92,9 @@ impl SseDecoder {
             };
             let Some(found) = memchr(b'\n', unseen) else {
                 self.scanned = self.buffer.len();
-                if self.buffer.len() - self.event_start > self.limit_bytes {
+                // The first bytes may be a byte order mark, which is no part of an event.
+                let is_known = !self.at_stream_start;
+                if is_known && self.buffer.len() - self.event_start > self.limit_bytes {
                     return Err(SseError::TooLong {
                         limit_bytes: self.limit_bytes,
                     });
@@ -259,6 +267,14 @@ mod tests {
             decoder.next_event(),
             Err(SseError::TooLong { limit_bytes: 10 })
         );
+    }
+
+    #[test]
+    fn a_byte_order_mark_may_come_in_pieces_and_only_first() {
+        let pieces = decode(&[b"\xef", b"\xbb", b"\xbf", b"\n", b"data: a\n\n"]);
+        assert_eq!(pieces, Ok(vec![(String::new(), "a".to_owned())]));
+        let late = decode(&[b"\n", b"\xef\xbb\xbfdata: a\n\n"]);
+        assert_eq!(late, Ok(Vec::new()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The command line: what can be said, and the help for it.
+//! The command line: its flags, subcommands and help.
 
 mod mcp;
 
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_policy::PermissionMode;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
@@ -16,12 +16,12 @@ use crate::config::{Layer, Source};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
 
-/// Everything that can be said on the command line.
+/// Everything the command line accepts.
 #[derive(Debug, Parser)]
 #[command(
     name = "stentor",
     version,
-    about = "A headless coding agent: one program that any frontend drives over stdin and stdout.",
+    about = "A headless coding agent: one program that any frontend can drive over stdin and stdout.",
     after_help = EXAMPLES,
     max_term_width = 100,
     disable_help_subcommand = true
@@ -37,7 +37,7 @@ pub struct Args {
     pub session: SessionArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Say more on stderr: thinking, usage, what is logged
+    /// Print more to stderr: thinking, usage, log messages
     #[arg(short, long, global = true)]
     pub verbose: bool,
 }
@@ -47,69 +47,69 @@ pub struct Args {
 pub enum Command {
     /// Serve a client that speaks the Agent Client Protocol
     Acp {
-        /// Log in at a provider instead, as clients have it done in a terminal
+        /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
     },
     /// List the stored sessions of this folder
     Sessions {
-        /// Of all folders
+        /// List the sessions of all folders
         #[arg(long)]
         all: bool,
     },
-    /// Write a session as a web page
+    /// Export a session as a web page
     Export {
-        /// The session: its file, or its id or the beginning of it
+        /// The session: its file, its id, or the first characters of its id
         #[arg(value_name = "FILE|ID")]
         session: String,
-        /// Where the page goes; `-` is stdout [default: SESSION.html]
+        /// Where to write the page; `-` means stdout [default: SESSION.html]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
     /// Show the configuration and where each value came from
     Config,
-    /// List the extensions, try them out, or print the schema of their protocol
+    /// List the extensions, test them, or print the schema of their protocol
     Extensions {
         #[command(subcommand)]
         action: Option<ExtensionsAction>,
     },
-    /// List the MCP servers, add one, remove one, or try them out
+    /// List, add, remove or test MCP servers
     Mcp {
         #[command(subcommand)]
         action: Option<McpAction>,
     },
-    /// Show what may run: mode, rules, remembered answers, sandbox
+    /// Show the permission mode, the rules, the remembered answers and the sandbox
     Permissions {
         #[command(subcommand)]
         action: Option<PermissionsAction>,
-        /// The remembered answers of all projects
+        /// Show the remembered answers of all projects
         #[arg(long)]
         all: bool,
     },
-    /// Trust a folder: show what it brings, and let that count from now on
+    /// Trust a folder: show what it contains, and use it from now on
     Trust {
-        /// The folder [default: the current one]; its whole repository is meant
+        /// The folder; applies to its whole repository [default: the current folder]
         folder: Option<PathBuf>,
-        /// List the folders that are trusted
+        /// List the trusted folders
         #[arg(long, conflicts_with_all = ["folder", "revoke"])]
         list: bool,
-        /// Trust the folder no longer
+        /// Stop trusting the folder
         #[arg(long)]
         revoke: bool,
     },
-    /// List the models and say which one would be used
+    /// List the models and show which one would be used
     Models {
-        /// Only those whose name contains this
+        /// Show only models whose name contains this text
         filter: Option<String>,
     },
-    /// Log in at a provider with a subscription
+    /// Log in to a provider with a subscription
     Login {
-        /// Who; without it, the providers one can log in at are listed
+        /// The provider; without it, list the providers that support login
         provider: Option<String>,
     },
-    /// Forget a login
+    /// Log out of a provider
     Logout {
-        /// Where
+        /// The provider
         provider: String,
     },
     /// Print shell completions
@@ -124,76 +124,76 @@ pub enum Command {
 /// What to do with the extensions.
 #[derive(Debug, Subcommand)]
 pub enum ExtensionsAction {
-    /// List them (the default)
+    /// List the extensions (default)
     List,
-    /// Start them, and show what they register
+    /// Start the extensions and show what they register
     Test {
-        /// Only these
+        /// Test only these extensions
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Print the JSON Schema of the protocol
+    /// Print the JSON Schema of the extension protocol
     Schema,
 }
 
 /// What to do with the remembered answers.
 #[derive(Debug, Subcommand)]
 pub enum PermissionsAction {
-    /// Forget remembered answers, so that they are asked again
+    /// Forget remembered answers, so that you are asked again
     Forget {
-        /// Their numbers, as `stentor permissions` shows them
+        /// The numbers of the answers, as shown by `stentor permissions`
         #[arg(value_name = "NUMBER", required_unless_present = "project")]
         numbers: Vec<u64>,
-        /// All answers of this folder's project
+        /// Forget all answers for the project in this folder
         #[arg(long, conflicts_with = "numbers")]
         project: bool,
     },
 }
 
-/// One prompt, one answer.
+/// A single prompt and its answer.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Asking")]
 pub struct AskArgs {
-    /// Answer one prompt and exit; without PROMPT, or with `-`, it is read from stdin
+    /// Answer one prompt and exit; without PROMPT, or with `-`, read it from stdin
     #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
     pub prompt: Option<String>,
-    /// Add what stdin says to the prompt
+    /// Append the contents of stdin to the prompt
     #[arg(long, requires = "prompt")]
     pub stdin: bool,
-    /// Print JSON: one event a line with -p, one document with `sessions`, `config` and `models`
+    /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,
 }
 
-/// Who answers.
+/// Which model answers.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// Who provides the model
+    /// The provider of the model
     #[arg(long, value_name = "NAME", global = true)]
     pub provider: Option<String>,
-    /// The model, as ID or PROVIDER/ID, with :LEVEL for its thinking level
+    /// The model: ID or PROVIDER/ID, optionally with :LEVEL for the thinking level
     #[arg(long, value_name = "MODEL", global = true)]
     pub model: Option<String>,
-    /// How long it may think before it answers
+    /// How much the model may think before it answers
     #[arg(long, value_name = "LEVEL", global = true, value_parser = PossibleValuesParser::new(ThinkingLevel::ALL.map(ThinkingLevel::as_str)))]
     pub thinking: Option<String>,
     /// Replace the built-in system prompt
     #[arg(long, value_name = "TEXT", global = true)]
     pub system_prompt: Option<String>,
-    /// Add to the system prompt
+    /// Append text to the system prompt
     #[arg(long, value_name = "TEXT", global = true)]
     pub append_system_prompt: Option<String>,
 }
 
-/// Which conversation, and where.
+/// Which conversation, and in which folder.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Session")]
 pub struct SessionArgs {
-    /// Go on with the last session of this folder
+    /// Continue the last session of this folder
     #[arg(short, long = "continue", global = true, conflicts_with_all = ["resume", "no_session"])]
     pub continue_last: bool,
-    /// Go on with a stored session
+    /// Resume a stored session
     #[arg(
         long,
         alias = "session",
@@ -202,13 +202,13 @@ pub struct SessionArgs {
         conflicts_with = "no_session"
     )]
     pub resume: Option<String>,
-    /// Keep nothing on disk
+    /// Do not store the session on disk
     #[arg(long, global = true)]
     pub no_session: bool,
     /// The folder for session files
     #[arg(long, value_name = "DIR", global = true)]
     pub session_dir: Option<String>,
-    /// The folder to work in [default: the current one]
+    /// The working folder [default: the current folder]
     #[arg(long, value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
 }
@@ -217,41 +217,41 @@ pub struct SessionArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Tools and limits")]
 pub struct LimitArgs {
-    /// The tools it may use, separated by commas
+    /// The tools the model may use, separated by commas
     #[arg(long, value_name = "NAMES", global = true)]
     pub tools: Option<String>,
-    /// Start this extension, too: a program, or a Python or JavaScript file; may be given twice
+    /// Also start this extension: a program, or a Python or JavaScript file; can be repeated
     #[arg(short, long, value_name = "FILE", global = true)]
     pub extension: Vec<String>,
-    /// Look for no skills
+    /// Do not load skills
     #[arg(long, global = true)]
     pub no_skills: bool,
-    /// Look for no prompt templates
+    /// Do not load prompt templates
     #[arg(long, global = true)]
     pub no_prompt_templates: bool,
-    /// Start no extensions
+    /// Do not start extensions
     #[arg(long, global = true, conflicts_with = "extension")]
     pub no_extensions: bool,
-    /// Start no MCP servers of the configuration
+    /// Do not start the configured MCP servers
     #[arg(long, global = true)]
     pub no_mcp: bool,
-    /// No tools at all
+    /// Disable all tools
     #[arg(long, global = true, conflicts_with = "tools")]
     pub no_tools: bool,
-    /// What may run without being asked
+    /// What may run without asking you
     #[arg(long, value_name = "MODE", global = true, value_parser = PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str)))]
     pub permission_mode: Option<String>,
-    /// What commands may change, held by the kernel (Linux); without network unless
+    /// What commands may change, enforced by the kernel (Linux only); blocks the network unless
     /// `sandbox.network` is set
     #[arg(long, value_name = "MODE", global = true, value_parser = PossibleValuesParser::new(SandboxMode::ALL.map(SandboxMode::as_str)))]
     pub sandbox: Option<String>,
-    /// Go on with what holds of the sandbox where this machine cannot keep it; else nothing starts
+    /// Where the sandbox is not fully available, run with what is; otherwise Stentor refuses to start
     #[arg(long, global = true)]
     pub sandbox_optional: bool,
-    /// Stop after this many turns
+    /// Stop after N turns
     #[arg(long, value_name = "N", global = true)]
     pub max_turns: Option<u64>,
-    /// Stop when this is spent: `2.50` is US dollars, `200k` or `1m` tokens; may be given twice
+    /// Stop when this much is spent: US dollars (`2.50`) or tokens (`200k`, `1m`); can be repeated
     #[arg(long, value_name = "AMOUNT", global = true, value_parser = parse_budget)]
     pub budget: Vec<Budget>,
 }
@@ -273,9 +273,9 @@ Examples:
   stentor sessions
   stentor export 0198c5 -o session.html
 
-Frontends start `stentor acp`, `stentor --mode rpc` (omp, pi), `stentor --rpc-edn` (psi) or `stentor
-rpc` (synaps).
-Without a key the built-in model offline/guide answers; `stentor models` says what else there is.";
+Frontends start `stentor acp`, `stentor --mode rpc` (omp, pi), `stentor --rpc-edn` (psi) or
+`stentor rpc` (synaps).
+Without an API key, the built-in model offline/guide answers; run `stentor models` to see the others.";
 
 impl Args {
     /// The command line as clap knows it, for completions and the manual page.
@@ -386,7 +386,7 @@ fn parse_budget(text: &str) -> Result<Budget, String> {
             .filter(|dollars| dollars.is_finite() && *dollars >= 0.0)
             .map(Budget::Cost)
     }
-    .ok_or_else(|| "use US dollars, as in 2.50, or tokens, as in 200k or 1m".to_owned())
+    .ok_or_else(|| "use US dollars (2.50) or tokens (200k, 1m)".to_owned())
 }
 
 #[cfg(test)]

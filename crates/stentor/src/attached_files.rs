@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::message::ContentBlock;
+use stentor_journal::message::ContentBlock;
 
 /// The largest file that is attached: what is longer than this a model cannot take.
 const LARGEST_BYTES: u64 = 16 * 1024 * 1024;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use serde::Deserialize;
-use stentor_agent::hooks::HookSource;
+use stentor_agent::session::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
 use stentor_tools::process::Launcher;
 
+use crate::config::table::{at_home, base};
 use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope, Source};
 use crate::print::json::event_json;
 
@@ -246,25 +247,6 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
         source: format!("{}:{}", raw.at.file.display(), raw.at.line),
         sandboxed: table.sandbox.unwrap_or(true),
     }))
-}
-
-/// What relative paths of a table are relative to: the folder of the user's file, the project's
-/// folder in the project's file.
-pub(crate) fn base(raw: &RawTable) -> &Path {
-    let folder = raw.at.file.parent();
-    let base = match raw.at.scope {
-        Scope::User => folder,
-        Scope::Project => folder.and_then(Path::parent),
-    };
-    base.unwrap_or(Path::new("."))
-}
-
-/// A word whose `~/` is the user's folder.
-pub(crate) fn at_home(word: String, home: Option<&Path>) -> String {
-    match (word.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest).display().to_string(),
-        _ => word,
-    }
 }
 
 fn in_file(file: &Path, source: String) -> Found {

@@ -109,7 +109,7 @@ fn write(file: &Path, provider: &str, id: &str) -> Result<usize, EditError> {
     let mut document = Document::open(file)?;
     document.set(MODEL, &format!("{provider}/{id}"))?;
     // Of two that disagree the provider would count.
-    if document.table().contains_key(PROVIDER) {
+    if document.contains_key(PROVIDER) {
         document.set(PROVIDER, provider)?;
     }
     document.save()?;

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stentor_agent::visible::visible;
+use stentor_text::visible::visible;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 

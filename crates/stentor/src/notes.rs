@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::memory::{MemoryStore, ProjectNotes};
-use stentor_agent::store::encoded_cwd;
 use stentor_agent::tool::Tool;
+use stentor_journal::clock::SystemClock;
+use stentor_journal::store::encoded_cwd;
 use stentor_tools::memory::{MEMORY, Memory};
 
 use crate::config::{Config, Settings};
-use crate::setup;
 
 /// The notes of the projects that sessions work in.
 #[derive(Clone)]
@@ -68,7 +68,7 @@ fn store(settings: &Settings, project: &Path) -> Option<Arc<MemoryStore>> {
         older: data.value.join("memory").join("notes.jsonl"),
     };
     let file = notes_file(settings, project)?;
-    Some(MemoryStore::of_project(file, notes, setup::system_clock()))
+    Some(MemoryStore::of_project(file, notes, Arc::new(SystemClock)))
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn the_list_of_tools_decides_else_the_key_else_the_way_in() {
         let folder = tempfile::tempdir().unwrap();
-        let store = MemoryStore::new(folder.path().join("n"), setup::system_clock());
+        let store = MemoryStore::new(folder.path().join("n"), Arc::new(SystemClock));
         for (tools, memory, by_default, expected) in [
             (None, None, true, true),
             (None, None, false, false),

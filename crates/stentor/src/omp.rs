@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use stentor_agent::agent_folders::in_home;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
+use stentor_journal::message::ContentBlock;
 use stentor_model::login::{LoginError, LoginInput, Logins as ModelLogins};
+use stentor_policy::PermissionMode;
 use stentor_serve::omp::{
     LoginFuture, LoginProvider, LoginUi, Logins, OmpArgs, OmpOptions, Resume, print_events, serve,
 };
@@ -24,12 +24,13 @@ use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::attached_files::attached;
 use crate::commands::ask::prompt_text;
 use crate::config::{ConfigErrors, Source, Sourced, locate};
+use crate::environment;
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
 use crate::session_places::{self, Family};
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
+use crate::untrusted::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -68,7 +69,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         );
     }
     let cwd = setup::working_folder(words.cwd.as_deref())?;
-    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
     let said = |errors: ConfigErrors| errors.to_string();
     let mut flags = args(&words).layer(&cwd, home.as_deref()).map_err(said)?;
     if words.no_context_files {

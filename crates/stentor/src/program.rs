@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use clap::Parser;
 use serde_json::json;
-use stentor_agent::agent::SessionFiles;
-use stentor_agent::clock::iso_time;
-use stentor_agent::permission::PermissionMode;
+use stentor_journal::clock::iso_time;
+use stentor_journal::session_files::SessionFiles;
+use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::BuiltinTools;
 use stentor_tools::mcp::McpServers;
@@ -22,22 +22,18 @@ use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
-use crate::extensions;
-use crate::log;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::notes::Notes;
-use crate::omp;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr};
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
-use crate::rpc;
-use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::brought;
-use crate::trust::question::{Asking, ask_at_terminal};
 use crate::trust::store::TrustStore;
+use crate::untrusted::brought;
+use crate::untrusted::question::{Asking, ask_at_terminal};
+use crate::{environment, extensions, log, omp, rpc, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -139,7 +135,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         | None => {}
     }
     let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
-    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
     let flags = args.layer(&cwd, home.as_deref())?;
     let mut config = setup::load_config(&cwd, &flags)?;
     let trust = match args.command {
@@ -252,7 +248,7 @@ fn asked_for_trust(
     trust: &Asking,
     stdin: &File,
 ) -> Result<Config, Failure> {
-    let wanted = brought::waiting(&config, &setup::variable);
+    let wanted = brought::waiting(&config, &environment::variable);
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
         return Ok(config);
     };
@@ -347,7 +343,7 @@ impl Job<'_> {
         let json = self.args.ask.json;
         match action {
             None | Some(McpAction::List) => {
-                let found = mcp_servers::find(&self.config, &setup::variable)?;
+                let found = mcp_servers::find(&self.config, &environment::variable)?;
                 self.warn(&found);
                 Failure::printing(commands::mcp::list(&found.servers, json, out))
             }
@@ -361,7 +357,7 @@ impl Job<'_> {
                 let file = self.file_of(*scope)?;
                 let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
                     let elsewhere = matches!(error, EditError::Missing { .. })
-                        .then(|| mcp_servers::find(&self.config, &setup::variable).ok())
+                        .then(|| mcp_servers::find(&self.config, &environment::variable).ok())
                         .flatten()
                         .and_then(|found| found.how_to_remove(name, &file));
                     let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
@@ -372,7 +368,7 @@ impl Job<'_> {
                 Failure::printing(writeln!(out, "{removed}"))
             }
             Some(McpAction::Test { names }) => {
-                let found = mcp_servers::find(&self.config, &setup::variable)?;
+                let found = mcp_servers::find(&self.config, &environment::variable)?;
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
@@ -402,7 +398,7 @@ impl Job<'_> {
         let folder = setup::working_folder(Some(folder)).map_err(Failure::usage)?;
         let config = setup::load_config(&folder, &self.flags)?;
         let root = config.project.root();
-        let wanted = brought::waiting(&config, &setup::variable);
+        let wanted = brought::waiting(&config, &environment::variable);
         let already = config.files.root_trusted;
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
@@ -432,7 +428,7 @@ impl Job<'_> {
     }
 
     fn warn(&self, found: &mcp_servers::AllFound) {
-        let wanted = brought::waiting(&self.config, &setup::variable);
+        let wanted = brought::waiting(&self.config, &environment::variable);
         let root = self.config.project.root();
         let notice = (!wanted.is_empty()).then(|| brought::notice(root, &wanted));
         let warnings = self.config.warnings.iter().map(ToString::to_string);
@@ -501,7 +497,7 @@ impl Job<'_> {
             );
         }
         let agent = self.agent(UNASKED);
-        let no_color = setup::variable("NO_COLOR");
+        let no_color = environment::variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),
             no_color.as_ref().and_then(|value| value.to_str()),

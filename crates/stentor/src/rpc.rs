@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::permission::PermissionMode;
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
+use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
 use stentor_tools::BuiltinTools;
@@ -25,11 +25,12 @@ use stentor_tools::mcp::McpServers;
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
 use crate::dialect::Dialect;
+use crate::environment;
 use crate::log::{self, PatientStderr};
 use crate::notes::Notes;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
+use crate::untrusted::question::Asking;
 
 /// Exit status when the child cannot begin.
 const FAILED: u8 = 1;
@@ -42,8 +43,8 @@ const USAGE: u8 = 2;
     name = "stentor rpc",
     bin_name = "stentor rpc",
     about = "Serve a frontend over stdin and stdout.",
-    after_help = "What follows a dialect is read by it: `stentor rpc --dialect acp --help` and `… omp --help` \
-                  show what is understood there. The flags above are those of the synaps dialect.",
+    after_help = "The flags above are for the synaps dialect. Each dialect parses its own flags: see \
+                  `stentor rpc --dialect acp --help` and `stentor rpc --dialect omp --help`.",
     max_term_width = 100,
     // A parent adds its own words to those somebody configured: the last counts.
     args_override_self = true
@@ -52,16 +53,16 @@ struct RpcArgs {
     /// The protocol
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Dialect::Synaps)]
     dialect: Dialect,
-    /// Go on with a stored session: its id, a unique beginning of it, or its name
+    /// Resume a stored session: its id, a unique prefix of the id, or its name
     #[arg(long = "continue", value_name = "SESSION")]
     resume: Option<String>,
-    /// The system prompt, or a file with it
+    /// The system prompt, or a file that contains it
     #[arg(short, long, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
-    /// The model; any name is taken, one that means nothing fails when it is used
+    /// The model; an unknown name is accepted here and fails when it is used
     #[arg(short, long, allow_hyphen_values = true)]
     model: Option<String>,
-    /// Accepted for the sake of parents that pass one; there are no profiles
+    /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
 }
@@ -73,7 +74,7 @@ struct RpcArgs {
     about = "List the tools of a child as JSON."
 )]
 struct ToolsListArgs {
-    /// The only form there is
+    /// Print JSON (the only format)
     #[arg(long)]
     json: bool,
 }
@@ -207,9 +208,10 @@ fn originals_models(sources: &mut RegistrySources) {
 /// What the original child's variables say about folders. Sessions must always have a place: an id that was
 /// handed out must be one to go on with.
 fn surroundings(cwd: &Path) -> Layer {
-    let places = locate::places(&setup::variable, locate::Platform::HERE);
-    let base = setup::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
-    let nowhere = || places.data_dir.is_none() && setup::variable("STENTOR_DATA_DIR").is_none();
+    let places = locate::places(&environment::variable, locate::Platform::HERE);
+    let base = environment::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
+    let nowhere =
+        || places.data_dir.is_none() && environment::variable("STENTOR_DATA_DIR").is_none();
     let data_dir = match base {
         Some(base) => PathBuf::from(base),
         None if nowhere() => cwd.join(".stentor").join("data"),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_agent::permission::PermissionMode;
 use stentor_model::login::{LoginInput, Logins};
+use stentor_policy::PermissionMode;
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
@@ -20,13 +20,14 @@ use stentor_tools::mcp::McpServers;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
+use crate::environment;
 use crate::kept_model::ConfiguredModel;
 use crate::log::{self, PatientStderr};
 use crate::models::Models;
 use crate::notes::Notes;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::trust::question::Asking;
+use crate::untrusted::question::Asking;
 
 /// Exit status when the backend cannot begin.
 const FAILED: u8 = 1;
@@ -191,7 +192,7 @@ fn serve(words: Words) -> Result<u8, String> {
 
 /// What the flags and the original's variables say about the configuration.
 fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
-    let home = locate::places(&setup::variable, locate::Platform::HERE).home;
+    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
     let mut layer = Layer::default();
     let mut errors = Vec::new();
     let mut set = |key: &str, text: &str, source: Source| {
@@ -210,7 +211,7 @@ fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
         }
     };
     for (name, key) in VARIABLES {
-        if let Some(value) = setup::variable(name).filter(|value| !value.is_empty()) {
+        if let Some(value) = environment::variable(name).filter(|value| !value.is_empty()) {
             let source = Source::Environment(name.to_owned());
             set(key, &value.to_string_lossy(), source);
         }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use stentor_agent::policy::{Wall, WriteLimit};
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
+use stentor_policy::{Wall, WriteLimit};
 use stentor_tools::process::Launcher;
 use stentor_tools::sandbox::{Asked, Required, settle};
 

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use stentor_agent::agent::SessionFiles;
+use stentor_journal::session_files::SessionFiles;
 
 use crate::config::{Config, Settings, Source};
-use crate::setup;
+use crate::environment;
+use crate::user_folders::agent_folders;
 
 /// The folder below an agent folder in which pi and omp keep their sessions.
 const SESSIONS: &str = "sessions";
@@ -69,10 +70,10 @@ fn is_named(settings: &Settings) -> bool {
 }
 
 fn of_family(config: &Config, family: Family) -> Option<SessionFiles> {
-    let folders = setup::agent_folders(config);
+    let folders = agent_folders(config);
     match family {
         Family::Pi => {
-            let named = setup::variable(PI_SESSION_DIR).filter(|dir| !dir.is_empty());
+            let named = environment::variable(PI_SESSION_DIR).filter(|dir| !dir.is_empty());
             match named {
                 Some(dir) => Some(SessionFiles::Flat(dir.into())),
                 None => Some(SessionFiles::PerFolder(folders.pi?.join(SESSIONS))),

@@ -1,70 +1,54 @@
 //! From the configuration to an agent: what a session in a folder is started with.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
-use stentor_agent::agent_folders::AgentFolders;
-use stentor_agent::clock::{SharedClock, SystemClock, iso_time};
-use stentor_agent::commands::{CommandFolders, Shelf};
+use stentor_agent::agent::{Agent, SessionDefaults};
+use stentor_agent::commands::Shelf;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
-use stentor_agent::hooks::HookSource;
 use stentor_agent::model::NamedBy;
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
 use stentor_agent::project_files::Reader;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{
-    Budget, CompactionSettings, Environment, PlanClearing, SessionOptions,
+    Budget, CompactionSettings, Environment, HookSource, PlanClearing, SessionOptions,
 };
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
+use stentor_journal::clock::{SharedClock, SystemClock, iso_time};
+use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
 use stentor_model::secret::Secret;
+use stentor_policy::{PermissionMode, Policy};
+use stentor_text::spelling::nearest;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use crate::choose_model::{ChosenModel, choose_model};
-use crate::config::error::ConfigError;
-use crate::config::suggest::nearest;
+use crate::config::table::tables;
 use crate::config::{
-    self, Config, ConfigErrors, Layer, Location, Platform, RawTable, Settings, Source, Sourced,
-    Surroundings,
+    self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,
 };
-use crate::extensions;
 use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::launcher::launcher;
-use crate::mcp_servers;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
-use crate::trust::brought;
-use crate::trust::question::{Asking, TrustQuestion};
 use crate::trust::store::TrustStore;
-
-/// The environment the program was started in. `HOME` comes from the password database where it
-/// is not set: some frontends start their agents with `PATH` alone.
-pub fn variable(name: &str) -> Option<OsString> {
-    let set = std::env::var_os(name);
-    match name {
-        "HOME" => set.or_else(|| std::env::home_dir().map(PathBuf::into_os_string)),
-        _ => set,
-    }
-}
+use crate::untrusted::brought;
+use crate::untrusted::question::{Asking, TrustQuestion};
+use crate::user_folders::{agent_folders, command_folders};
+use crate::{environment, extensions, mcp_servers};
 
 /// Reads the configuration for a folder.
 pub fn load_config(cwd: &Path, flags: &Layer) -> Result<Config, ConfigErrors> {
     let surroundings = Surroundings {
-        env: &variable,
+        env: &environment::variable,
         cwd,
         platform: Platform::HERE,
     };
@@ -167,7 +151,8 @@ impl Defaults {
         // Subagents have none of their own: what they do is asked of those of their session.
         options.hooks = extensions::hooks(config, &launcher)?.into_iter().collect();
         options.hooks.extend(self.trust_question(config));
-        let servers = mcp_servers::of_sessions(config, &variable, &self.mcp, launcher)?;
+        let servers =
+            mcp_servers::of_sessions(config, &environment::variable, &self.mcp, launcher)?;
         options.servers = Some(servers);
         Ok(options)
     }
@@ -233,7 +218,7 @@ impl Defaults {
 
     /// The question whether the folder is trusted, if it brings what waits for that.
     fn trust_question(&self, config: &Config) -> Option<Arc<dyn HookSource>> {
-        let wanted = brought::waiting(config, &variable);
+        let wanted = brought::waiting(config, &environment::variable);
         if wanted.is_empty() {
             return None;
         }
@@ -298,11 +283,6 @@ pub fn agent(config: &Config, defaults: Arc<Defaults>, files: SessionFiles) -> A
     Agent::new(environment, defaults, files)
 }
 
-/// What pi and omp keep for the user.
-pub fn agent_folders(config: &Config) -> AgentFolders {
-    AgentFolders::find(config.places.home.as_deref(), variable)
-}
-
 /// The machine's clock.
 pub fn system_clock() -> SharedClock {
     Arc::new(SystemClock)
@@ -352,7 +332,7 @@ fn registry(
     adjust: impl Fn(&mut RegistrySources),
 ) -> Result<Registry, ConfigErrors> {
     let environment: stentor_model::registry::Environment =
-        Arc::new(|name| variable(name)?.into_string().ok());
+        Arc::new(|name| environment::variable(name)?.into_string().ok());
     let nowhere = PathBuf::from("/dev/null");
     let mut sources = RegistrySources::usual(
         environment,
@@ -368,68 +348,6 @@ fn registry(
     }
     adjust(&mut sources);
     Ok(Registry::new(sources))
-}
-
-/// What is wrong with a table: an unknown key with its line and the nearest right one, else the
-/// words of the reader with the line of the table.
-pub(crate) fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let unknown = message.starts_with("unknown field").then(|| quoted.next());
-    match unknown.flatten() {
-        Some(key) => ConfigError::UnknownKey {
-            at: line_of(key, table),
-            suggestion: nearest(key, quoted).map(str::to_owned),
-            key: format!("{kind}.{}.{key}", table.name),
-        },
-        None => ConfigError::Syntax {
-            at: table.at.clone(),
-            message: format!("[{kind}.{}] {}", table.name, without_value(message)),
-        },
-    }
-}
-
-/// The reader quotes text that stands where something else belongs, and that may be a key.
-fn without_value(message: &str) -> String {
-    let quoted = message.strip_prefix("invalid type: string ");
-    match quoted.and_then(|rest| rest.rsplit_once(", expected ")) {
-        Some((_, expected)) => format!("invalid type: text, expected {expected}"),
-        None => message.to_owned(),
-    }
-}
-
-/// Where `key` stands in its table, or where the table begins if that cannot be told.
-fn line_of(key: &str, table: &RawTable) -> Location {
-    let mut at = table.at.clone();
-    let text = std::fs::read_to_string(&at.file).unwrap_or_default();
-    let below = text.lines().enumerate().skip(at.line);
-    let mut inside = below.take_while(|(_, line)| !line.trim_start().starts_with('['));
-    if let Some((index, line)) = inside.find(|(_, line)| line.trim_start().starts_with(key)) {
-        at.line = index + 1;
-        at.column = line.len() - line.trim_start().len() + 1;
-    }
-    at
-}
-
-/// Tables that were read as they are, as what they must be.
-fn tables<T: DeserializeOwned>(
-    kind: &str,
-    tables: &[RawTable],
-) -> Result<BTreeMap<String, T>, ConfigErrors> {
-    let mut read = BTreeMap::new();
-    let mut errors = Vec::new();
-    for table in tables {
-        match table.table.clone().try_into::<T>() {
-            Ok(value) => {
-                read.insert(table.name.clone(), value);
-            }
-            Err(error) => errors.push(table_error(kind, table, error.message())),
-        }
-    }
-    if errors.is_empty() {
-        Ok(read)
-    } else {
-        Err(ConfigErrors(errors))
-    }
 }
 
 /// The model a configuration asks for.
@@ -457,20 +375,6 @@ pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
 pub fn trust_store(config: &Config) -> Option<TrustStore> {
     let file = config.files.user.as_ref()?;
     Some(TrustStore::in_folder(file.path.parent()?))
-}
-
-/// Where the templates, skills and agents of the user and of a folder lie. Nothing is read before
-/// somebody wants to know.
-pub(crate) fn command_folders(config: &Config) -> CommandFolders {
-    CommandFolders {
-        project: config.project.clone(),
-        untrusted: !config.files.root_trusted,
-        home: config.places.home.clone(),
-        agent_folders: agent_folders(config),
-        config: config.places.config_dir.clone(),
-        without_templates: !config.settings.use_prompt_templates.value,
-        without_skills: !config.settings.use_skills.value,
-    }
 }
 
 /// The rules that watch what a model writes: ours and those of omp, the nearest first. Those of a

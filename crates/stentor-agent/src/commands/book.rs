@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::file;
 use super::folders::CommandFolders;
 use super::scan::{self, Found, Kind};
-use super::{MAX_COMMANDS, Origin, arguments};
+use super::{MAX_COMMANDS, arguments};
 use crate::event::{CommandInfo, CommandSource};
+use crate::project_files::Origin;
 
 /// How a skill is called: `/skill:NAME what to do with it`.
 pub(super) const SKILL_PREFIX: &str = "skill:";

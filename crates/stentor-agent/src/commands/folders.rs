@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Origin;
 use crate::agent_folders::AgentFolders;
-use crate::project_files::{Project, Reader};
+use crate::project_files::{Origin, Project, Reader};
 
 /// The folders that programs of this kind keep in a project and in a home. The first that has a
 /// name wins.

@@ -19,6 +19,7 @@ mod front_matter;
 pub mod prompts;
 mod scan;
 pub mod shelf;
+mod skill_list;
 pub mod slash;
 
 #[cfg(test)]
@@ -35,20 +36,3 @@ pub const MAX_COMMANDS: usize = 500;
 
 /// The name of the tool that gives tasks to agents. Where it is missing, no agents are listed.
 pub const SUBAGENT_TOOL: &str = "subagent";
-
-/// Whose folder a command comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    Project,
-    User,
-}
-
-impl Origin {
-    /// Its name for clients.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::User => "user",
-        }
-    }
-}

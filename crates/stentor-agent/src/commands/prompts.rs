@@ -2,14 +2,14 @@
 
 use std::pin::Pin;
 
+use stentor_journal::message::ContentBlock;
+
 use crate::event::CommandInfo;
-use crate::message::ContentBlock;
 
 /// Whoever keeps prompts that people can call by name.
 ///
-/// It is given to a session with [`Session::add_prompts`](crate::session::Session::add_prompts),
-/// and calls [`Session::commands_changed`](crate::session::Session::commands_changed) when its
-/// list has changed.
+/// It is given to a session with `Session::add_prompts`, and calls `Session::commands_changed` when
+/// its list has changed.
 pub trait PromptSource: Send + Sync {
     /// The prompts there are now, each with its name as a command. Returns at once: asked whenever
     /// commands are listed or used.

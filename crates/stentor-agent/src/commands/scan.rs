@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::MAX_COMMANDS;
 use super::folders::CommandFolders;
-use super::{MAX_COMMANDS, Origin};
-use crate::project_files::Reader;
+use crate::project_files::{Origin, Reader};
 
 /// A file that may be a command, or an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use stentor_journal::message::ContentBlock;
+
 use super::SUBAGENT_TOOL;
 use super::book::{AgentDefinition, CommandBook};
 use super::prompts::PromptSource;
 use super::shelf::Shelf;
+use super::skill_list::skill_list;
 use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
-use crate::message::ContentBlock;
-use crate::system_prompt;
 use crate::tool::ToolSpec;
 
 /// All slash commands of a session: those of files, of extensions, of servers.
@@ -222,7 +223,7 @@ impl SlashCommands {
         {
             return Arc::clone(&kept.whole);
         }
-        let skills = can_read.then(|| system_prompt::skills(&book.skills));
+        let skills = can_read.then(|| skill_list(&book.skills));
         let whole: Arc<str> = match skills.filter(|text| !text.is_empty()) {
             None => Arc::clone(base),
             Some(skills) => format!("{base}\n\n{skills}").into(),

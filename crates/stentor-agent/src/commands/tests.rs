@@ -3,6 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::agent_folders::AgentFolders;
+use crate::project_files::Origin;
 
 fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);

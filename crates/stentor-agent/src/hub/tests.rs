@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
+use stentor_journal::clock::CountingClock;
+
 use super::*;
-use crate::clock::CountingClock;
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 
 fn hub() -> Hub {
@@ -126,7 +127,7 @@ fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
     let hub = hub();
     let mut asleep = hub.subscribe();
     let call = |id: &str| {
-        Arc::new(crate::message::ToolCall {
+        Arc::new(stentor_journal::message::ToolCall {
             id: id.to_owned(),
             name: "look".to_owned(),
             arguments: serde_json::Map::new(),
@@ -145,7 +146,7 @@ fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
     let mut seen = Vec::new();
     while let Some(event) = asleep.try_next() {
         if let EventKind::ToolProgress { call, partial } = event.kind {
-            let text = crate::message::text_of(&partial.content, "");
+            let text = stentor_journal::message::text_of(&partial.content, "");
             seen.push((event.seq, call.id.clone(), text));
         }
     }
@@ -163,7 +164,7 @@ fn reports_that_take_turns_do_not_fill_the_queue_of_a_sleeping_reader() {
 fn what_is_kept_for_latecomers_is_bounded_in_bytes_too() {
     let hub = hub();
     hub.publish(EventKind::TurnStarted);
-    let call = Arc::new(crate::message::ToolCall {
+    let call = Arc::new(stentor_journal::message::ToolCall {
         id: "1".to_owned(),
         name: "look".to_owned(),
         arguments: serde_json::Map::new(),

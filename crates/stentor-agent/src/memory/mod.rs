@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{SharedClock, iso_time};
+use stentor_journal::clock::{SharedClock, iso_time};
 
 use file::NotesFile;
 

@@ -2,8 +2,9 @@ use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 
+use stentor_journal::clock::CountingClock;
+
 use super::*;
-use crate::clock::CountingClock;
 
 fn store(folder: &tempfile::TempDir) -> Arc<MemoryStore> {
     let clock = Arc::new(CountingClock::starting_at(1_794_728_738_000));

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use regex::Regex;
+use stentor_journal::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
 
 use crate::event::Rule;
 use crate::live::{LiveBlock, LiveBlockKind};
-use crate::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
 
 pub use files::{RuleFile, read_rules};
 
@@ -100,10 +100,7 @@ impl RuleBook {
             return Vec::new();
         }
         block.with_all(|text| {
-            let mut from = start.saturating_sub(LOOK_BACK_BYTES);
-            while !text.is_char_boundary(from) {
-                from += 1;
-            }
+            let from = text.ceil_char_boundary(start.saturating_sub(LOOK_BACK_BYTES));
             self.matching(text.get(from..).unwrap_or_default())
         })
     }

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::store::{Entry, Header, Opened};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::oneshot;
 
 use super::error::SessionError;
@@ -14,10 +17,7 @@ use super::state::{
 };
 use crate::dialog::DialogAnswer;
 use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
-use crate::message::{ContentBlock, Message};
 use crate::model::ThinkingLevel;
-use crate::permission::{PermissionAnswer, PermissionMode};
-use crate::store::{Entry, Header, Opened};
 use crate::tool::{Plan, Tool, ToolSpec};
 
 /// Commands a session may have waiting. A caller waits when it is full.

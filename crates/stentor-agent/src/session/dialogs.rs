@@ -137,8 +137,9 @@ impl Drop for Withdraw<'_> {
 
 #[cfg(test)]
 mod tests {
+    use stentor_journal::clock::CountingClock;
+
     use super::*;
-    use crate::clock::CountingClock;
     use crate::dialog::DialogKind;
 
     fn dialogs() -> Arc<Dialogs> {

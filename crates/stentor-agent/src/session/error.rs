@@ -1,7 +1,8 @@
 //! Why a session did not do what it was asked.
 
+use stentor_journal::store::StoreError;
+
 use crate::model::ModelError;
-use crate::store::StoreError;
 
 /// Why a session did not do what it was asked. Each variant is something a caller can act on.
 #[derive(Debug, thiserror::Error)]

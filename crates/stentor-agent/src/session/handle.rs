@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use stentor_journal::message::{ContentBlock, KnownBlock, Message};
+use stentor_journal::store::{Entry, Header, Opened};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
+use super::hook_source::HookedSession;
 use super::injected::{Delivery, Injected};
 use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
@@ -21,13 +25,10 @@ use crate::event::{
     CompactionReason, CompactionResult, EventKind, InterruptMode, QueueMode, Queues,
 };
 use crate::hook_chain;
-use crate::hooks::{CommandRan, HookedSession};
+use crate::hooks::CommandRan;
 use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
-use crate::message::{ContentBlock, KnownBlock, Message};
 use crate::model::ThinkingLevel;
-use crate::permission::{PermissionAnswer, PermissionMode};
-use crate::store::{Entry, Header, Opened};
 use crate::subagents::Subagents;
 use crate::tool::{Plan, Tool, ToolSpec};
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::message::{ContentBlock, UserContent};
+use stentor_journal::message::{ContentBlock, UserContent};
 
 /// A message of an extension.
 #[derive(Debug, Clone, PartialEq)]

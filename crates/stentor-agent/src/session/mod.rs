@@ -8,24 +8,30 @@ mod command;
 mod dialogs;
 mod error;
 mod handle;
+mod hook_source;
 mod injected;
 mod options;
 mod plan_keeper;
 mod queues;
 mod record;
+mod servers;
 mod settings;
 mod state;
+mod steered;
 mod tool_host;
 mod weak;
 
+pub use crate::budget::Budget;
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
+pub use hook_source::{HookSource, HookedSession};
 pub use injected::{DeliverAs, Delivery, Injected};
 pub use options::{
-    Budget, CompactionSettings, Environment, MAX_ANSWER_BYTES, PlanClearing, RunOptions,
-    ScopedModel, SessionOptions, Storage,
+    CompactionSettings, Environment, MAX_ANSWER_BYTES, PlanClearing, RunOptions, ScopedModel,
+    SessionOptions, Storage,
 };
 pub use queues::QueueKind;
+pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
     BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState,
     SessionStats,

@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
+use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
+
+use super::hook_source::HookSource;
+use super::servers::SessionServers;
+use crate::budget::Budget;
 use crate::commands::Shelf;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
-use crate::hooks::HookSource;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use crate::permission::PermissionMode;
-use crate::policy::{AnswerKeeper, Policy};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::{Place, Shell, Tool};
-use crate::tool_servers::SessionServers;
 use crate::turn::RetryPolicy;
-use crate::usage::Usage;
 
 /// How long one answer may become unless something else is said: many times what the models with
 /// the largest answers can write, and small beside the memory of a machine.
@@ -155,29 +155,6 @@ impl Default for CompactionSettings {
         Self {
             reserve_tokens: 16_384,
             keep_recent_tokens: 20_000,
-        }
-    }
-}
-
-/// Hard limits of a session. Reaching one ends the run with a clear reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Budget {
-    pub tokens: Option<u64>,
-    /// US dollars.
-    pub cost: Option<f64>,
-    /// Model calls.
-    pub turns: Option<u64>,
-}
-
-impl Budget {
-    /// What is left of it when this much is used.
-    pub fn left_after(self, usage: &Usage, turns: u64) -> Self {
-        Self {
-            tokens: self
-                .tokens
-                .map(|most| most.saturating_sub(usage.total_tokens)),
-            cost: self.cost.map(|most| (most - usage.cost.total).max(0.0)),
-            turns: self.turns.map(|most| most.saturating_sub(turns)),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stentor_journal::message::{Message, UserContent};
 
 use crate::event::{QueueMode, Queues};
-use crate::message::{Message, UserContent};
 
 /// Messages one queue may hold. A client that queues more is refused.
 pub const MAX_QUEUED: usize = 1000;
@@ -203,8 +203,9 @@ impl Queued {
 
 #[cfg(test)]
 mod tests {
+    use stentor_journal::message::KnownMessage;
+
     use super::*;
-    use crate::message::KnownMessage;
 
     fn said(queue: QueueKind, text: &str) -> Queued {
         Queued {
@@ -219,7 +220,7 @@ mod tests {
     }
 
     fn entry_of(queued: &Queued) -> Arc<Message> {
-        let message = crate::message::UserMessage {
+        let message = stentor_journal::message::UserMessage {
             content: queued.content.clone(),
             attribution: None,
             synthetic: None,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
-use crate::clock::Clock;
-use crate::store::{self, Entry, Header, Journal, StoreError, Totals};
+use stentor_journal::clock::Clock;
+use stentor_journal::store::{self, Entry, Header, Journal, StoreError, Totals};
 
 /// Entries that are kept in memory until the session becomes worth a file, then in its journal.
 ///

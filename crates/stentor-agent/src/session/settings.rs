@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::options::{Budget, CompactionSettings, Environment, ScopedModel, SessionOptions};
+use stentor_policy::PermissionMode;
+
+use super::options::{CompactionSettings, Environment, ScopedModel, SessionOptions};
 use super::state::ModelChoice;
+use crate::budget::Budget;
 use crate::event::{InterruptMode, QueueMode};
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
-use crate::permission::PermissionMode;
 
 /// The settings of a session.
 pub(super) struct Settings {

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::Message;
+use stentor_journal::usage::Usage;
+use stentor_policy::PermissionMode;
+
 use crate::event::{InterruptMode, QueueMode, Queues};
-use crate::message::Message;
 use crate::model::{ModelInfo, ThinkingLevel};
-use crate::permission::PermissionMode;
 use crate::sandbox::SandboxState;
 use crate::tool::{Plan, ShellResult};
-use crate::usage::Usage;
 
 /// A session at one moment.
 #[derive(Debug, Clone)]

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_journal::message::ToolCall;
+use stentor_journal::usage::Usage;
+use stentor_policy::PathRules;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
@@ -14,13 +17,12 @@ use crate::event::EventKind;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
-use crate::message::ToolCall;
 use crate::model::ModelInfo;
-use crate::policy::PathRules;
 use crate::subagents::Subagents;
-use crate::tool::{DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches};
+use crate::tool::{
+    CallHooks, DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches,
+};
 use crate::turn::{Request, Verdict};
-use crate::usage::Usage;
 
 /// What the tools of a session see of it.
 ///
@@ -171,8 +173,9 @@ impl ToolHost for SessionToolHost {
         })
     }
 
-    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
-        self.lock().hooks.clone()
+    fn hooks(&self) -> Option<Arc<dyn CallHooks>> {
+        let hooks: Arc<dyn CallHooks> = self.lock().hooks.clone()?;
+        Some(hooks)
     }
 
     fn consumed(&self, usage: Usage) {

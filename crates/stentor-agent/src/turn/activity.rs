@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use stentor_journal::message::Message;
 use tokio::sync::oneshot;
 
 use super::compaction::{self, Compaction};
@@ -12,7 +13,6 @@ use super::link::{FallbackPlan, Link, Request};
 use super::rounds::{self, Ran, Start};
 use super::tools::Stopped;
 use crate::event::{CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome};
-use crate::message::Message;
 use crate::model::{ModelError, ModelErrorKind};
 
 /// What the session was asked to do.

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value};
+use stentor_journal::message::{
+    AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
+    ThinkingBlock, ToolCall,
+};
+use stentor_journal::usage::Usage;
+use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
 use super::link::{Link, ModelCall};
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
-use crate::message::{
-    AssistantMessage, ContentBlock, KnownBlock, RedactedThinking, StopReason, TextBlock,
-    ThinkingBlock, ToolCall,
-};
 use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
-use crate::usage::Usage;
-use crate::visible::visible;
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct Answer {

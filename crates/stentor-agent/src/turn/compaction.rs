@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::{FutureExt, StreamExt};
+use stentor_journal::conversation::{Item, estimate_tokens};
+use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message};
 
 use super::answer::failed_inside;
 use super::answer_limit::AnswerLimit;
 use super::link::{Link, Request};
-use crate::conversation::{Item, estimate_tokens};
 use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind, SummaryRetry};
-use crate::message::{ContentBlock, KnownBlock, KnownMessage, Message};
 use crate::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, ThinkingLevel,
 };
@@ -338,7 +338,7 @@ fn describe(message: &Message) -> String {
             }
         }
         Message::Known(KnownMessage::ToolResult(result)) => {
-            let whole = crate::message::text_of(&result.content, "\n");
+            let whole = stentor_journal::message::text_of(&result.content, "\n");
             let shown: String = whole.chars().take(RESULT_CHARS).collect();
             let cut = if shown.len() < whole.len() {
                 " […]"

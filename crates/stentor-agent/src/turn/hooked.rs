@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stentor_journal::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 
 use super::NOT_RUN_ABORTED;
 use super::link::Link;
 use crate::arguments;
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::hooks::{AddedContext, CallVerdict, HookFuture, PromptVerdict};
-use crate::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 use crate::tool::{ToolOutput, ToolSpec};
 
 /// What becomes of a prompt.

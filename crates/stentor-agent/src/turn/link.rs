@@ -4,21 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use stentor_journal::clock::SharedClock;
+use stentor_journal::message::{Message, ToolCall};
+use stentor_journal::store::StoreError;
+use stentor_journal::usage::Usage;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::SharedClock;
 use crate::commands::SlashCommands;
 use crate::event::{BudgetLimit, CompactionReason, CompactionResult, Fallback};
 use crate::hooks::Hooks;
 use crate::hub::Hub;
-use crate::message::{Message, ToolCall};
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 use crate::rules::RuleBook;
-use crate::store::StoreError;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
 use crate::turn::retry::RetryPolicy;
-use crate::usage::Usage;
 
 /// Requests a run may have waiting for the actor. The run waits when it is full.
 pub(crate) const LINK_REQUESTS: usize = 16;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use stentor_journal::message::Message;
+
 use super::link::Link;
 use crate::event::EventKind;
-use crate::message::Message;
 use crate::rules::injected;
 use crate::tool::{Plan, PlanStatus};
 

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use stentor_journal::message::{AssistantMessage, KnownMessage, Message, StopReason};
+use stentor_journal::store::StoreError;
+use stentor_journal::usage::Usage;
+
 use super::answer::{self, Answer};
 use super::hooked::{self, Prompted};
 use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
 use super::reminding::Reminders;
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
-use crate::message::{AssistantMessage, KnownMessage, Message, StopReason};
 use crate::model::{ModelError, ModelErrorKind, ModelInfo};
 use crate::rules;
-use crate::store::StoreError;
-use crate::usage::Usage;
 
 /// What a run did.
 #[derive(Default)]

@@ -14,6 +14,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value};
+use stentor_journal::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
+use stentor_journal::store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +24,6 @@ use super::hooked;
 use super::link::{Gone, Link, ModelCall, Request, Verdict};
 use crate::arguments;
 use crate::event::EventKind;
-use crate::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
-use crate::store::StoreError;
 use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
 
 /// Calls of one answer that run at the same time. The others wait for one of them to end.

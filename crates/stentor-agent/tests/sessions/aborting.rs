@@ -6,8 +6,8 @@ use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelErrorKind;
-use stentor_agent::permission::PermissionMode;
 use stentor_model::script::{Compaction, Scenario, Turn};
+use stentor_policy::PermissionMode;
 
 use tokio::time::timeout;
 

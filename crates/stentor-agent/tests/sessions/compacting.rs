@@ -5,7 +5,7 @@ use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::{ModelErrorKind, Purpose};
 use stentor_agent::session::SessionOptions;
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_model::script::{Compaction, ErrorStep, ModelFacts, Scenario, Turn};
 
 use crate::stage::{Stage, with};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_core::future::BoxFuture;
 use stentor_agent::session::Session;
-use stentor_agent::store::{self, Entry, Header, Journal, Opened, StoreError, Totals};
+use stentor_journal::store::{self, Entry, Header, Journal, Opened, StoreError, Totals};
 use stentor_model::script::{Scenario, Turn};
 
 use crate::stage::{Setup, with};

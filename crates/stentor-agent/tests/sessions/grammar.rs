@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use stentor_agent::event::{Event, EventKind};
-use stentor_agent::message::{KnownMessage, Message};
+use stentor_journal::message::{KnownMessage, Message};
 
 /// Takes one event after the other and panics at the first that must not come.
 ///

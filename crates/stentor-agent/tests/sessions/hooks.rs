@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, json};
-use stentor_agent::event::{CommandInfo, EventKind};
+use stentor_agent::event::EventKind;
 use stentor_agent::hooks::{
-    AddedContext, CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks,
-    PromptVerdict,
+    AddedContext, CallHooks, CallVerdict, HookFuture, Hooks, PromptVerdict,
 };
-use stentor_agent::message::ToolCall;
-use stentor_agent::store::EntryKind;
-use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_agent::session::{HookSource, HookedSession};
+use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::ToolCall;
+use stentor_journal::store::EntryKind;
 use stentor_model::script::Scenario;
 
 use crate::stage::{Stage, with};
@@ -51,27 +51,7 @@ impl HookSource for Source {
     }
 }
 
-impl Hooks for Fake {
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        Vec::new()
-    }
-
-    fn commands(&self) -> Vec<CommandInfo> {
-        Vec::new()
-    }
-
-    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
-        self.note(format!("prompt {text}"));
-        let go_on = PromptVerdict::Answer {
-            context: Vec::new(),
-        };
-        self.answer(self.prompt.clone().unwrap_or(go_on))
-    }
-
+impl CallHooks for Fake {
     fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
         self.note(format!("before {} {}", call.name, json!(call.arguments)));
         self.answer(self.call.clone().unwrap_or(CallVerdict::Allowed))
@@ -80,6 +60,16 @@ impl Hooks for Fake {
     fn after_tool_call(&self, call: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
         self.note(format!("after {} {}", call.name, json!(call.arguments)));
         self.answer(self.result.clone().unwrap_or(output))
+    }
+}
+
+impl Hooks for Fake {
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        self.note(format!("prompt {text}"));
+        let go_on = PromptVerdict::Answer {
+            context: Vec::new(),
+        };
+        self.answer(self.prompt.clone().unwrap_or(go_on))
     }
 
     fn session_ended(&self) -> HookFuture<()> {

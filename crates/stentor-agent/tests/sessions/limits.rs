@@ -3,10 +3,10 @@
 use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::{EventKind, RunOutcome};
-use stentor_agent::permission::{PermissionAnswer, PermissionMode};
 use stentor_agent::session::{Budget, SessionError};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::usage::{Prices, Usage};
 use stentor_model::script::{ModelFacts, Scenario, Turn, UsageRule};
+use stentor_policy::{PermissionAnswer, PermissionMode};
 
 use crate::stage::{Stage, with};
 

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
-use stentor_agent::permission::{PermissionAnswer, PermissionMode};
-use stentor_agent::policy::{AnswerKeeper, Policy, Remembered};
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_model::script::{Scenario, Turn};
+use stentor_policy::{AnswerKeeper, PermissionAnswer, PermissionMode, Policy, Remembered};
 
 use crate::stage::{Setup, Stage, with};
 

@@ -2,10 +2,10 @@
 
 use stentor_agent::event::{Event, EventKind, Queues, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{
+use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{
     ContentBlock, KnownBlock, KnownMessage, Message, StopReason, text_of,
 };
-use stentor_agent::tool::ToolOutput;
 
 /// What was seen, a line per event. Adjacent deltas of one block are one line, because how they
 /// were merged depends on how fast they were read. Entries of the session file are left out.

@@ -4,9 +4,9 @@ use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::NamedBy;
 use stentor_agent::model::ThinkingLevel::{High, Low, Off};
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::session::RunOptions;
 use stentor_model::script::{ModelFacts, Scenario, ScriptModel, Turn};
+use stentor_policy::PermissionMode;
 use tempfile::tempdir;
 
 use crate::stage::{Setup, Stage, say, with};

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use stentor_agent::clock::CountingClock;
 use stentor_agent::event::{Event, EventKind};
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, ModelRequest, ModelStream,
     NamedBy, Purpose,
 };
 use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
-use stentor_agent::store;
+use stentor_journal::clock::CountingClock;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store;
 use stentor_model::script::{Scenario, ScriptModel};
 use tokio::time::timeout;
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::{Value, json};
 use stentor_agent::event::EventKind;
-use stentor_agent::message::Message;
 use stentor_agent::model::{ModelErrorKind, ThinkingLevel};
 use stentor_agent::session::{ForkPoint, Session, SessionError, Storage};
-use stentor_agent::store::{self, StoreError};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::Message;
+use stentor_journal::store::{self, StoreError};
+use stentor_journal::usage::Usage;
 use stentor_model::script::{Compaction, Scenario, Turn, UsageRule};
 use tempfile::tempdir;
 

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelRequest, ThinkingLevel};
 
 use super::thinking;
+use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
-use crate::wire::{Call, Target, output_limit, to_bytes};
 
 const VERSION: &str = "2023-06-01";
 const IDS: IdRule = IdRule::Words { max_len: 64 };

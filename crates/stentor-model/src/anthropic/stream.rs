@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 
 use crate::answer::{Answer, Decoder, ProviderFault, StreamFault};
 

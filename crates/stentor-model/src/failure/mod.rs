@@ -7,7 +7,7 @@ mod waiting;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
-use stentor_agent::redaction::public_address;
+use stentor_text::redaction::public_address;
 
 use self::kind::kind_of;
 use self::limits::rate_limit;

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
+use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::transcript::{
     self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media,
 };
-use crate::wire::{Call, Target, output_limit, to_bytes};
 
 const IDS: IdRule = IdRule::Words { max_len: 64 };
 /// Stands, as documented, for the signature of a call this model did not make.

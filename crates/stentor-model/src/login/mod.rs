@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Url;
-use stentor_agent::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
 
 use self::callback::{CallbackServer, Returned};
 use self::pkce::{Proof, random_text};

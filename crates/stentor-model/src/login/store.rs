@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use stentor_journal::private_file;
 
 use crate::secret::Secret;
 
@@ -172,27 +173,12 @@ impl LoginStore {
     fn write(&self, content: &Content) -> Result<(), StoreError> {
         self.make_folder()?;
         let text = serde_json::to_vec_pretty(content).map_err(|error| self.io(error.into()))?;
-        let new = self.path.with_extension("new");
-        let _ = std::fs::remove_file(&new);
-        let written = OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(OWNER_ONLY)
-            .open(&new)
-            .and_then(|mut file| {
-                file.write_all(&text)?;
-                file.sync_all()
-            })
-            .and_then(|()| std::fs::rename(&new, &self.path));
-        written.map_err(|error| self.io(error))
+        private_file::replace(&self.path, &text).map_err(|error| self.io(error))
     }
 
     fn make_folder(&self) -> Result<(), StoreError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let made = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder);
+        let made = private_file::create_folder(folder);
         made.map_err(|error| self.io(error))
     }
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
-use stentor_agent::clock::SharedClock;
+use stentor_journal::clock::SharedClock;
 use tokio::time::timeout;
 
 use super::store::StoredLogin;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use stentor_agent::message::{Message, UserMessage};
 use stentor_agent::model::ModelRequest;
 use stentor_agent::tool::ToolSpec;
+use stentor_journal::message::{Message, UserMessage};
 
 use super::act::{self, Call, Exchange, Next};
 use super::intent::Intent;

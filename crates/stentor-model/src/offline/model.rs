@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::stream;
-use stentor_agent::message::{ContentBlock, KnownBlock, KnownMessage, Message, UserContent};
 use stentor_agent::model::{InputKind, Model, ModelInfo, ModelRequest, ModelStream, Purpose};
-use stentor_agent::usage::Prices;
+use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message, UserContent};
+use stentor_journal::usage::Prices;
 
 use super::answer::{self, Answer};
 use super::{speech, summary};

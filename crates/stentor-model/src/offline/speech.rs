@@ -1,9 +1,9 @@
 //! An answer as the events of a model: words one after the other, without delay.
 
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{Finish, ModelEvent};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 
 use super::answer::Answer;
 

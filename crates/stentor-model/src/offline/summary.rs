@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use stentor_agent::message::{KnownMessage, Message, text_of};
+use stentor_journal::message::{KnownMessage, Message, text_of};
 
 /// So many goals, files or commands are named; the latest ones, because they matter most.
 const MAX_NAMED: usize = 20;

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::{Message, StopReason};
 use stentor_agent::model::{Model, ModelEvent, ModelRequest, Purpose, ThinkingLevel};
 use stentor_agent::tool::{ToolEffect, ToolSpec};
+use stentor_journal::message::{Message, StopReason};
 
 use super::*;
 

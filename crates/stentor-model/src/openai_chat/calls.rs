@@ -172,8 +172,8 @@ pub(crate) fn made_up_id() -> String {
 
 #[cfg(test)]
 mod tests {
-    use stentor_agent::message::StopReason;
     use stentor_agent::model::ModelEvent;
+    use stentor_journal::message::StopReason;
 
     use super::*;
 

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use stentor_agent::model::ModelRequest;
 
 use super::quirks::Quirks;
+use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::transcript::{
     self, AssistantPart, EARLIER_REASONING, Part, ToolAnswer, Turn, split_media,
 };
-use crate::wire::{Call, Target, bearer_headers, output_limit, to_bytes};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
 const MEDIA_OF_RESULTS: &str = "(media of the tool results above)";
@@ -227,8 +227,8 @@ fn copilot_headers(turns: &[Turn<'_>]) -> Vec<(&'static str, String)> {
 mod tests {
     use std::sync::Arc;
 
-    use stentor_agent::message::{ContentBlock, Message};
     use stentor_agent::model::{InputKind, ModelInfo, Purpose, ThinkingLevel};
+    use stentor_journal::message::{ContentBlock, Message};
 
     use super::*;
     use crate::credential::Credential;

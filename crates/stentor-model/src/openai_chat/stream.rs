@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 
 use super::calls::{Calls, Fragment};
 use super::content::{Arguments, Content};

@@ -6,9 +6,9 @@
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
+use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
-use crate::wire::{Call, Target, bearer_headers, output_limit, to_bytes};
 
 const IDS: IdRule = IdRule::Words { max_len: 64 };
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use stentor_agent::clock::SharedClock;
 use stentor_agent::model::ModelInfo;
+use stentor_journal::clock::SharedClock;
 
 use super::Environment;
 use super::providers::{Door, Provider};

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stentor_agent::clock::SharedClock;
 use stentor_agent::fallback::FallbackChains;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
 };
+use stentor_journal::clock::SharedClock;
 
 use self::foreign::Foreign;
 pub use self::foreign::{ForeignFolder, ForeignSettings};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 
 use super::ListedModel;
+use stentor_text::spelling::distance;
 
 /// The model a name stands for, and the thinking level named with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,30 +164,6 @@ fn names_of(names: impl Iterator<Item = String>) -> String {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
-}
-
-/// How many letters must be added, taken away or changed to make one of the other.
-fn distance(a: &str, b: &str) -> usize {
-    // Names from outside may be long, and nothing longer resembles a model.
-    const LONGEST: usize = 64;
-    let b: Vec<char> = b.chars().take(LONGEST).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(LONGEST).enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        if let Some(first) = row.first_mut() {
-            *first = left;
-        }
-        for (cell, y) in row.iter_mut().skip(1).zip(&b) {
-            let above = *cell;
-            left = (diagonal + usize::from(x != *y))
-                .min(above + 1)
-                .min(left + 1);
-            diagonal = above;
-            *cell = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 use std::io::{Read as _, Write as _};
 
 use expect_test::expect;
-use stentor_agent::clock::CountingClock;
 use stentor_agent::event::QueueMode;
 use stentor_agent::fallback::{Chain, FallbackChains};
 use stentor_agent::model::{ModelStream, NamedBy};
+use stentor_journal::clock::CountingClock;
 
 use super::*;
 

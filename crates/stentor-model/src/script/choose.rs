@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stentor_agent::message::{Message, StopReason};
 use stentor_agent::model::ModelRequest;
+use stentor_journal::message::{Message, StopReason};
 
 use super::scenario::Turn;
 

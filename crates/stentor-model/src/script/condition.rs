@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regex::Regex;
-use stentor_agent::message::{KnownMessage, Message, text_of};
 use stentor_agent::model::ModelRequest;
+use stentor_journal::message::{KnownMessage, Message, text_of};
 
 /// What must hold for a turn to be played. All parts that are set must hold.
 ///

@@ -11,7 +11,6 @@ mod file;
 mod model;
 mod play;
 mod scenario;
-mod spelling;
 mod template;
 
 pub use condition::{Condition, Pattern, Role};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stentor_agent::message::{ContentBlock, KnownBlock, Message, text_of};
 use stentor_agent::model::{Model, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, Purpose};
+use stentor_journal::message::{ContentBlock, KnownBlock, Message, text_of};
 
 use super::choose::{Choice, Sessions};
 use super::file::{self, Format, ScriptError};

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::Usage;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::scenario::{Arguments, ErrorStep, Step, Turn, UsageRule, Words};

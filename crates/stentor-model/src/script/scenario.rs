@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 use std::path::PathBuf;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{InputKind, ModelErrorKind, RateLimit, ThinkingLevel};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::{Prices, Usage};
 
 use super::condition::Condition;
 

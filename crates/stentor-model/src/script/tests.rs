@@ -4,12 +4,12 @@ use std::time::Duration;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::{Message, StopReason};
 use stentor_agent::model::{
     Finish, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, RateLimit,
     ThinkingLevel,
 };
-use stentor_agent::usage::Usage;
+use stentor_journal::message::{Message, StopReason};
+use stentor_journal::usage::Usage;
 
 use super::*;
 

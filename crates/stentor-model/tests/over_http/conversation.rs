@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::{ContentBlock, Message, StopReason};
 use stentor_agent::model::{Finish, Model, ModelEvent};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::{ContentBlock, Message, StopReason};
+use stentor_journal::usage::Usage;
 use stentor_model::wire::Wire;
 
 use crate::scripts::Script;

@@ -1,7 +1,7 @@
 //! What happens to the socket, or on it, never hangs, panics or loses text.
 
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{ModelErrorKind as Kind, ModelEvent};
+use stentor_journal::message::StopReason;
 use stentor_model::wire::Wire;
 
 use crate::scripts::Script;

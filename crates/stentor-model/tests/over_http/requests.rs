@@ -1,8 +1,8 @@
 //! What goes out: headers, and the shape of the body of each wire.
 
 use serde_json::{Value, json};
-use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock, Message};
 use stentor_agent::model::{InputKind, ThinkingLevel};
+use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock, Message};
 use stentor_model::credential::{Credential, Fixed};
 use stentor_model::secret::Secret;
 use stentor_model::wire::Wire;

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use stentor_agent::clock::{CountingClock, SharedClock};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::{
-    AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking,
-    StopReason, TextBlock, ThinkingBlock, ToolCall,
-};
 use stentor_agent::model::{
     InputKind, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, Purpose, ThinkingLevel,
 };
 use stentor_agent::tool::{ToolEffect, ToolSpec};
-use stentor_agent::usage::Usage;
+use stentor_journal::clock::{CountingClock, SharedClock};
+use stentor_journal::message::{
+    AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking,
+    StopReason, TextBlock, ThinkingBlock, ToolCall,
+};
+use stentor_journal::usage::Usage;
 use stentor_model::credential::{Credential, Fixed};
 use stentor_model::http::{Http, HttpSettings, Limits};
 use stentor_model::remote::{Endpoint, RemoteModel};

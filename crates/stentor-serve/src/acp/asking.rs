@@ -7,8 +7,9 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
-use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
+use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
+use stentor_policy::PermissionAnswer;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
-use stentor_agent::message::{ContentBlock, KnownBlock, ToolCall, text_of};
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::tool::{Tool, ToolEffect};
-use stentor_agent::visible::visible;
+use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall, text_of};
+use stentor_text::visible::visible;
 
 use super::changes::{self, Before};
 use super::limits;

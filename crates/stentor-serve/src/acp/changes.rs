@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use agent_client_protocol_schema::v1 as acp;
-use similar::TextDiff;
+use stentor_text::line_diff::LineDiff;
 
 use super::calls::text_content;
 use super::limits;
@@ -129,25 +129,13 @@ impl Piece {
 }
 
 fn pieces(before: &str, after: &str) -> Vec<Piece> {
-    let diff = TextDiff::configure()
-        .timeout(limits::CHANGE_TIME)
-        .diff_lines(before, after);
-    let old_lines: Vec<&str> = diff.iter_old_slices().collect();
-    let new_lines: Vec<&str> = diff.iter_new_slices().collect();
+    let diff = LineDiff::new(before, after);
     let text = |lines: &[&str], range: Range<usize>| lines.get(range).unwrap_or_default().concat();
-    let groups = diff.grouped_ops(limits::CHANGE_CONTEXT);
-    groups
-        .iter()
-        .filter_map(|group| {
-            let (first, last) = (group.first()?, group.last()?);
-            let old = first.old_range().start..last.old_range().end;
-            let new = first.new_range().start..last.new_range().end;
-            Some(Piece {
-                old: Some(text(&old_lines, old)),
-                new: text(&new_lines, new),
-            })
-        })
-        .collect()
+    let pieces = diff.hunks(limits::CHANGE_CONTEXT).map(|hunk| Piece {
+        old: Some(text(&diff.old, hunk.old)),
+        new: text(&diff.new, hunk.new),
+    });
+    pieces.collect()
 }
 
 /// What is too long is left out, and that is said: nobody should agree to what they cannot see.

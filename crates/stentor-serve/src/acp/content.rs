@@ -6,9 +6,9 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_agent::model::{InputKind, ModelInfo};
 use stentor_agent::tool::Place;
+use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 
 use super::calls::one_line;
 use super::error::{Handled, Refusal};

@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::event::{BudgetLimit, CompactionEnd, RunOutcome};
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 
 use super::events::{result, usage_json};
 use super::turns::Turn;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
-use stentor_agent::store::StoreError;
+use stentor_journal::store::StoreError;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::limits;

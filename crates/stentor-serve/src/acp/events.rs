@@ -10,9 +10,9 @@ use stentor_agent::event::{
     Event, EventKind, Fallback, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{Message, ToolCall};
 use stentor_agent::tool::{Plan, PlanStatus, ToolOutput};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::{Message, ToolCall};
+use stentor_journal::usage::Usage;
 use stentor_wire::acp::{ChunkFrames, ChunkKind, method};
 use stentor_wire::jsonrpc::{Id, encode};
 use tokio_util::sync::CancellationToken;
@@ -355,7 +355,7 @@ impl Encoder {
 
     fn subagent(&mut self, call_id: &str, text: &str, frames: &mut Vec<u8>) {
         // Without its call there is nowhere to show it.
-        let content = [stentor_agent::message::ContentBlock::text(text)];
+        let content = [stentor_journal::message::ContentBlock::text(text)];
         if self.calls.contains(call_id)
             && let Some(update) = self.viewer.progress(call_id, &content)
         {

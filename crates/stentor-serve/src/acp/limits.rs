@@ -57,9 +57,6 @@ pub const NEW_CONTENT_BYTES: usize = 16 * 1024;
 /// Lines around a change that are shown with it: as many as the result of `edit` has.
 pub const CHANGE_CONTEXT: usize = 4;
 
-/// How long looking for the smallest change may take; after that a larger one is shown.
-pub const CHANGE_TIME: Duration = Duration::from_millis(100);
-
 /// Largest text of a linked file that goes into the prompt; of a larger one the model is told
 /// where it is.
 pub const LINKED_TEXT_BYTES: u64 = 256 * 1024;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use stentor_agent::agent::Agent;
-use stentor_agent::clock::iso_time;
-use stentor_agent::store::Listed;
+use stentor_journal::clock::iso_time;
+use stentor_journal::store::Listed;
 
 use super::calls::one_line;
 use super::content::title_of;

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
-use stentor_agent::store::StoreError;
 use stentor_agent::tool::Tool;
 use stentor_agent::tool_servers::ToolServer;
+use stentor_journal::store::StoreError;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

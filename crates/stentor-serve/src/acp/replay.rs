@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
-use stentor_agent::message::{
+use stentor_journal::message::{
     AssistantMessage, BashExecution, ContentBlock, KnownBlock, KnownMessage, Message, StopReason,
     ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_agent::store::{Entry, EntryKind};
+use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
 use super::calls::{CallViewer, Outcome};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::session::{Session, SessionState};
+use stentor_policy::PermissionMode;
 
 use super::error::{Handled, Refusal};
 
@@ -134,13 +134,11 @@ pub(super) async fn set_mode(session: &Session, value: &str) -> Handled<()> {
 pub(super) fn parse_mode(value: &str) -> Handled<PermissionMode> {
     match value {
         "plan" => Ok(PermissionMode::ReadOnly),
-        value => {
-            value
-                .parse()
-                .map_err(|error: stentor_agent::permission::UnknownPermissionMode| {
-                    Refusal::invalid_params(error.to_string())
-                })
-        }
+        value => value
+            .parse()
+            .map_err(|error: stentor_policy::UnknownPermissionMode| {
+                Refusal::invalid_params(error.to_string())
+            }),
     }
 }
 

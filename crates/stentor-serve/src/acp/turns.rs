@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value};
 use stentor_agent::event::RunOutcome;
 use stentor_agent::session::RunId;
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_wire::jsonrpc::Id;
 use tokio_util::sync::CancellationToken;
 

@@ -8,9 +8,9 @@ use stentor_agent::event::{
     CompactionEnd, CompactionReason, Event, EventKind, NoticeLevel, NoticeSource, Queues, RunEnd,
     StateChange, SummaryRetry,
 };
-use stentor_agent::message::ToolCall;
-use stentor_agent::permission::PermissionAnswer;
 use stentor_agent::tool::PlanStatus;
+use stentor_journal::message::ToolCall;
+use stentor_policy::PermissionAnswer;
 use stentor_wire::omp::command::SubagentLevel;
 use stentor_wire::omp::frame::{Frame, ReminderItem, Rule, RuleSource, UiMethod, UiRequest};
 

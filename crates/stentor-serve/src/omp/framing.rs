@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Serialize;
-use stentor_agent::message::Message;
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::Message;
 use stentor_wire::omp::chunk::{Fit, fit, write_chunks};
 use stentor_wire::omp::frame::Frame;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use stentor_agent::agent::Agent;
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Session, SessionError};
+use stentor_journal::message::ContentBlock;
 use tokio::time::timeout;
 
 use super::OmpOptions;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stentor_agent::event::{RunEnd, RunOutcome};
-use stentor_agent::message::Message;
 use stentor_agent::model::{ModelError, ModelErrorKind};
+use stentor_journal::message::Message;
 use stentor_wire::omp::frame::{Frame, PromptError};
 
 use super::framing::{AgentFrame, Framing};

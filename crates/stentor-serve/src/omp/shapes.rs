@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use stentor_agent::event;
-use stentor_agent::message::Message;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{BashResult, ContextUse, SessionState, SessionStats};
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, Tool};
+use stentor_journal::message::Message;
 use stentor_wire::omp::command::{TodoItem, TodoPhase, TodoStatus};
 use stentor_wire::omp::frame::{CompactionDetails, CompactionResult};
 
@@ -196,7 +196,7 @@ pub(super) struct WireStats<'a> {
     tool_results: usize,
     total_messages: usize,
     tokens: Tokens,
-    #[serde(serialize_with = "stentor_agent::usage::plain_number")]
+    #[serde(serialize_with = "stentor_journal::usage::plain_number")]
     cost: f64,
     context_usage: WireContext,
     premium_requests: u64,

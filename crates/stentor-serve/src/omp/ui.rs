@@ -5,8 +5,9 @@
 //! number of the question within the session.
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, WidgetPlacement};
-use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
-use stentor_agent::visible::visible;
+use stentor_agent::permission::PermissionRequest;
+use stentor_policy::PermissionAnswer;
+use stentor_text::visible::visible;
 use stentor_wire::omp::command::UiResponse;
 use stentor_wire::omp::frame::{OptionDetail, UiMethod};
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
-use stentor_agent::message::ToolCall;
-use stentor_agent::usage::Usage;
+use stentor_journal::message::ToolCall;
+use stentor_journal::usage::Usage;
 use stentor_wire::omp::command::MessageUpdates;
 use stentor_wire::omp::snapshot::{Facts, Snapshot, TextKind};
 

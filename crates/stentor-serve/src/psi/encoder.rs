@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stentor_agent::message::{Message, ToolCall};
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{Message, ToolCall};
 use stentor_wire::edn::escape_into;
 use tokio::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use stentor_agent::agent::AgentError;
 use stentor_agent::session::SessionError;
-use stentor_agent::store::StoreError;
+use stentor_journal::store::StoreError;
 use stentor_wire::psi::ErrorCode;
 use tokio::task::JoinError;
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
-use stentor_agent::message::{ContentBlock, Message};
 use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
+use stentor_journal::message::{ContentBlock, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::DISPLAY_NAME_CHARS;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::session::{Session, Storage};
-use stentor_agent::store::{self, EntryKind};
+use stentor_journal::store::{self, EntryKind};
 use tokio_util::sync::CancellationToken;
 
 use super::error::OpError;

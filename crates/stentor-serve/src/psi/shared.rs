@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
 use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::clock::SharedClock;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::SessionOptions;
-use stentor_agent::store::Listed;
+use stentor_journal::clock::SharedClock;
+use stentor_journal::store::Listed;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;

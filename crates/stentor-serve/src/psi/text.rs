@@ -1,7 +1,7 @@
 //! Small rules for text that people see.
 
-use stentor_agent::message::{KnownMessage, Message};
-use stentor_agent::visible::visible;
+use stentor_journal::message::{KnownMessage, Message};
+use stentor_text::visible::visible;
 
 /// The first `chars` characters.
 pub(super) fn prefix(text: &str, chars: usize) -> &str {

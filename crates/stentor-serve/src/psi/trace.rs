@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stentor_agent::clock::{Clock, SystemClock, iso_time};
+use stentor_journal::clock::{Clock, SystemClock, iso_time};
 use stentor_wire::edn::{self, EdnWriter, Keyword};
 
 /// The file frames are appended to, one map each; or none.

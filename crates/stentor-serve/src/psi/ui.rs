@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
-use stentor_agent::permission::{PermissionAnswer, PermissionRequest};
+use stentor_agent::permission::PermissionRequest;
+use stentor_policy::PermissionAnswer;
 
 use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS, QUESTION_BYTES};
 use super::live::Live;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::clock::iso_time;
+use stentor_journal::clock::iso_time;
 use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::frame::{self, Stamp};
 use stentor_wire::psi::{Topic, TopicSet};

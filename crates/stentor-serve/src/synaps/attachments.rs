@@ -13,8 +13,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{Mode, OFlags};
-use stentor_agent::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_agent::model::InputKind;
+use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 use stentor_wire::synaps::Attachment;
 
 use super::{image, limits};

@@ -1,8 +1,8 @@
 //! The commands (sections 6, 8 and 12).
 
 use serde_json::{Map, Value, json};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::session::SessionError;
+use stentor_journal::message::ContentBlock;
 use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYTES, TOO_LONG};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -142,7 +142,7 @@ impl Child {
                     started,
                     number: self.turn_count,
                     begins_after: self.session.seq(),
-                    usage: stentor_agent::usage::Usage::default(),
+                    usage: stentor_journal::usage::Usage::default(),
                     outcome: None,
                 });
                 // The run begins here, when everybody knows whose it is.
@@ -159,7 +159,7 @@ impl Child {
             return self.error(Some(id), BUSY).await;
         }
         let mut frames = Vec::new();
-        let usage = turn_usage(&stentor_agent::usage::Usage::default(), None);
+        let usage = turn_usage(&stentor_journal::usage::Usage::default(), None);
         events::write(&mut frames, &Event::AgentEnd { usage });
         response(&mut frames, id, command, json!({ "ok": true }));
         self.send(frames).await;
@@ -176,7 +176,7 @@ impl Child {
                 message: message.clone(),
             },
         );
-        let usage = turn_usage(&stentor_agent::usage::Usage::default(), None);
+        let usage = turn_usage(&stentor_journal::usage::Usage::default(), None);
         events::write(&mut frames, &Event::AgentEnd { usage });
         response(
             &mut frames,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use stentor_agent::event::{Event, EventKind, NoticeLevel};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{ToolCall, text_of};
 use stentor_wire::synaps::{self, AssistantEvent, MAX_FRAME_BYTES, ascii, truncated};
 
 use tokio_util::sync::CancellationToken;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stentor_agent::conversation;
-use stentor_agent::message::{
+use stentor_journal::conversation;
+use stentor_journal::message::{
     ContentBlock, KnownBlock, KnownMessage, Message, UserContent, text_of,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::{Session, SessionOptions};
-use stentor_agent::store::StoreError;
+use stentor_journal::store::StoreError;
 
 use super::SynapsOptions;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::event::RunOutcome;
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_wire::synaps::TurnUsage;
 use tokio::time::Instant;
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use expect_test::Expect;
 use regex::Regex;
+use stentor_psi_check::check;
 use stentor_serve::psi;
 use stentor_serve::stdio::Pipes;
 use stentor_wire::edn::{self, EdnWriter, Map, Value};
-use stentor_wire::psi::check::check;
 
 use super::world::World;
 

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
+use stentor_psi_check::check;
 use stentor_serve::psi;
 use stentor_serve::stdio::Pipes;
 use stentor_wire::edn::{self, Value};
-use stentor_wire::psi::check::check;
 
 use super::client::Client;
 use super::world::World;

@@ -1,7 +1,7 @@
 //! Sections 9.8, 10.10 to 10.15: what is shown to and asked of the person.
 
 use expect_test::expect;
-use stentor_agent::permission::PermissionMode;
+use stentor_policy::PermissionMode;
 
 use super::client::{Client, shows};
 use super::world::World;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stentor_agent::store;
+use stentor_journal::store;
 
 use super::client::Client;
 use super::world::{OK, World};

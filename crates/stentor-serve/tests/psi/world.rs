@@ -7,24 +7,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use stentor_agent::agent::{Agent, SessionDefaults, SessionFiles};
-use stentor_agent::clock::{Clock, CountingClock, SharedClock};
+use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel, NoticeSource};
-use stentor_agent::hooks::{
-    CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
-};
+use stentor_agent::hooks::{CallHooks, CommandRan, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::memory::MemoryStore;
-use stentor_agent::message::ToolCall;
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy};
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
-use stentor_agent::session::{Environment, ScopedModel, SessionOptions};
+use stentor_agent::session::{Environment, HookSource, HookedSession, ScopedModel, SessionOptions};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
+use stentor_journal::clock::{Clock, CountingClock, SharedClock};
+use stentor_journal::session_files::SessionFiles;
 use stentor_model::script::{Format, ScriptModel};
+use stentor_policy::{PermissionMode, Policy};
 use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::PsiOptions;
 use stentor_tools::SubagentSetup;
@@ -287,11 +284,9 @@ impl HookSource for Extension {
     }
 }
 
-impl Hooks for Extension {
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        Vec::new()
-    }
+impl CallHooks for Extension {}
 
+impl Hooks for Extension {
     fn commands(&self) -> Vec<CommandInfo> {
         ["deploy", "hush", "ask", "fail"]
             .map(|name| CommandInfo {
@@ -325,18 +320,6 @@ impl Hooks for Extension {
             },
         };
         Box::pin(std::future::ready(verdict))
-    }
-
-    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
-        Box::pin(std::future::ready(CallVerdict::Allowed))
-    }
-
-    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
-        Box::pin(std::future::ready(output))
-    }
-
-    fn session_ended(&self) -> HookFuture<()> {
-        Box::pin(std::future::ready(()))
     }
 }
 

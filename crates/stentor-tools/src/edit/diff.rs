@@ -1,8 +1,6 @@
 //! The change as clients show it: a sign, the line's number, its text.
 
-use std::time::Duration;
-
-use similar::{Algorithm, ChangeTag, TextDiff};
+use stentor_text::line_diff::{Line, LineDiff};
 
 /// A change of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,71 +14,39 @@ pub(super) struct Diff {
 
 /// How many unchanged lines are shown on each side of a change.
 const CONTEXT: usize = 4;
-/// A diff that takes longer becomes a coarser one.
-const TIME_LIMIT: Duration = Duration::from_millis(500);
 
 /// The change of the file called `name` from `before` to `after`, which differ.
 pub(super) fn between(name: &str, before: &str, after: &str) -> Diff {
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Myers)
-        .timeout(TIME_LIMIT)
-        .diff_lines(before, after);
+    let diff = LineDiff::new(before, after);
     let most_lines = lines(before).max(lines(after));
     let width = most_lines.to_string().len();
     let skipped = format!(" {:width$} ...", "");
 
     let mut shown: Vec<String> = Vec::new();
-    let mut unchanged: Vec<String> = Vec::new();
-    let mut first_changed_line = None;
-    let mut new_line = 1;
-    for change in diff.iter_all_changes() {
-        let (sign, number) = match change.tag() {
-            ChangeTag::Equal => (' ', change.old_index()),
-            ChangeTag::Delete => ('-', change.old_index()),
-            ChangeTag::Insert => ('+', change.new_index()),
-        };
-        let number = number.unwrap_or_default() + 1;
-        let text = change.value();
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let line = format!("{sign}{number:width$} {text}");
-        if change.tag() == ChangeTag::Equal {
-            unchanged.push(line);
-        } else {
-            first_changed_line.get_or_insert(new_line);
-            show_between(&mut shown, std::mem::take(&mut unchanged), &skipped);
-            shown.push(line);
+    let mut shown_to = 0;
+    for hunk in diff.hunks(CONTEXT) {
+        if hunk.old.start > shown_to {
+            shown.push(skipped.clone());
         }
-        if change.tag() != ChangeTag::Delete {
-            new_line += 1;
-        }
+        shown_to = hunk.old.end;
+        shown.extend(diff.lines(&hunk).into_iter().map(|line| {
+            let (sign, index, text) = match line {
+                Line::Same { old, text } => (' ', old, text),
+                Line::Removed { old, text } => ('-', old, text),
+                Line::Added { new, text } => ('+', new, text),
+            };
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            format!("{sign}{:width$} {text}", index + 1)
+        }));
     }
-    if unchanged.len() > CONTEXT {
-        unchanged.truncate(CONTEXT);
-        unchanged.push(skipped);
+    if shown_to < diff.old.len() {
+        shown.push(skipped);
     }
-    shown.append(&mut unchanged);
+    let first_changed = diff.changes.first().map_or(0, |change| change.new.start);
     Diff {
         text: shown.join("\n"),
-        first_changed_line: first_changed_line.unwrap_or(1),
-        patch: diff
-            .unified_diff()
-            .context_radius(CONTEXT)
-            .header(name, name)
-            .to_string(),
-    }
-}
-
-/// Shows what did not change before a change, and after the one before it if there is one.
-fn show_between(shown: &mut Vec<String>, mut unchanged: Vec<String>, skipped: &str) {
-    let before = if shown.is_empty() { 0 } else { CONTEXT };
-    if unchanged.len() > before + CONTEXT {
-        let last = unchanged.split_off(unchanged.len() - CONTEXT);
-        unchanged.truncate(before);
-        shown.append(&mut unchanged);
-        shown.push(skipped.to_owned());
-        shown.extend(last);
-    } else {
-        shown.append(&mut unchanged);
+        first_changed_line: first_changed as u64 + 1,
+        patch: diff.patch(name, CONTEXT),
     }
 }
 

@@ -10,11 +10,10 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::call;
 use crate::fault::Fault;
-use crate::file;
 use crate::paths::{self, Target};
 use crate::truncation::size;
+use crate::{call, file};
 
 mod diff;
 mod nearest;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
-use stentor_agent::message::UserContent;
 use stentor_agent::session::{DeliverAs, Delivery, Injected};
+use stentor_journal::message::UserContent;
 use stentor_wire::extension::{
     self as wire, ConfirmParams, ConfirmResult, EditorParams, InputParams, MessageSendParams,
     Nothing, SelectOption, SelectParams, StateGetParams, StateGetResult, StateSetParams,

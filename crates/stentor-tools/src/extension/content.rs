@@ -1,7 +1,7 @@
 //! Content on its way between the protocol and the conversation.
 
-use stentor_agent::message::{ContentBlock, KnownBlock};
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{ContentBlock, KnownBlock};
 use stentor_wire::extension::{Content, Image, Text, ToolRunResult, Words};
 
 use super::limits::{PROGRESS_BYTES, TEXT_BYTES};

@@ -35,7 +35,8 @@ mod turns;
 
 use std::sync::Arc;
 
-use stentor_agent::hooks::{HookSource, HookedSession, Hooks};
+use stentor_agent::hooks::Hooks;
+use stentor_agent::session::{HookSource, HookedSession};
 
 pub use events::{EventEncoder, event_name};
 pub use probe::{Probed, probe};

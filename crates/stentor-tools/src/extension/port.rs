@@ -8,7 +8,7 @@ use stentor_agent::dialog::{Dialog, DialogAnswer};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::{Delivery, Injected, SessionError, WeakSession};
-use stentor_agent::store::EntryKind;
+use stentor_journal::store::EntryKind;
 
 /// Why something is not said in the name of the user while a run goes on.
 const BUSY: &str =

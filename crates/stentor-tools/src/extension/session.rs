@@ -6,10 +6,11 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use stentor_agent::event::CommandInfo;
 use stentor_agent::hooks::{
-    AddedContext, CallVerdict, CommandRan, HookFuture, HookedSession, Hooks, PromptVerdict,
+    AddedContext, CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict,
 };
-use stentor_agent::message::ToolCall;
+use stentor_agent::session::HookedSession;
 use stentor_agent::tool::{Tool, ToolOutput};
+use stentor_journal::message::ToolCall;
 use stentor_wire::extension::{
     AfterToolParams, AfterToolResult, BeforePromptParams, BeforePromptResult, BeforeToolParams,
     BeforeToolResult, CommandRunParams, CommandRunResult, HookName, method,
@@ -77,7 +78,7 @@ impl Drop for SessionExtensions {
     }
 }
 
-impl Hooks for SessionExtensions {
+impl CallHooks for SessionExtensions {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for extension in self.extensions.iter() {
@@ -92,64 +93,6 @@ impl Hooks for SessionExtensions {
             }
         }
         tools
-    }
-
-    fn commands(&self) -> Vec<CommandInfo> {
-        commands(&self.extensions)
-    }
-
-    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
-        if self.extensions.iter().all(|one| !one.is_starting()) {
-            return None;
-        }
-        let extensions = Arc::clone(&self.extensions);
-        let name = name.to_owned();
-        Some(Box::pin(async move {
-            // All are told at once that they are needed; the first that brings it ends the waiting.
-            let mut settling: FuturesUnordered<_> =
-                extensions.iter().map(|one| one.settled()).collect();
-            let known = async {
-                while settling.next().await.is_some() {
-                    if owner_of(&extensions, &name).is_some() {
-                        return;
-                    }
-                }
-            };
-            // Whoever has not registered by then is not waited for.
-            let _ = timeout(COMMAND_PATIENCE, known).await;
-        }))
-    }
-
-    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
-        let params = CommandRunParams {
-            name: name.to_owned(),
-            arguments: arguments.to_owned(),
-        };
-        let owner = owner_of(&self.extensions, name);
-        Box::pin(async move {
-            let owner = owner?;
-            Some(run_command(&owner, &params).await)
-        })
-    }
-
-    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
-        let extensions = Arc::clone(&self.extensions);
-        Box::pin(async move {
-            for extension in extensions.iter() {
-                // All are started at once, so waiting for one after the other takes no longer.
-                extension.needed.notify_one();
-            }
-            for extension in extensions.iter() {
-                extension.settled().await;
-            }
-            match command_of(&extensions, &text) {
-                Some((extension, params)) => {
-                    let ran = run_command(&extension, &params).await;
-                    verdict(&extension, &params.name, ran)
-                }
-                None => ask_about_prompt(&extensions, &text).await,
-            }
-        })
     }
 
     fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
@@ -220,6 +163,66 @@ impl Hooks for SessionExtensions {
                 }
             }
             output
+        })
+    }
+}
+
+impl Hooks for SessionExtensions {
+    fn commands(&self) -> Vec<CommandInfo> {
+        commands(&self.extensions)
+    }
+
+    fn command_to_come(&self, name: &str) -> Option<HookFuture<()>> {
+        if self.extensions.iter().all(|one| !one.is_starting()) {
+            return None;
+        }
+        let extensions = Arc::clone(&self.extensions);
+        let name = name.to_owned();
+        Some(Box::pin(async move {
+            // All are told at once that they are needed; the first that brings it ends the waiting.
+            let mut settling: FuturesUnordered<_> =
+                extensions.iter().map(|one| one.settled()).collect();
+            let known = async {
+                while settling.next().await.is_some() {
+                    if owner_of(&extensions, &name).is_some() {
+                        return;
+                    }
+                }
+            };
+            // Whoever has not registered by then is not waited for.
+            let _ = timeout(COMMAND_PATIENCE, known).await;
+        }))
+    }
+
+    fn run_command(&self, name: &str, arguments: &str) -> HookFuture<Option<CommandRan>> {
+        let params = CommandRunParams {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        let owner = owner_of(&self.extensions, name);
+        Box::pin(async move {
+            let owner = owner?;
+            Some(run_command(&owner, &params).await)
+        })
+    }
+
+    fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
+        let extensions = Arc::clone(&self.extensions);
+        Box::pin(async move {
+            for extension in extensions.iter() {
+                // All are started at once, so waiting for one after the other takes no longer.
+                extension.needed.notify_one();
+            }
+            for extension in extensions.iter() {
+                extension.settled().await;
+            }
+            match command_of(&extensions, &text) {
+                Some((extension, params)) => {
+                    let ran = run_command(&extension, &params).await;
+                    verdict(&extension, &params.name, ran)
+                }
+                None => ask_about_prompt(&extensions, &text).await,
+            }
         })
     }
 

@@ -1,8 +1,8 @@
 //! What servers say, as a model is told it: bounded, and what cannot be shown named.
 
 use rmcp::model::{CallToolResult, ContentBlock as Block, ResourceContents};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::ContentBlock;
 
 use crate::room::Room;
 use crate::truncation::MAX_BYTES;

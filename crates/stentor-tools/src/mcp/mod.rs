@@ -37,8 +37,7 @@ mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stentor_agent::hooks::HookedSession;
-use stentor_agent::tool_servers::{AttachedServers, SessionServers, ToolServers};
+use stentor_agent::session::{AttachedServers, HookedSession, SessionServers, ToolServers};
 
 pub use name::full_name;
 pub use probe::{Brought, Probed, probe};

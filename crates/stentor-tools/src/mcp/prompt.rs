@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use stentor_agent::commands::arguments::split;
 use stentor_agent::commands::{PromptFuture, PromptSource};
 use stentor_agent::event::CommandInfo;
-use stentor_agent::message::ContentBlock;
+use stentor_journal::message::ContentBlock;
 use tokio::time::timeout;
 
 use super::content::{room, shown};

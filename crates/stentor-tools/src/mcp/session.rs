@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
-use stentor_agent::hooks::{CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
-use stentor_agent::message::ToolCall;
-use stentor_agent::session::WeakSession;
-use stentor_agent::tool::{Tool, ToolOutput};
-use stentor_agent::tool_servers::SessionServers;
+use stentor_agent::hooks::{CallHooks, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::session::{SessionServers, WeakSession};
+use stentor_agent::tool::Tool;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -70,7 +68,7 @@ impl ServerHooks {
     }
 }
 
-impl Hooks for ServerHooks {
+impl CallHooks for ServerHooks {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for post in self.posts.iter() {
@@ -81,16 +79,9 @@ impl Hooks for ServerHooks {
         tools.extend(resource::tools(&self.posts));
         tools
     }
+}
 
-    /// Their prompts are the session's as such.
-    fn commands(&self) -> Vec<CommandInfo> {
-        Vec::new()
-    }
-
-    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
-        Box::pin(std::future::ready(None))
-    }
-
+impl Hooks for ServerHooks {
     fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
         let (posts, session) = (Arc::clone(&self.posts), self.session.clone());
         let watched = Arc::clone(&self.watched);
@@ -109,14 +100,6 @@ impl Hooks for ServerHooks {
                 context: Vec::new(),
             }
         })
-    }
-
-    fn before_tool_call(&self, _: Arc<ToolCall>) -> HookFuture<CallVerdict> {
-        Box::pin(std::future::ready(CallVerdict::Allowed))
-    }
-
-    fn after_tool_call(&self, _: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
-        Box::pin(std::future::ready(output))
     }
 
     fn session_ended(&self) -> HookFuture<()> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
+use stentor_journal::message::ContentBlock;
 use tokio::time::{Instant, sleep_until};
 
 use super::content::{only, output};

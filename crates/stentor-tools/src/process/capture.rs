@@ -107,7 +107,7 @@ impl Capture {
             }
         }
         if self.tail.len() > 2 * KEPT_BYTES {
-            let from = truncation::boundary_at_or_after(&self.tail, self.tail.len() - KEPT_BYTES);
+            let from = self.tail.ceil_char_boundary(self.tail.len() - KEPT_BYTES);
             self.tail.drain(..from);
         }
     }

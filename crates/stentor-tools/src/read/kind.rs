@@ -6,8 +6,8 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::message::{ContentBlock, ImageBlock, KnownBlock};
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{ContentBlock, ImageBlock, KnownBlock};
 
 use crate::fault::Fault;
 use crate::truncation::size;

@@ -12,10 +12,9 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::call;
 use crate::fault::Fault;
-use crate::file;
 use crate::paths::{self, Target};
+use crate::{call, file};
 
 mod kind;
 mod window;

@@ -3,8 +3,8 @@ use crate::testing::{Workshop, is_root, text};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use stentor_agent::message::{ContentBlock, ImageBlock, KnownBlock};
 use stentor_agent::tool::{Place, PlaceCommand, PlaceFuture, PlaceOutput};
+use stentor_journal::message::{ContentBlock, ImageBlock, KnownBlock};
 
 async fn reads(workshop: &Workshop, arguments: Value) -> ToolOutput {
     workshop.run(Read::default(), arguments).await

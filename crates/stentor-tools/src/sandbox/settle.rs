@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stentor_agent::policy::resolve;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
+use stentor_policy::resolve;
 
 use super::{Restrictions, kernel};
 

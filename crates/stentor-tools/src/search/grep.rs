@@ -19,11 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::left_out::LeftOut;
 use super::listing::Listing;
 use super::walk::Root;
-use crate::call;
 use crate::fault::Fault;
-use crate::file;
 use crate::paths::{self, Target};
 use crate::truncation::{self, MAX_BYTES, MAX_LINE_CHARS};
+use crate::{call, file};
 
 /// Searches the text of files.
 pub(crate) struct Grep {

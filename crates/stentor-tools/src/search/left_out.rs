@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::json;
-use stentor_agent::policy::DeniedPaths;
 use stentor_agent::tool::{ToolContext, ToolSpec};
+use stentor_policy::DeniedPaths;
 
 use super::listing::Listing;
 

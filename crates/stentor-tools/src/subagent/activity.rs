@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use stentor_agent::event::{Event, EventKind, SubagentCall, SubagentWork};
 use stentor_agent::live::LiveBlockKind;
-use stentor_agent::message::{KnownMessage, Message, ToolCall, text_of};
+use stentor_journal::message::{KnownMessage, Message, ToolCall, text_of};
 
 /// Characters of a command or path that are shown.
 const SHOWN_CHARS: usize = 60;

@@ -7,12 +7,10 @@
 use std::sync::Arc;
 
 use stentor_agent::commands::AgentDefinition;
-use stentor_agent::event::CommandInfo;
-use stentor_agent::hooks::{
-    CallVerdict, CommandRan, HookFuture, HookSource, HookedSession, Hooks, PromptVerdict,
-};
-use stentor_agent::message::ToolCall;
+use stentor_agent::hooks::{CallHooks, CallVerdict, HookFuture, Hooks, PromptVerdict};
+use stentor_agent::session::{HookSource, HookedSession};
 use stentor_agent::tool::{Tool, ToolHost, ToolOutput};
+use stentor_journal::message::ToolCall;
 
 use super::definition;
 use super::permitted::Permitted;
@@ -20,7 +18,7 @@ use super::permitted::Permitted;
 /// The hooks of one subagent.
 #[derive(Clone)]
 pub(super) struct ParentsHooks {
-    parents: Arc<dyn Hooks>,
+    parents: Arc<dyn CallHooks>,
     agent: AgentDefinition,
     /// Who permits the calls.
     host: Arc<dyn ToolHost>,
@@ -43,24 +41,11 @@ impl HookSource for ParentsHooks {
     }
 }
 
-impl Hooks for ParentsHooks {
+impl CallHooks for ParentsHooks {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.parents.tools();
         tools.retain(|tool| definition::has(&self.agent, &tool.spec().name));
         Permitted::all(tools, &self.host)
-    }
-
-    fn commands(&self) -> Vec<CommandInfo> {
-        Vec::new()
-    }
-
-    fn run_command(&self, _: &str, _: &str) -> HookFuture<Option<CommandRan>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
-        let context = Vec::new();
-        Box::pin(std::future::ready(PromptVerdict::Answer { context }))
     }
 
     fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {
@@ -69,6 +54,13 @@ impl Hooks for ParentsHooks {
 
     fn after_tool_call(&self, call: Arc<ToolCall>, output: ToolOutput) -> HookFuture<ToolOutput> {
         self.parents.after_tool_call(call, output)
+    }
+}
+
+impl Hooks for ParentsHooks {
+    fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
+        let context = Vec::new();
+        Box::pin(std::future::ready(PromptVerdict::Answer { context }))
     }
 
     fn session_ended(&self) -> HookFuture<()> {

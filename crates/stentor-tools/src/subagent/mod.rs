@@ -32,9 +32,8 @@ use stentor_agent::tool::{
 };
 use tokio::sync::Semaphore;
 
-use crate::call;
 use crate::fault::Fault;
-use crate::truncation;
+use crate::{call, truncation};
 use worker::{Job, Report};
 
 /// The name of the tool.

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stentor_agent::message::ToolCall;
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolHost, ToolOutput, ToolSpec, Touches,
 };
+use stentor_journal::message::ToolCall;
 
 use crate::call;
 use crate::fault::Fault;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::json;
 use stentor_agent::event::{Event, EventKind, Subagent, SubagentEnd};
 use stentor_agent::jobs::{JobEnd, JobKind, JobStatus, JobWork, RunningJob};
-use stentor_agent::message::{KnownMessage, Message};
 use stentor_agent::tool::{Progress, ToolHost, ToolOutput};
-use stentor_agent::usage::Usage;
+use stentor_journal::message::{KnownMessage, Message};
+use stentor_journal::usage::Usage;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -4,18 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use stentor_agent::clock::CountingClock;
 use stentor_agent::commands::{CommandFolders, Shelf};
 use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
 use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
-use stentor_agent::store;
+use stentor_journal::clock::CountingClock;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store;
 use stentor_model::script::{Format, ScriptModel};
+use stentor_policy::{PermissionMode, Policy};
 
 use super::{MAX_TASKS, SubagentSetup, Task, subagent_tool, tasks};
 

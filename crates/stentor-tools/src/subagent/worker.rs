@@ -8,14 +8,14 @@ use stentor_agent::commands::AgentDefinition;
 use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::model::{ModelInfo, NamedBy};
-use stentor_agent::policy::Policy;
 use stentor_agent::session::{Session, SessionOptions, Storage};
-use stentor_agent::store;
 use stentor_agent::subagents::AtWork;
 use stentor_agent::tool::ToolContext;
-use stentor_agent::usage::Usage;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store;
+use stentor_journal::usage::Usage;
+use stentor_policy::Policy;
 use tokio_util::sync::CancellationToken;
 
 use super::SubagentSetup;
@@ -237,7 +237,7 @@ impl Worker<'_> {
         if content.is_empty() {
             return None;
         }
-        at_work.open(self.session).await;
+        at_work.open(self.session.clone()).await;
         Some(content)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use stentor_agent::dialog::{DialogAnswer, DialogKind};
 use stentor_agent::event::EventKind;
 use stentor_agent::session::{Session, Storage};
-use stentor_agent::store;
+use stentor_journal::store;
 use stentor_model::script::Scenario;
 
 use crate::stage::{Stage, fault, runs};

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use stentor_agent::clock::SystemClock;
 use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::{ContentBlock, KnownMessage, Message};
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Policy;
-use stentor_agent::session::{Environment, Session, SessionOptions};
-use stentor_agent::tool_servers::{SessionServers, ToolServer, ToolServerTransport};
+use stentor_agent::session::{Environment, Session, SessionOptions, SessionServers};
+use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
+use stentor_journal::clock::SystemClock;
+use stentor_journal::message::{ContentBlock, KnownMessage, Message};
 use stentor_model::script::{Scenario, ScriptModel};
+use stentor_policy::{PermissionMode, Policy};
 use stentor_tools::mcp::McpServers;
 use tokio::time::timeout;
 

@@ -3,8 +3,8 @@
 use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::tool_servers::ToolChoice;
+use stentor_journal::message::ContentBlock;
 use stentor_model::script::Scenario;
 
 use crate::stage::{Seen, Stage, asked, calls, server};

@@ -20,7 +20,6 @@
 
 mod collections;
 mod error;
-pub mod fallback;
 mod reader;
 mod string;
 mod tag;
@@ -28,9 +27,6 @@ mod token;
 mod value;
 mod write;
 mod writer;
-
-#[cfg(test)]
-mod tests;
 
 pub use collections::{Map, Set};
 pub use error::{ReadError, ReadErrorKind};

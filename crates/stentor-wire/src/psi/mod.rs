@@ -2,18 +2,14 @@
 //! written (sections 3 to 5 and 10 of its reference).
 //!
 //! [`envelope`] judges a line, [`op`] and [`topic`] are the closed lists of operations and events,
-//! [`code`] names what can be wrong, [`frame`] writes, [`check`] is for tests of what was written. Payloads are the dialect's business: here
+//! [`code`] names what can be wrong, [`frame`] writes. Payloads are the dialect's business: here
 //! they are bytes that an [`EdnWriter`](crate::edn::EdnWriter) wrote.
 
-pub mod check;
 pub mod code;
 pub mod envelope;
 pub mod frame;
 pub mod op;
 pub mod topic;
-
-#[cfg(test)]
-mod tests;
 
 pub use code::ErrorCode;
 pub use envelope::{Refused, Request};

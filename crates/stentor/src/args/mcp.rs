@@ -1,4 +1,4 @@
-//! The words of `stentor mcp`.
+//! The arguments of `stentor mcp`.
 
 use clap::Subcommand;
 
@@ -7,20 +7,20 @@ use crate::config::Scope;
 /// What to do with the MCP servers.
 #[derive(Debug, Subcommand)]
 pub enum McpAction {
-    /// List them (the default)
+    /// List the MCP servers (default)
     List,
-    /// Add one: `add NAME -- COMMAND ARGS…`, or `add NAME --url URL`
+    /// Add a server: `add NAME -- COMMAND ARGS…` or `add NAME --url URL`
     Add(McpAdd),
-    /// Remove one
+    /// Remove a server
     Remove {
         name: String,
-        /// From whose file
+        /// The configuration to remove it from
         #[arg(long, value_enum, default_value_t = McpScope::User)]
         scope: McpScope,
     },
-    /// Start them, and show what they bring
+    /// Start the servers and show what they provide
     Test {
-        /// Only these
+        /// Test only these servers
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
@@ -29,15 +29,15 @@ pub enum McpAction {
 /// The server to add.
 #[derive(Debug, clap::Args)]
 pub struct McpAdd {
-    /// Letters, digits, `-` and `_`: it is part of the names of its tools
+    /// The name: letters, digits, `-` and `_`; it becomes part of the names of its tools
     pub name: String,
-    /// Where it is reached, if it is no program of this machine
+    /// The address of a remote server
     #[arg(long, value_name = "URL", required_unless_present = "command")]
     pub url: Option<String>,
-    /// How it is reached [default: http for a URL]
+    /// The transport [default: http]
     #[arg(long, value_enum, requires = "url", conflicts_with = "command")]
     pub transport: Option<McpTransport>,
-    /// A header it is sent; `${VAR}` is filled in at each start; may be given twice
+    /// A header to send; `${VAR}` is expanded at each start; can be repeated
     #[arg(
         long,
         value_name = "NAME: VALUE",
@@ -45,10 +45,10 @@ pub struct McpAdd {
         conflicts_with = "command"
     )]
     pub header: Vec<String>,
-    /// A variable its program is given; `${VAR}` is filled in at each start; may be given twice
+    /// A variable for the program; `${VAR}` is expanded at each start; can be repeated
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
     pub env: Vec<String>,
-    /// Into whose file: yours, or the project's, which others get too
+    /// The configuration to add it to: yours, or the project's, which others share
     #[arg(long, value_enum, default_value_t = McpScope::User)]
     pub scope: McpScope,
     /// The program and its arguments, after `--`

@@ -9,8 +9,8 @@ use std::time::Duration;
 use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::message::ContentBlock;
 use stentor_agent::session::Session;
+use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::time::timeout;
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stentor_agent::export::session_page;
-use stentor_agent::store;
+use stentor_journal::export::session_page;
+use stentor_journal::store;
 
 /// Where the page goes.
 pub enum Target {

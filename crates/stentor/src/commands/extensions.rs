@@ -5,11 +5,11 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use stentor_text::spelling::nearest;
 use stentor_tools::extension::{Probed, probe};
 use stentor_tools::process::Launcher;
 use stentor_wire::extension::SCHEMA;
 
-use crate::config::suggest::nearest;
 use crate::extensions::Found;
 
 /// An extension that was tried out.

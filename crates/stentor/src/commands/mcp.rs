@@ -5,13 +5,13 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use stentor_text::spelling::nearest;
 use stentor_tools::mcp::{Brought, Probed, probe};
 use stentor_tools::process::Launcher;
 use toml::Table;
 
 use crate::args::{McpAdd, McpScope, McpTransport};
 use crate::config::Scope;
-use crate::config::suggest::nearest;
 use crate::mcp_servers::{AllFound, Found, check, edit};
 
 /// A server that was tried out.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use stentor_agent::clock::iso_time;
-use stentor_agent::store::Listed;
+use stentor_journal::clock::iso_time;
+use stentor_journal::store::Listed;
 
 /// Prints the list, newest first.
 pub fn run(

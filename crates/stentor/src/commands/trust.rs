@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::trust::Wanted;
+use crate::config::Wanted;
 use crate::trust::store::{StoreError, TrustStore, TrustedFolder};
-use stentor_agent::visible::visible;
+use stentor_text::visible::visible;
 
 /// What became of a folder that was to be trusted.
 pub struct Trusted<'a> {

@@ -1,18 +1,12 @@
 //! Changing a configuration file, everything else in it as it was: comments, order, spelling.
-//!
-//! The text is changed where it must be, and the result is read before it is written: if anything
-//! but what was meant would say something else than before, the file is left alone.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::ops::Range;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use toml::de::{DeTable, DeValue};
-use toml::{Table, Value};
-
-use crate::private_file;
+use stentor_journal::private_file::{self, PRIVATE, Replacement};
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, Value};
 
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -25,19 +19,21 @@ pub enum EditError {
     },
     #[error("{}: {message}", path.display())]
     Syntax { path: PathBuf, message: String },
-    #[error("{what} is written in {} in a way only you can change; edit the file", path.display())]
-    Unusual { path: PathBuf, what: String },
+    #[error("`{key}` is {found} in {}; edit the file", path.display())]
+    Unusual {
+        path: PathBuf,
+        key: String,
+        found: &'static str,
+    },
 }
-
-/// The mode of a file that may carry secrets.
-const PRIVATE: u32 = 0o600;
 
 /// A file that is being changed. Nothing is written before it is saved.
 #[derive(Debug)]
 pub struct Document {
     path: PathBuf,
-    text: String,
-    table: Table,
+    content: DocumentMut,
+    /// Lines end as they do on Windows.
+    has_crlf: bool,
 }
 
 impl Document {
@@ -48,86 +44,123 @@ impl Document {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(cannot("read", path)(error)),
         };
-        let table = text
-            .parse()
-            .map_err(|error: toml::de::Error| EditError::Syntax {
-                path: path.to_owned(),
-                message: error.message().trim_end().replace('\n', ", "),
-            })?;
+        let parsed = text.parse();
+        let content = parsed.map_err(|error: TomlError| EditError::Syntax {
+            path: path.to_owned(),
+            message: error.message().trim_end().replace('\n', ", "),
+        })?;
         Ok(Self {
             path: path.to_owned(),
-            text,
-            table,
+            content,
+            has_crlf: text.contains("\r\n"),
         })
     }
 
-    /// The text as it is now.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// What the text says.
-    pub fn table(&self) -> &Table {
-        &self.table
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.content.contains_key(key)
     }
 
     /// The line of a key that stands above all tables, counted from one.
     pub fn line_of(&self, key: &str) -> Option<usize> {
-        let value = Spans::of(&self.text, key).value?;
-        let before = self.text.get(..value.start)?;
+        let text = self.text();
+        let parsed = toml_edit::Document::parse(text.as_str()).ok()?;
+        let before = text.get(..parsed.get(key)?.span()?.start)?;
         Some(before.matches('\n').count() + 1)
     }
 
     /// Sets a key that stands above all tables. One that is there already keeps its line, with
     /// whatever else is on it.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), EditError> {
-        let written = Value::String(value.to_owned()).to_string();
-        let mut expected = self.table.clone();
-        expected.insert(key.to_owned(), Value::String(value.to_owned()));
-        let spans = Spans::of(&self.text, key);
-        let newline = if self.text.contains("\r\n") {
-            "\r\n"
-        } else {
-            "\n"
-        };
-        let mut text = self.text.clone();
-        match (spans.value, spans.last_plain) {
-            (Some(value), _) => text.replace_range(value, &written),
-            (None, Some(last)) => {
-                let rest = text.get(last..).unwrap_or_default();
-                let line_end = rest.find('\n').map(|at| last + at + 1);
-                let line = format!("{key} = {written}{newline}");
-                match line_end {
-                    Some(at) => text.insert_str(at, &line),
-                    None => text.push_str(&format!("{newline}{line}")),
-                }
+        let has_plain = self.content.iter().any(|(_, item)| item.is_value());
+        match self.content.get_mut(key) {
+            Some(Item::Value(old)) => {
+                let decor = old.decor().clone();
+                *old = Value::from(value);
+                *old.decor_mut() = decor;
             }
-            (None, None) => {
-                let between = if text.is_empty() { "" } else { newline };
-                text.insert_str(0, &format!("{key} = {written}{newline}{between}"));
+            Some(_) => return Err(self.unusual(key, "a table")),
+            None => {
+                // What the file begins with would be taken for a comment about the new key.
+                if !has_plain && !self.content.to_string().is_empty() {
+                    self.put_at_the_start("\n");
+                }
+                self.content.insert(key, value.into());
             }
         }
-        self.replace(text, &format!("`{key}`"), |now| *now == expected)
+        Ok(())
     }
 
-    /// Takes another text, if it says what it should. `what` is what is being changed.
-    pub fn replace(
-        &mut self,
-        text: String,
-        what: &str,
-        says_what_it_should: impl FnOnce(&Table) -> bool,
-    ) -> Result<(), EditError> {
-        let table: Option<Table> = text.parse().ok();
-        match table.filter(says_what_it_should) {
-            Some(table) => {
-                self.text = text;
-                self.table = table;
-                Ok(())
+    /// Puts a text before everything else, which is comments and tables.
+    fn put_at_the_start(&mut self, text: &str) {
+        let before_first = self.content.iter_mut().find_map(|(_, item)| match item {
+            Item::Table(table) => Some(first_table(table)?.decor_mut()),
+            Item::ArrayOfTables(tables) => Some(tables.get_mut(0)?.decor_mut()),
+            _ => None,
+        });
+        match before_first {
+            Some(decor) => {
+                let old = decor.prefix().and_then(|prefix| prefix.as_str());
+                decor.set_prefix(format!("{text}{}", old.unwrap_or_default()));
             }
-            None => Err(EditError::Unusual {
-                path: self.path.clone(),
-                what: what.to_owned(),
-            }),
+            None => {
+                let old = self.content.trailing().as_str().unwrap_or_default();
+                let new = format!("{text}{old}");
+                self.content.set_trailing(new);
+            }
+        }
+    }
+
+    /// The tables in a section such as `mcp_servers`, whichever way they are written.
+    pub fn section(&mut self, name: &str) -> Result<Option<&mut dyn TableLike>, EditError> {
+        let unusual = self.unusual(name, "not a table");
+        match self.content.get_mut(name) {
+            None => Ok(None),
+            Some(item) => item.as_table_like_mut().map(Some).ok_or(unusual),
+        }
+    }
+
+    /// Adds a table to a section, at the end of the file.
+    pub fn add_table(
+        &mut self,
+        section: &str,
+        name: &str,
+        mut table: Table,
+    ) -> Result<(), EditError> {
+        let is_empty = self.content.to_string().is_empty();
+        if self.section(section)?.is_none() {
+            let mut tables = Table::new();
+            tables.set_implicit(true);
+            self.content.insert(section, Item::Table(tables));
+        }
+        // Comments at the end of the file stay before what comes after them now.
+        let above = self.content.trailing().as_str().unwrap_or_default();
+        let above = if is_empty {
+            String::new()
+        } else {
+            format!("{above}\n")
+        };
+        self.content.set_trailing("");
+        table.decor_mut().set_prefix(above);
+        table.set_position(Some(isize::MAX));
+        if let Some(tables) = self.section(section)? {
+            tables.insert(name, Item::Table(table));
+        }
+        Ok(())
+    }
+
+    fn unusual(&self, key: &str, found: &'static str) -> EditError {
+        EditError::Unusual {
+            path: self.path.clone(),
+            key: key.to_owned(),
+            found,
+        }
+    }
+
+    fn text(&self) -> String {
+        let text = self.content.to_string();
+        match self.has_crlf {
+            true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+            false => text,
         }
     }
 
@@ -155,23 +188,23 @@ impl Document {
         // An old file stays as open as its owner made it.
         let mode =
             fs::metadata(&target).map_or(mode_of_new, |known| known.permissions().mode() & 0o777);
-        let beside = target.with_extension(format!("toml.{}.new", std::process::id()));
-        let written = (|| {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(mode)
-                .open(&beside)?;
-            file.write_all(self.text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&beside, &target)
-        })();
-        written.map_err(|error| {
-            // What is left of the attempt is of no use.
-            let _ = fs::remove_file(&beside);
-            cannot("write", &target)(error)
-        })
+        let written = Replacement::begin(&target, mode).and_then(|mut new| {
+            new.file().write_all(self.text().as_bytes())?;
+            new.finish()
+        });
+        written.map_err(cannot("write", &target))
     }
+}
+
+/// The table itself if it has a header, or else the first in it that has one.
+fn first_table(table: &mut Table) -> Option<&mut Table> {
+    if !table.is_implicit() {
+        return Some(table);
+    }
+    table.iter_mut().find_map(|(_, item)| match item {
+        Item::Table(inner) => first_table(inner),
+        _ => None,
+    })
 }
 
 /// Links that lead to links; more are a circle, which the system refuses as well.
@@ -190,42 +223,6 @@ fn behind_links(path: &Path) -> PathBuf {
         };
     }
     target
-}
-
-/// Places in a text that is known to be right.
-#[derive(Debug, Default)]
-struct Spans {
-    /// The value of the key.
-    value: Option<Range<usize>>,
-    /// The end of the last value above all tables.
-    last_plain: Option<usize>,
-}
-
-impl Spans {
-    fn of(text: &str, key: &str) -> Self {
-        let mut spans = Self::default();
-        let Ok(document) = DeTable::parse(text) else {
-            return spans;
-        };
-        for (name, value) in document.get_ref().iter() {
-            if name.get_ref().as_ref() == key {
-                spans.value = Some(value.span());
-            }
-            let is_plain = match value.get_ref() {
-                DeValue::Table(_) => false,
-                // A list of tables may be written with a header for each.
-                DeValue::Array(items) => {
-                    let mut items = items.iter();
-                    !items.any(|item| matches!(item.get_ref(), DeValue::Table(_)))
-                }
-                _ => true,
-            };
-            if is_plain {
-                spans.last_plain = spans.last_plain.max(Some(value.span().end));
-            }
-        }
-        spans
-    }
 }
 
 fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> EditError {
@@ -285,8 +282,8 @@ mod tests {
             assert_eq!(set(text, "model", "a/b").unwrap(), expected, "{text}");
         }
         let odd = "a\"\\'\u{1}ü";
-        let written: Table = set("", "model", odd).unwrap().parse().unwrap();
-        assert_eq!(written.get("model").and_then(Value::as_str), Some(odd));
+        let written: DocumentMut = set("", "model", odd).unwrap().parse().unwrap();
+        assert_eq!(written.get("model").and_then(Item::as_str), Some(odd));
     }
 
     #[test]

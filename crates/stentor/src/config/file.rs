@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::policy::Rule;
 use stentor_agent::project_files::{NotRead, Reader};
+use stentor_policy::Rule;
+use stentor_text::spelling::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,7 +13,6 @@ use super::error::{ConfigError, Problem};
 use super::keys::{KEYS, Layer};
 use super::rules::read_rules;
 use super::source::{Location, Scope, Source, Sourced};
-use super::suggest::nearest;
 use super::value::{Input, Raw};
 
 /// What a file says.

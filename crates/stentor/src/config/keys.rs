@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_agent::session::MAX_ANSWER_BYTES;
+use stentor_policy::PermissionMode;
 
 use super::error::Problem;
 use super::source::{Source, Sourced};

@@ -1,8 +1,10 @@
 //! The configuration: the user's file, the project's, the environment, the flags; later ones win.
 //!
 //! Nothing is lost on the way: every value knows where it came from, every mistake its line and
-//! column, and what a project's file may not say is left out (see [`crate::trust`]).
+//! column, and what a project's file may not say is left out (see [`allowed`] and [`always`]).
 
+pub mod allowed;
+pub mod always;
 pub mod edit;
 pub mod environment;
 pub mod error;
@@ -13,16 +15,16 @@ pub mod model_choice;
 pub mod rules;
 pub mod show;
 pub mod source;
-pub mod suggest;
+pub mod table;
 pub mod value;
+pub mod wanted;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::model::NamedBy;
-use stentor_agent::permission::PermissionMode;
-use stentor_agent::policy::Rule;
 use stentor_agent::project_files::{NotRead, Project, Reader};
+use stentor_policy::{PermissionMode, Rule};
 
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use file::RawTable;
@@ -30,8 +32,9 @@ pub use keys::{Layer, Settings};
 pub use locate::{Lookup, Places, Platform};
 pub use model_choice::{ModelChoice, ModelName};
 pub use source::{Location, Scope, Source, Sourced};
+pub use wanted::Wanted;
 
-use crate::trust::{Trust, Wanted, allowed, always};
+use crate::trust::Trust;
 use file::{FileContent, FilePlace, read_file};
 
 /// Everything the configuration says.

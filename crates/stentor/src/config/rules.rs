@@ -1,8 +1,9 @@
 //! Permission rules as they are written: `[[permissions]]` tables.
 
 use serde_json::{Map, Value as Json};
-use stentor_agent::policy::{Rule, RuleDecision};
 use stentor_agent::tool::ToolEffect;
+use stentor_policy::{Rule, RuleDecision};
+use stentor_text::spelling::nearest;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::{ALL_TOOLS, SUBAGENT};
 use toml::Spanned;
@@ -11,7 +12,6 @@ use toml::de::DeValue;
 use super::error::{ConfigError, Problem};
 use super::file::in_order;
 use super::source::{Location, Source, Sourced};
-use super::suggest::nearest;
 use super::value::{Input, Name, Setting};
 
 /// The rules that could be read, and what is wrong with the others.

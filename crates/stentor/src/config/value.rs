@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::permission::PermissionMode;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_policy::PermissionMode;
+use stentor_text::spelling::nearest;
 use toml::de::DeValue;
 
 use super::error::Problem;
 use super::source::Source;
-use super::suggest::nearest;
 
 /// A value as somebody wrote it.
 #[derive(Clone)]

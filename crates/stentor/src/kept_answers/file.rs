@@ -1,13 +1,14 @@
 //! The file of kept answers: its form, its lock, and how it is replaced.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use stentor_agent::policy::Remembered;
+use stentor_journal::private_file;
+use stentor_policy::Remembered;
 
 /// An answer that is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,11 +105,7 @@ impl Book {
         change: impl FnOnce(&mut Self) -> Result<T, KeptError>,
     ) -> Result<T, KeptError> {
         let folder = path.parent().unwrap_or(Path::new("/"));
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(cannot("make", folder))?;
+        private_file::create_folder(folder).map_err(cannot("make", folder))?;
         let _lock = lock(path)?;
         let mut book = Self::read(path)?;
         let done = change(&mut book)?;
@@ -163,27 +160,11 @@ impl Book {
 
     /// A reader sees the old file or the new one, also after a crash.
     fn replace(&self, path: &Path) -> Result<(), KeptError> {
-        let beside = path.with_extension("json.new");
-        let cannot = cannot("write", &beside);
+        let cannot = cannot("write", path);
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| cannot(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         text.push(b'\n');
-        let written = (|| {
-            // What a crash left there is ours to remove: we hold the lock.
-            match fs::remove_file(&beside) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&beside)?;
-            file.write_all(&text)?;
-            file.sync_all()?;
-            fs::rename(&beside, path)
-        })();
-        written.map_err(cannot)
+        private_file::replace(path, &text).map_err(cannot)
     }
 }
 

@@ -8,8 +8,8 @@ mod file;
 
 use std::path::{Path, PathBuf};
 
-use stentor_agent::clock::{SharedClock, iso_time};
-use stentor_agent::policy::{AnswerKeeper, Remembered};
+use stentor_journal::clock::{SharedClock, iso_time};
+use stentor_policy::{AnswerKeeper, Remembered};
 
 use file::Book;
 pub use file::{Kept, KeptError};

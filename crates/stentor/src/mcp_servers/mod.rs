@@ -16,7 +16,8 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stentor_agent::tool_servers::{SessionServers, ToolServer};
+use stentor_agent::session::SessionServers;
+use stentor_agent::tool_servers::ToolServer;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::process::Launcher;
 

@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use stentor_agent::redaction::{command_without_secrets, public_address};
 use stentor_agent::tool_servers::{ToolChoice, ToolServer, ToolServerTransport};
+use stentor_text::redaction::{command_without_secrets, public_address};
 
 use super::Found;
 use super::expand::{Unset, expand};
 use crate::config::error::ConfigError;
+use crate::config::table::{at_home, base, table_error};
 use crate::config::{Lookup, RawTable, Scope};
-use crate::extensions::{at_home, base};
-use crate::setup::table_error;
 
 /// The name of the section.
 pub(super) const SECTION: &str = "mcp_servers";

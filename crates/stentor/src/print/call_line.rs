@@ -1,9 +1,9 @@
 //! A tool call and its outcome in a few words.
 
 use serde_json::Value;
-use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
-use stentor_agent::visible::visible;
+use stentor_journal::message::{ToolCall, text_of};
+use stentor_text::visible::visible;
 
 /// Longer lines do not fit a terminal.
 const LONGEST: usize = 100;

@@ -13,10 +13,10 @@ use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, SummaryRetry,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::ToolCall;
 use stentor_agent::session::SessionState;
 use stentor_agent::tool::ToolOutput;
-use stentor_agent::visible::visible;
+use stentor_journal::message::ToolCall;
+use stentor_text::visible::visible;
 
 use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::Style;

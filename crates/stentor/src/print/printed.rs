@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use stentor_agent::visible::VisibleWriter;
+use stentor_text::visible::VisibleWriter;
 
 /// Stdout: for people everything is made visible, for programs nothing is changed.
 pub enum Printed<'a> {

@@ -1,16 +1,5 @@
-//! What a folder may bring, decided in one place.
-//!
-//! Whoever wrote a repository wrote everything in it: its configuration, its agents, its rules, the
-//! programs it wants started. Cloning it and starting stentor in it must not run its author's
-//! commands. So a folder that the user does not trust may say only what [`allowed`] lists, each line
-//! with its reason; what else it [`brought`] waits until the user trusts it, which [`store`] keeps.
-//! [`question`] says so, once, and asks where somebody can answer. [`always`] is what no folder may
-//! say, trusted or not.
+//! Which folders the user trusts. [`store`] keeps what `stentor trust` was told.
 
-pub mod allowed;
-pub mod always;
-pub mod brought;
-pub mod question;
 pub mod store;
 
 use std::fs;
@@ -19,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use stentor_agent::project_files::Owners;
 
-use crate::config::{Location, Source};
 use store::{StoreError, TrustStore, TrustedFolder};
 
 /// The folders that the user trusts.
@@ -30,18 +18,6 @@ pub struct Trust {
     /// Those of `trusted_projects`: with everything below them that belongs to their owner, to us
     /// or to the system.
     listed: Vec<PathBuf>,
-}
-
-/// Something a folder brings that waits until the folder is trusted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// For a person: a key, an agent, a server.
-    pub what: String,
-    pub file: PathBuf,
-    /// Where in the file, for what has a line of its own.
-    pub line: Option<usize>,
-    /// Why it waits.
-    pub why: &'static str,
 }
 
 impl Trust {
@@ -101,32 +77,4 @@ impl Trust {
 
 fn owner_of(folder: &Path) -> Option<u32> {
     Some(fs::metadata(folder).ok()?.uid())
-}
-
-impl Wanted {
-    fn at(what: String, at: &Location, why: &'static str) -> Self {
-        Self {
-            what,
-            file: at.file.to_path_buf(),
-            line: Some(at.line),
-            why,
-        }
-    }
-
-    /// A value of a file; what comes from elsewhere is the user's own.
-    fn of(what: String, source: &Source, why: &'static str) -> Option<Self> {
-        match source {
-            Source::File(at) => Some(Self::at(what, at, why)),
-            Source::Default | Source::Environment(_) | Source::Flag(_) => None,
-        }
-    }
-
-    /// Where it is, as seen from the folder.
-    pub fn place(&self, root: &Path) -> String {
-        let file = self.file.strip_prefix(root).unwrap_or(&self.file).display();
-        match self.line {
-            Some(line) => format!("{file}:{line}"),
-            None => file.to_string(),
-        }
-    }
 }

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use stentor_agent::project_files::{NotRead, Reader};
-
-use crate::private_file;
+use stentor_journal::private_file;
 
 /// A folder that is trusted as long as it belongs to the same user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 use serde_json::{Value, json};
-use stentor_wire::edn::fallback;
+use stentor_psi_check::fallback;
 
 /// A test that waits this long for a frame will never get it.
 const NEVER: Duration = Duration::from_secs(60);

@@ -7,11 +7,12 @@ use expect_test::expect;
 use stentor::config::{self, Layer, Platform, Surroundings};
 use stentor::notes::Notes;
 use stentor::setup::{self, Defaults};
-use stentor::trust::question::Asking;
-use stentor_agent::agent::{NewSession, SessionFiles};
+use stentor::untrusted::question::Asking;
+use stentor_agent::agent::NewSession;
 use stentor_agent::event::EventKind;
-use stentor_agent::message::ContentBlock;
-use stentor_agent::permission::{PermissionAnswer, PermissionMode};
+use stentor_journal::message::ContentBlock;
+use stentor_journal::session_files::SessionFiles;
+use stentor_policy::{PermissionAnswer, PermissionMode};
 
 const SCENARIO: &str = r#"
 [[turn]]

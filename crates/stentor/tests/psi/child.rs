@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use regex::Regex;
+use stentor_psi_check::check;
 use stentor_wire::edn::{self, Value};
-use stentor_wire::psi::check::check;
 
 /// A running backend in a home of its own.
 pub struct Backend {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::ToolCall;
+use stentor_policy::{Decision, PermissionAnswer, Remembered};
+
 use super::{Actor, answer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
-use crate::message::ToolCall;
-use crate::permission::{Decision, PermissionAnswer, PermissionRequest};
-use crate::policy::{self, Remembered};
+use crate::permission::PermissionRequest;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::tool::{ToolSpec, Touches};
@@ -87,7 +88,7 @@ impl Actor {
             let path = self.cwd.join(path);
             match settled.get(index) {
                 Some(settled) => settled.clone().unwrap_or(path),
-                None => policy::resolve(&path).unwrap_or(path),
+                None => stentor_policy::resolve(&path).unwrap_or(path),
             }
         };
         touches.paths.iter().enumerate().map(really).collect()
@@ -102,7 +103,7 @@ impl Actor {
             .questions
             .remove(&id)
             .ok_or(SessionError::NoSuchQuestion(id))?;
-        let remembered = self.policy.remember(&question.request, given);
+        let remembered = self.policy.remember(&question.request.always, given);
         if let Some(answer) = remembered {
             self.keep_answer(answer).await;
         }

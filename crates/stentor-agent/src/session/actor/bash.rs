@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
+use stentor_journal::message::{BashExecution, KnownMessage, Message};
+use stentor_journal::store::{EntryKind, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{Actor, News, answer};
 use crate::event::EventKind;
 use crate::jobs::{JobEnd, JobKind, JobStatus, JobWork};
-use crate::message::{BashExecution, KnownMessage, Message};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::state::BashResult;
-use crate::store::{EntryKind, StoreError};
 use crate::tool::{ShellJob, ShellResult};
 
 /// The note on disk that a message enters the conversation when the run is over. Its data is a

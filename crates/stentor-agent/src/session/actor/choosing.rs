@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use stentor_journal::store::EntryKind;
+use stentor_policy::PermissionMode;
+
 use super::Actor;
 use crate::event::StateChange;
 use crate::model::{NamedBy, ThinkingLevel};
-use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
 use crate::session::settings::{ChosenModel, ForRun};
 use crate::session::state::ModelChoice;
-use crate::store::EntryKind;
 
 impl Actor {
     pub(super) fn set_model(

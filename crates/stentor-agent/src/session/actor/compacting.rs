@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use stentor_journal::conversation::{self, Item, estimate_tokens};
+use stentor_journal::message::{CompactionSummary, KnownMessage, Message};
+use stentor_journal::store::{Compaction, EntryKind, StoreError};
 
 use super::{Actor, Afterwards};
-use crate::conversation::{self, Item, estimate_tokens};
 use crate::event::{CompactionReason, CompactionResult};
-use crate::message::{CompactionSummary, KnownMessage, Message};
 use crate::session::command::Reply;
-use crate::store::{Compaction, EntryKind, StoreError};
 use crate::tool::{Plan, ToolHost};
 use crate::turn::{CompactionPlan, Work, find_cut};
 

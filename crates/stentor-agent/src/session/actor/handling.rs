@@ -1,5 +1,6 @@
 //! Doing what handles ask for.
 
+use stentor_journal::store::EntryKind;
 use tokio::sync::oneshot;
 
 use super::{Actor, answer};
@@ -8,7 +9,6 @@ use crate::jobs::JobKind;
 use crate::session::command::Command;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
-use crate::store::EntryKind;
 
 impl Actor {
     pub(super) async fn handle(&mut self, command: Command) {

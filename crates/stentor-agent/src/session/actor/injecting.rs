@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use stentor_journal::message::{Message, UserContent};
+
 use super::Actor;
 use crate::event::EventKind;
-use crate::message::{Message, UserContent};
 use crate::session::error::SessionError;
 use crate::session::injected::{DeliverAs, Delivery, Injected};
 use crate::session::queues::{CustomPart, QueueKind, Queued};

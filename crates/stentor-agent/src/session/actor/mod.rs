@@ -23,6 +23,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use stentor_journal::conversation::Conversation;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store::Opened;
+use stentor_journal::usage::Usage;
+use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +40,6 @@ use super::record::Record;
 use super::settings::{ForRun, Settings};
 use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
-use crate::conversation::Conversation;
 use crate::event::{
     CompactionReason, CompactionResult, EventKind, InterruptMode, NoticeLevel, NoticeSource,
     RunEnd, RunOutcome, StateChange,
@@ -44,16 +48,11 @@ use crate::fallback::FallbackSettings;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::{JobKind, Jobs};
-use crate::message::ContentBlock;
 use crate::model::ModelErrorKind;
-use crate::permission::PermissionMode;
-use crate::policy::{AnswerKeeper, Policy};
 use crate::sandbox::SandboxState;
-use crate::store::Opened;
 use crate::subagents::Subagents;
 use crate::tool::{Place, Tool, ToolSpec};
 use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
-use crate::usage::Usage;
 
 use asking::OpenQuestion;
 use bash::{Deferred, FinishedBash};

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
+use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::store::EntryKind;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Activity, Actor, Afterwards, News, Started, answer};
 use crate::event::EventKind;
 use crate::jobs::JobKind;
-use crate::message::{ContentBlock, Message};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::state::Interrupted;
-use crate::store::EntryKind;
 use crate::turn::{self, Work};
 
 impl Actor {

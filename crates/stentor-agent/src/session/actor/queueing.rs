@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use stentor_journal::message::{
+    ContentBlock, CustomMessage, KnownMessage, Message, UserContent, UserMessage,
+};
+use stentor_journal::store::{EntryKind, StoreError};
 
 use super::Actor;
 use crate::event::{EventKind, QueueMode, Queues};
-use crate::message::{
-    ContentBlock, CustomMessage, KnownMessage, Message, UserContent, UserMessage,
-};
 use crate::session::error::SessionError;
 use crate::session::queues::{self, CustomPart, QueueKind, Queued};
-use crate::store::{EntryKind, StoreError};
 
 /// The note on disk that a message waits. Its data is a [`Queued`].
 pub(super) const QUEUED: &str = "stentor.queued";

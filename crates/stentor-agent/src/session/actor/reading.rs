@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use stentor_journal::clock::iso_time;
+use stentor_journal::message::{KnownMessage, Message};
+use stentor_journal::store::{self, Entry, Header, Journal, Opened, StoreError};
+use stentor_journal::usage::Usage;
+
 use super::{Actor, Consumed};
-use crate::clock::iso_time;
-use crate::message::{KnownMessage, Message};
 use crate::session::error::SessionError;
 use crate::session::state::{ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats};
-use crate::store::{self, Entry, Header, Journal, Opened, StoreError};
 use crate::tool::ToolHost;
-use crate::usage::Usage;
 
 impl Actor {
     pub(super) fn state(&self) -> SessionState {

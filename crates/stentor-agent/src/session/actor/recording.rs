@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use stentor_journal::clock::iso_time;
+use stentor_journal::message::Message;
+use stentor_journal::store::{self, Entry, EntryKind, Header, StoreError};
+
 use super::{Actor, restoring};
-use crate::clock::iso_time;
 use crate::event::{EventKind, StateChange};
-use crate::message::Message;
 use crate::session::error::SessionError;
 use crate::session::options::{Environment, SessionOptions, Storage};
 use crate::session::record::Record;
-use crate::store::{self, Entry, EntryKind, Header, StoreError};
 use crate::tool::{Plan, ToolHost};
 
 /// How the types of entries begin that a session makes for itself.

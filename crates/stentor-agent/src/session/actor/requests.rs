@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use stentor_journal::store::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, EntryKind, StoreError};
+use stentor_journal::usage::Usage;
+
 use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::queues::QueueKind;
-use crate::store::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, EntryKind, StoreError};
 use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
-use crate::usage::Usage;
 
 /// The tools of one model call, and what the model is told of them.
 pub(super) struct ToolsOfNow {

@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use stentor_journal::clock::parse_iso_time;
+use stentor_journal::message::{
+    BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
+    StopReason, ToolCall, ToolResultMessage, UserContent,
+};
+use stentor_journal::store::{Compaction, Entry, EntryKind};
+use stentor_policy::PermissionMode;
 
 use super::bash::{DEFERRED, Deferred};
 use super::queueing::{QUEUED, UNQUEUED};
 use super::{Actor, Consumed};
-use crate::clock::parse_iso_time;
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
-use crate::message::{
-    BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
-    StopReason, ToolCall, ToolResultMessage, UserContent,
-};
 use crate::model::NamedBy;
-use crate::permission::PermissionMode;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
 use crate::session::settings::ChosenModel;
-use crate::store::{Compaction, Entry, EntryKind};
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
 

@@ -6,8 +6,8 @@
 mod operation;
 
 use serde_json::Value;
-use stentor_agent::message::{ToolCall, ToolResultMessage, text_of};
 use stentor_agent::tool::ToolSpec;
+use stentor_journal::message::{ToolCall, ToolResultMessage, text_of};
 
 pub use operation::Call;
 use operation::Toolbox;

@@ -1,6 +1,6 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use stentor_agent::message::{ToolCall, ToolResultMessage};
+use stentor_journal::message::{ToolCall, ToolResultMessage};
 
 use super::*;
 use crate::offline::understand;

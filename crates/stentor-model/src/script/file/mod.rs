@@ -9,7 +9,7 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use super::scenario::Scenario;
-use super::spelling::nearest;
+use stentor_text::spelling::nearest;
 
 /// How a scenario is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

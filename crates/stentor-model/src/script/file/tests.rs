@@ -1,7 +1,7 @@
 use serde_json::json;
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{InputKind, ModelErrorKind, ThinkingLevel};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::{Prices, Usage};
 
 use super::*;
 use crate::script::{

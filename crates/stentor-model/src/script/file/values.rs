@@ -7,9 +7,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{
     Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
-use stentor_agent::message::StopReason;
 use stentor_agent::model::{ModelErrorKind, RateLimit};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::{Prices, Usage};
 
 use crate::script::scenario::{ErrorStep, Exhausted, UsageRule};
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::Storage;
-use stentor_agent::store;
+use stentor_journal::store;
 use stentor_wire::omp::command::OpenSession;
 
 use super::sessions::{options_like_now, resume, same_file};

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use stentor_agent::commands::Called;
 use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
-use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{Session, SessionError};
+use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use stentor_agent::commands::READ_TOOL;
 use stentor_agent::event::CommandSource;
-use stentor_agent::message::Message;
 use stentor_agent::session::{Session, SessionError, SessionState};
-use stentor_agent::store::{Entry, EntryKind};
+use stentor_journal::message::Message;
+use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
 use stentor_wire::omp::facts::{MAX_PAGE_MESSAGES, ROLES_OF_OTHERS};
 

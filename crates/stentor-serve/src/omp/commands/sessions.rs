@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stentor_agent::agent::{AgentError, NewSession};
-use stentor_agent::export::session_page;
 use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
-use stentor_agent::store::View;
+use stentor_journal::export::session_page;
+use stentor_journal::store::View;
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
 
 use crate::omp::dialect::{Dialect, Next, begins_at};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use stentor_agent::message::ContentBlock;
-use stentor_agent::store::{Transcript, transcript};
 use stentor_agent::subagents::SteerError;
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store::{Transcript, transcript};
 use stentor_wire::omp::command::{
     SteerSubagent, SubagentId, SubagentLevel, SubagentMessages, Subscription,
 };
@@ -129,6 +129,6 @@ pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> Outcome 
     match session.subagents().steer(number, content).await {
         Ok(()) => Ok(Data::none()),
         Err(SteerError::NotAtWork) => Err(not_running()),
-        Err(SteerError::Session(error)) => Err(error.into()),
+        Err(SteerError::Refused(why)) => Err(Failure::new(why.to_string())),
     }
 }

@@ -5,7 +5,7 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, Widg
 use stentor_agent::event::{
     CommandInfo, CommandSource, Subagent, SubagentCall, SubagentEnd, SubagentSource, SubagentWork,
 };
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 
 use super::*;
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use serde_json::{Map, Value};
-use stentor_agent::message::{ContentBlock, text_of};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
+use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{HostTool, HostToolOutput};
 use stentor_wire::omp::frame::Frame;
 use tokio::sync::oneshot;

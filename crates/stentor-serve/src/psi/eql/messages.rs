@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stentor_agent::clock::iso_time;
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{AssistantMessage, Message, ToolCall, ToolResultMessage, text_of};
+use stentor_journal::clock::iso_time;
+use stentor_journal::message::{AssistantMessage, Message, ToolCall, ToolResultMessage, text_of};
 use stentor_wire::edn::Value;
 
 use super::graph::OF_SESSION;

@@ -20,7 +20,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use stentor_agent::memory::MemoryError;
 use stentor_agent::session::SessionError;
-use stentor_agent::store::StoreError;
+use stentor_journal::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stentor_agent::clock::iso_time;
-use stentor_agent::message::{KnownMessage, Message};
-use stentor_agent::store::{self, EntryKind, Listed};
+use stentor_journal::clock::iso_time;
+use stentor_journal::message::{KnownMessage, Message};
+use stentor_journal::store::{self, EntryKind, Listed};
 use stentor_wire::edn::Value;
 
 use super::EqlError;

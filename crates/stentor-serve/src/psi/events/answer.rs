@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
-use stentor_agent::message::{KnownMessage, Message};
+use stentor_journal::message::{KnownMessage, Message};
 use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::psi::encoder::SessionEncoder;

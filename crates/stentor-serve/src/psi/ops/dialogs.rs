@@ -1,7 +1,7 @@
 //! Answers to questions (section 9.8).
 
-use stentor_agent::permission::PermissionAnswer;
 use stentor_agent::session::SessionError;
+use stentor_policy::PermissionAnswer;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
 

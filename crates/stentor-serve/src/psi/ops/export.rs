@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stentor_agent::export::{ExportHeader, render_html};
+use stentor_journal::export::{ExportHeader, render_html};
 
 use crate::psi::error::OpError;
 use crate::psi::payload;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
-use stentor_agent::store::{self, Entry, EntryKind, StoreError};
+use stentor_journal::store::{self, Entry, EntryKind, StoreError};
 use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::Connection;
@@ -165,7 +165,7 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
         // The model it was made with is not to be had here.
         session.set_model(&model.provider, &model.id).await?;
     }
-    let created_ms = stentor_agent::clock::parse_iso_time(&header.timestamp);
+    let created_ms = stentor_journal::clock::parse_iso_time(&header.timestamp);
     let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
     let origin = Origin {
         cwd: cwd.to_owned(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stentor_agent::event::{CommandSource, EventKind};
-use stentor_agent::message::ContentBlock;
 use stentor_agent::session::{Accepted, SessionError};
+use stentor_journal::message::ContentBlock;
 use stentor_wire::edn::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use stentor_agent::clock::iso_time;
+use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use crate::psi::limits::SHORT_ID_CHARS;

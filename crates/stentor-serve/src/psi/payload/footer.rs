@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use super::context::{slots_as_they_came, sorted_by_tree};

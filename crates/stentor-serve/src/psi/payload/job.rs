@@ -1,7 +1,7 @@
 //! Background jobs (section 11.5).
 
-use stentor_agent::clock::iso_time;
 use stentor_agent::jobs::{Job, JobStatus};
+use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
 /// A job of a session.

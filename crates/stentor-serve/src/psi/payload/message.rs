@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use stentor_agent::clock::iso_time;
-use stentor_agent::message::{
+use stentor_journal::clock::iso_time;
+use stentor_journal::message::{
     AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, StopReason, UserContent,
     text_of,
 };
-use stentor_agent::usage::Usage;
+use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 use stentor_wire::psi::Topic;
 

@@ -1,8 +1,8 @@
 //! Tool events (section 10.8).
 
 use serde_json::{Map, Value};
-use stentor_agent::message::{ToolCall, text_of};
 use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{ToolCall, text_of};
 use stentor_wire::edn::EdnWriter;
 
 use super::message::write_blocks;

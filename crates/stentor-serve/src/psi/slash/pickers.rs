@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stentor_agent::clock::iso_time;
+use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Keyword, Value};
 
 use super::Effect;

@@ -2,7 +2,7 @@
 
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::CommandSource;
-use stentor_agent::message::{KnownMessage, Message, text_of};
+use stentor_journal::message::{KnownMessage, Message, text_of};
 
 use super::{BUILTINS, Effect};
 use crate::psi::error::OpError;

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stentor_agent::message::Message;
+use stentor_journal::message::Message;
 
 use super::*;
 

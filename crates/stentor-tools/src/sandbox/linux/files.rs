@@ -9,8 +9,8 @@ use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
-use stentor_agent::policy::resolve;
 use stentor_agent::sandbox::SandboxMode;
+use stentor_policy::resolve;
 
 use crate::sandbox::Restrictions;
 

@@ -12,12 +12,12 @@ use stentor_agent::event::{
     NoticeSource, QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
 };
 use stentor_agent::live::LiveMessage;
-use stentor_agent::message::{ContentBlock, Message};
 use stentor_agent::model::{InputKind, ModelErrorKind, ModelInfo, ThinkingLevel};
-use stentor_agent::permission::{PermissionAnswer, PermissionMode, PermissionRequest};
-use stentor_agent::policy::Always;
+use stentor_agent::permission::PermissionRequest;
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, ToolEffect};
-use stentor_agent::usage::{Prices, Usage};
+use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::usage::{Prices, Usage};
+use stentor_policy::{Always, PermissionAnswer, PermissionMode};
 
 use super::*;
 

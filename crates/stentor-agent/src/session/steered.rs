@@ -1,0 +1,19 @@
+//! A session as a subagent of another.
+
+use stentor_journal::message::ContentBlock;
+
+use super::error::SessionError;
+use super::handle::Session;
+use crate::subagents::{SteerError, SteerFuture, Steered};
+
+impl Steered for Session {
+    fn steer(&self, content: Vec<ContentBlock>) -> SteerFuture<'_> {
+        Box::pin(async {
+            match self.steer(content).await {
+                Ok(()) => Ok(()),
+                Err(SessionError::Closed) => Err(SteerError::NotAtWork),
+                Err(error) => Err(SteerError::Refused(error.into())),
+            }
+        })
+    }
+}

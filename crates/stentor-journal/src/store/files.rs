@@ -1,0 +1,375 @@
+//! Session files: making them, opening them, forking them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::blobs::{BlobReader, Blobs};
+use super::bytes::{Bytes, read_range};
+use super::entry::{CURRENT_VERSION, Header};
+use super::error::StoreError;
+use super::file_journal::{FileJournal, sync_folder_of};
+use super::journal::{Journal, Opened};
+use super::lock::{SessionLock, no_follow};
+use super::memory::MemoryJournal;
+use super::names::{check_session_id, file_name, subagents_folder};
+use super::reader::{FoundPreamble, Preamble, preamble_of};
+use super::restore::{Restored, restore};
+use super::tail::tail_of;
+use super::{migrate, walk};
+use crate::clock::{Clock, iso_time, parse_iso_time};
+use crate::private_file::{PRIVATE, Replacement, create_folder};
+
+/// Starts a session in a new file of `dir`, which is made if it is missing. The header is written
+/// at once. A header without a time gets the clock's.
+pub fn create(
+    dir: &Path,
+    header: Header,
+    clock: &dyn Clock,
+) -> Result<Box<dyn Journal>, StoreError> {
+    Ok(Box::new(create_file(dir, header, clock)?))
+}
+
+/// Starts a session at `path`, where no file or an empty one is.
+pub fn create_at(
+    path: &Path,
+    header: Header,
+    clock: &dyn Clock,
+) -> Result<Box<dyn Journal>, StoreError> {
+    check_session_id(&header.id)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    make_folder(folder)?;
+    let name = path.file_name().ok_or_else(|| StoreError::NotASession {
+        path: path.to_path_buf(),
+        why: "it has no file name".into(),
+    })?;
+    let path = canonical(folder)?.join(name);
+    Ok(Box::new(start_at(&path, timed(header, clock))?))
+}
+
+/// Opens a session to go on with it: takes its lock, lifts an older version, cuts a torn end and
+/// reads what is in context.
+pub fn open(path: &Path) -> Result<Opened, StoreError> {
+    let path = canonical(path)?;
+    check_regular(&path)?;
+    let lock = SessionLock::acquire(&path)?;
+    let mut file = open_to_append(&path)?;
+    let mut preamble = read_preamble(&file, &path)?;
+    if preamble.header.version < CURRENT_VERSION {
+        rewrite_lifted(&file, &path, preamble.header.version)?;
+        file = open_to_append(&path)?;
+        preamble = read_preamble(&file, &path)?;
+    }
+    let mut warnings = Vec::new();
+    repair_tail(&file, &path, &mut warnings)?;
+    let journal = FileJournal::new(preamble.header, path, file, lock);
+    opened(journal, preamble.title, warnings)
+}
+
+/// Removes a session file for good, with what its subagents said. Refused while anybody has it
+/// open; what is no session stays. Pictures beside it stay too: other sessions may show them.
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    let path = canonical(path)?;
+    check_regular(&path)?;
+    let _lock = SessionLock::acquire(&path)?;
+    let file = File::open(&path).map_err(StoreError::io("open", &path))?;
+    read_preamble(&file, &path)?;
+    fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+    let subagents = subagents_folder(&path);
+    match fs::remove_dir_all(&subagents) {
+        // The folder around it may hold what others put there; only an empty one goes.
+        Ok(()) => fs::remove_dir(path.with_extension("")).or(Ok(())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::io("remove", &subagents)(error)),
+    }
+}
+
+/// Starts a session in a new file of `target_dir` with a copy of the path to `up_to` (`None`: to
+/// the last entry) of the session file `source`. Lines are copied as they are, ids included. The
+/// source may be open for writing, here or elsewhere.
+pub fn fork(
+    source: &Path,
+    up_to: Option<&str>,
+    target_dir: &Path,
+    mut new_header: Header,
+    clock: &dyn Clock,
+) -> Result<Opened, StoreError> {
+    let source = canonical(source)?;
+    check_regular(&source)?;
+    let file = File::open(&source).map_err(StoreError::io("open", &source))?;
+    let preamble = read_preamble(&file, &source)?;
+    let reading = || StoreError::io("read", &source);
+    let end = tail_of(&file).map_err(reading())?.keep;
+    new_header
+        .parent_session
+        .get_or_insert_with(|| source.to_string_lossy().into_owned());
+    let mut target = create_file(target_dir, new_header, clock)?;
+    let from = Blobs::of(&source);
+    let copied = if preamble.header.version < CURRENT_VERSION {
+        let mut lifted = Vec::new();
+        migrate::lift(&file, end, preamble.header.version, &mut lifted).map_err(reading())?;
+        copy_path(
+            lifted.as_slice(),
+            lifted.len() as u64,
+            up_to,
+            &from,
+            &mut target,
+            &source,
+        )
+    } else {
+        copy_path(&file, end, up_to, &from, &mut target, &source)
+    };
+    if let Err(error) = copied {
+        // Half a fork is of no use to anyone, and nobody has heard of it yet.
+        if let Some(path) = target.path() {
+            let _ = fs::remove_file(path);
+        }
+        return Err(error);
+    }
+    opened(target, None, Vec::new())
+}
+
+/// The same between sessions of which at least the new one is kept in memory only.
+pub fn fork_in_memory(
+    source: &dyn Journal,
+    up_to: Option<&str>,
+    new_header: Header,
+) -> Result<Opened, StoreError> {
+    let last = match up_to {
+        Some(id) => Some(id.to_owned()),
+        None => source.read_all()?.pop().map(|entry| entry.id),
+    };
+    let entries = match last {
+        Some(id) => source.path_to(&id)?,
+        None => Vec::new(),
+    };
+    let mut lines = Vec::new();
+    for entry in &entries {
+        lines.extend(entry.to_line().map_err(|source| StoreError::Unwritable {
+            id: entry.id.clone(),
+            source,
+        })?);
+    }
+    let restored = restore(lines.as_slice(), lines.len() as u64)
+        .map_err(StoreError::io("read", Path::new("a session in memory")))?;
+    let journal = MemoryJournal::new(new_header, entries);
+    Ok(assemble(Box::new(journal), restored, None, Vec::new()))
+}
+
+/// The header of a file, or what is there instead.
+pub(super) fn read_preamble(file: &File, path: &Path) -> Result<FoundPreamble, StoreError> {
+    let not_a_session = |why| StoreError::NotASession {
+        path: path.to_path_buf(),
+        why,
+    };
+    match preamble_of(file).map_err(StoreError::io("read", path))? {
+        Preamble::Found(found) if found.header.version > CURRENT_VERSION => {
+            Err(StoreError::TooNew {
+                path: path.to_path_buf(),
+                version: found.header.version,
+            })
+        }
+        Preamble::Found(found) => Ok(found),
+        Preamble::Empty => Err(StoreError::Empty {
+            path: path.to_path_buf(),
+        }),
+        Preamble::Missing(why) => Err(not_a_session(why)),
+    }
+}
+
+/// Refuses folders, pipes and devices, which would block or never end.
+pub(super) fn check_regular(path: &Path) -> Result<(), StoreError> {
+    let found = fs::metadata(path).map_err(StoreError::io("look at", path))?;
+    if found.is_file() {
+        Ok(())
+    } else {
+        Err(StoreError::NotASession {
+            path: path.to_path_buf(),
+            why: "it is not a regular file".into(),
+        })
+    }
+}
+
+fn create_file(dir: &Path, header: Header, clock: &dyn Clock) -> Result<FileJournal, StoreError> {
+    let header = timed(header, clock);
+    let name = file_name(&header)?;
+    make_folder(dir)?;
+    start_at(&canonical(dir)?.join(name), header)
+}
+
+fn timed(mut header: Header, clock: &dyn Clock) -> Header {
+    if parse_iso_time(&header.timestamp).is_none() {
+        header.timestamp = iso_time(clock.now_ms());
+    }
+    header.version = CURRENT_VERSION;
+    header
+}
+
+fn start_at(path: &Path, header: Header) -> Result<FileJournal, StoreError> {
+    let lock = SessionLock::acquire(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(no_follow())
+        .open(path)
+        .map_err(StoreError::io("create", path))?;
+    check_regular(path)?;
+    if !matches!(read_preamble(&file, path), Err(StoreError::Empty { .. })) {
+        return Err(StoreError::Exists {
+            path: path.to_path_buf(),
+        });
+    }
+    // Empty also means a few NULs that a power loss left.
+    file.set_len(0)
+        .map_err(StoreError::io("start afresh", path))?;
+    let line = header.to_line().map_err(|source| StoreError::Unwritable {
+        id: header.id.clone(),
+        source,
+    })?;
+    let mut journal = FileJournal::new(header, path.to_path_buf(), file, lock);
+    journal.append_lines(&line)?;
+    Ok(journal)
+}
+
+fn open_to_append(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .open(path)
+        .map_err(StoreError::io("open", path))
+}
+
+fn make_folder(dir: &Path) -> Result<(), StoreError> {
+    create_folder(dir).map_err(StoreError::io("create", dir))
+}
+
+/// The one name of a file, so that two ways to it meet at the same lock.
+fn canonical(path: &Path) -> Result<PathBuf, StoreError> {
+    // The parent of a bare file name is the empty path, which means here.
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    fs::canonicalize(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => StoreError::NotFound {
+            wanted: path.display().to_string(),
+            place: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
+        },
+        _ => StoreError::io("open", path)(source),
+    })
+}
+
+/// Not synced: a repair that a power loss undoes is made again at the next opening.
+fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(), StoreError> {
+    let repairing = || StoreError::io("repair", path);
+    let tail = tail_of(file).map_err(repairing())?;
+    if tail.torn > 0 {
+        file.set_len(tail.keep).map_err(repairing())?;
+        warnings.push(format!(
+            "cut {} byte(s) of an unfinished record off the end of {}",
+            tail.torn,
+            path.display()
+        ));
+    }
+    if tail.lacks_lf {
+        let mut file = file;
+        file.write_all(b"\n").map_err(repairing())?;
+    }
+    Ok(())
+}
+
+/// Replaces an older file by its lifted form, so that there is a whole file at every moment.
+fn rewrite_lifted(file: &File, path: &Path, version: u32) -> Result<(), StoreError> {
+    let write = || -> io::Result<()> {
+        let end = tail_of(file)?.keep;
+        let mut lifted = Replacement::begin(path, PRIVATE)?;
+        let mut out = BufWriter::new(lifted.file());
+        migrate::lift(file, end, version, &mut out)?;
+        out.flush()?;
+        drop(out);
+        lifted.finish()
+    };
+    write().map_err(StoreError::io("lift to the current version", path))?;
+    sync_folder_of(path)
+}
+
+/// Copies the lines of a path, a bounded number of bytes at a time.
+fn copy_path<B: Bytes + ?Sized>(
+    bytes: &B,
+    end: u64,
+    up_to: Option<&str>,
+    from: &Blobs,
+    target: &mut FileJournal,
+    source: &Path,
+) -> Result<(), StoreError> {
+    const BATCH_BYTES: usize = 256 * 1024;
+    let reading = || StoreError::io("read", source);
+    let spans = walk::path_spans(bytes, end, up_to).map_err(reading())?;
+    if let Some(id) = up_to
+        && spans.is_empty()
+    {
+        return Err(StoreError::NoEntry { id: id.to_owned() });
+    }
+    let to = target.blobs().clone();
+    let mut batch = Vec::new();
+    for span in spans {
+        let line = read_range(bytes, span.offset, span.length).map_err(reading())?;
+        from.share(&line, &to)?;
+        batch.extend_from_slice(&line);
+        batch.push(b'\n');
+        if batch.len() >= BATCH_BYTES {
+            target.append_lines(&batch)?;
+            batch.clear();
+        }
+    }
+    target.append_lines(&batch)
+}
+
+fn opened(
+    journal: FileJournal,
+    title: Option<String>,
+    mut warnings: Vec<String>,
+) -> Result<Opened, StoreError> {
+    let path = journal.path().unwrap_or(Path::new("")).to_path_buf();
+    let reading = || StoreError::io("read", &path);
+    let end = journal.file().size().map_err(reading())?;
+    let mut restored = restore(journal.file(), end).map_err(reading())?;
+    let mut images = BlobReader::new(journal.blobs());
+    for entry in &mut restored.context {
+        images.bring_in(entry);
+    }
+    warnings.extend(images.warnings());
+    Ok(assemble(Box::new(journal), restored, title, warnings))
+}
+
+/// Puts an opened session together. An entry's name is newer than the title line's, and that than
+/// the header's.
+fn assemble(
+    journal: Box<dyn Journal>,
+    restored: Restored,
+    title: Option<String>,
+    mut warnings: Vec<String>,
+) -> Opened {
+    warnings.extend(restored.warnings);
+    for warning in &warnings {
+        tracing::warn!(session = %journal.header().id, "{warning}");
+    }
+    let name = restored
+        .name
+        .or(title)
+        .or_else(|| journal.header().title.clone())
+        .filter(|name| !name.trim().is_empty());
+    Opened {
+        journal,
+        context: restored.context,
+        leaf: restored.leaf,
+        name,
+        model: restored.model,
+        thinking_level: restored.thinking_level,
+        warnings,
+    }
+}

@@ -1,0 +1,252 @@
+//! What a person answered with "always", and what it is about.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stentor_text::visible::visible;
+
+use super::command::{Part, Parts};
+use super::protected_paths::needs_its_own_permission;
+use super::rule::{RuleDecision, Subject};
+use super::scope::{About, starts_with_words};
+
+/// Keeps "always" answers beyond the session they were given in.
+pub trait AnswerKeeper: Send + Sync {
+    /// Keeps an answer for the sessions to come. The error is text for a person.
+    fn keep(&self, answer: &Remembered) -> Result<(), String>;
+}
+
+/// An answer that holds from when it was given, and what it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "AnswerText", into = "AnswerText")]
+pub struct Remembered {
+    tool: String,
+    about: About,
+    decision: RuleDecision,
+}
+
+/// An answer as it is written down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerText {
+    tool: String,
+    /// This command and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// Commands that start with these words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    words: Option<String>,
+    /// Everything in the folder and below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    decision: RuleDecision,
+}
+
+/// An answer that nobody can have given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAnswer {
+    #[error("an answer about `{0}` names more than one of command, words, folder and path")]
+    Ambiguous(String),
+    #[error("an answer about `{0}` allows or denies, it does not ask")]
+    Asks(String),
+    #[error("an answer about `{tool}` has the relative path {path}", path = path.display())]
+    Relative { tool: String, path: PathBuf },
+}
+
+impl TryFrom<AnswerText> for Remembered {
+    type Error = InvalidAnswer;
+
+    fn try_from(text: AnswerText) -> Result<Self, InvalidAnswer> {
+        let AnswerText {
+            tool,
+            command,
+            words,
+            folder,
+            path,
+            decision,
+        } = text;
+        if decision == RuleDecision::Ask {
+            return Err(InvalidAnswer::Asks(tool));
+        }
+        if let Some(path) = folder.iter().chain(&path).find(|path| !path.is_absolute()) {
+            let path = path.clone();
+            return Err(InvalidAnswer::Relative { tool, path });
+        }
+        let named = [
+            command.map(About::Command),
+            words.map(|words| About::kept_for_words(decision, words)),
+            folder.map(About::Folder),
+            path.map(About::Path),
+        ];
+        let mut named = named.into_iter().flatten();
+        let about = named.next().unwrap_or(About::EveryCall);
+        match named.next() {
+            Some(_) => Err(InvalidAnswer::Ambiguous(tool)),
+            None => Ok(Self {
+                tool,
+                about,
+                decision,
+            }),
+        }
+    }
+}
+
+impl From<Remembered> for AnswerText {
+    fn from(answer: Remembered) -> Self {
+        let mut text = Self {
+            tool: answer.tool,
+            command: None,
+            words: None,
+            folder: None,
+            path: None,
+            decision: answer.decision,
+        };
+        match answer.about {
+            About::EveryCall => {}
+            About::Command(command) => text.command = Some(command),
+            About::Words(words) => text.words = Some(words),
+            About::Folder(folder) => text.folder = Some(folder),
+            About::Path(path) => text.path = Some(path),
+        }
+        text
+    }
+}
+
+impl fmt::Display for Remembered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decision = match self.decision {
+            RuleDecision::Allow | RuleDecision::Ask => "allow",
+            RuleDecision::Deny => "deny",
+        };
+        write!(f, "{decision} {}", self.tool)?;
+        match &self.about {
+            About::EveryCall => Ok(()),
+            About::Command(command) => write!(f, " exactly `{command}`"),
+            About::Words(words) => write!(f, " commands that start with `{words}`"),
+            About::Folder(folder) => write!(f, " in {} and below", folder.display()),
+            About::Path(path) => write!(f, " on {}", path.display()),
+        }
+    }
+}
+
+impl Remembered {
+    /// True when nothing is left of an earlier answer once this one is given: it was about the same
+    /// calls, or about one of them. A denial of one of them stays.
+    pub fn replaces(&self, earlier: &Self) -> bool {
+        let covers = match (&self.about, &earlier.about) {
+            (About::Words(words), About::Command(command)) => {
+                starts_with_words(command, words)
+                    && (self.decision == RuleDecision::Deny
+                        || earlier.decision == RuleDecision::Allow)
+            }
+            (about, earlier) => about == earlier,
+        };
+        self.tool == earlier.tool && covers
+    }
+
+    /// What it is about, as the choice that gives it says.
+    pub fn scope(&self) -> String {
+        let tool = &self.tool;
+        let scope = match &self.about {
+            About::EveryCall => format!("every call of {tool}"),
+            About::Command(_) => "exactly this command".to_owned(),
+            About::Words(words) => format!("commands that start with `{words}`"),
+            About::Folder(folder) => format!("{tool} in {} and below", folder.display()),
+            About::Path(path) => format!("{tool} on {}", path.display()),
+        };
+        visible(&scope).into_owned()
+    }
+
+    /// True when the answer was about a call like this, or like this part of it.
+    fn matches(&self, subject: &Subject<'_>, roots: &[PathBuf], part: Option<&Part>) -> bool {
+        if self.tool != subject.tool {
+            return false;
+        }
+        let is_denial = self.decision == RuleDecision::Deny;
+        let covers = |test: &dyn Fn(&Path) -> bool| {
+            let mut resolved = subject
+                .paths
+                .iter()
+                .map(|path| path.resolved.as_deref().is_some_and(test));
+            match is_denial {
+                true => resolved.any(|covered| covered),
+                false => !subject.paths.is_empty() && resolved.all(|covered| covered),
+            }
+        };
+        match &self.about {
+            About::EveryCall => subject.paths.is_empty() && subject.command.is_none(),
+            About::Command(command) => subject.command == Some(command),
+            About::Words(words) if is_denial => {
+                let spelled = part.into_iter().flat_map(|part| [&part.text, &part.plain]);
+                let mut all = spelled.chain(&subject.inside.commands);
+                all.any(|text| starts_with_words(text, words))
+            }
+            About::Words(words) => {
+                part.is_some_and(|part| !part.redirects && starts_with_words(&part.text, words))
+            }
+            About::Folder(folder) => {
+                covers(&|path| path.starts_with(folder))
+                    && (is_denial || !needs_its_own_permission(subject, roots))
+            }
+            About::Path(only) => covers(&|path| path == only),
+        }
+    }
+}
+
+/// What is remembered of a call when a person says "always", either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Always {
+    pub allow: Remembered,
+    pub reject: Remembered,
+}
+
+impl Always {
+    /// The same for a call of `tool` with this command, else on these paths.
+    pub fn about(tool: &str, command: Option<&str>, paths: &[PathBuf], cwd: &Path) -> Self {
+        let answer = |decision| Remembered {
+            tool: tool.to_owned(),
+            about: About::of(decision, command, paths, cwd),
+            decision,
+        };
+        Self {
+            allow: answer(RuleDecision::Allow),
+            reject: answer(RuleDecision::Deny),
+        }
+    }
+
+    /// The same, where a yes is about this path and no other.
+    #[must_use]
+    pub(super) fn allowing_only(mut self, path: PathBuf) -> Self {
+        self.allow.about = About::Path(path);
+        self
+    }
+}
+
+/// What was answered about calls like this one. Every part of a command must have been allowed;
+/// one that was denied is enough. `roots` count as the working folder does.
+pub(super) fn recall(
+    remembered: &[Remembered],
+    subject: &Subject<'_>,
+    roots: &[PathBuf],
+) -> Option<RuleDecision> {
+    let parts: Vec<Option<&Part>> = match &subject.parts {
+        Some(Parts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Some).collect(),
+        Some(Parts::Clear(_) | Parts::Unclear) | None => vec![None],
+    };
+    let answer = |part: Option<&Part>| {
+        remembered
+            .iter()
+            .filter(|answer| answer.matches(subject, roots, part))
+            .map(|answer| answer.decision)
+            .max()
+    };
+    // In the order of decisions nothing comes before allow, and deny comes last.
+    let answers: Vec<Option<RuleDecision>> = parts.into_iter().map(answer).collect();
+    match answers.iter().max() {
+        Some(Some(RuleDecision::Deny)) => Some(RuleDecision::Deny),
+        _ => answers.into_iter().min().flatten(),
+    }
+}

@@ -1,0 +1,232 @@
+//! The policy of a session: what it is made of, and how it decides.
+
+use std::path::{Path, PathBuf};
+
+use crate::location::Location;
+use crate::memory::{self, Always, Remembered};
+use crate::path_rules::PathRules;
+use crate::permission::{Decision, PermissionAnswer, PermissionMode};
+use crate::rule::{self, Rule, RuleDecision, Subject};
+use crate::touches::{ToolEffect, Touches};
+use crate::wall::Wall;
+use crate::{protected_paths, words};
+
+/// Decides about tool calls.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    mode: PermissionMode,
+    rules: Vec<Rule>,
+    /// Folders that count as the working folder does.
+    roots: Vec<PathBuf>,
+    /// Folders in which reading is as free as in the working folder.
+    readable: Vec<PathBuf>,
+    remembered: Vec<Remembered>,
+    wall: Wall,
+    /// The rules about paths, if they are another policy's.
+    path_rules: Option<PathRules>,
+}
+
+impl Policy {
+    /// A policy with the configured rules.
+    pub fn new(mode: PermissionMode, rules: Vec<Rule>) -> Self {
+        Self {
+            mode,
+            rules,
+            ..Self::default()
+        }
+    }
+
+    /// A policy that allows everything, for a session whose calls another policy decides about. Of
+    /// that one it needs the rules about paths, for the tools that walk folders.
+    pub fn decided_elsewhere(path_rules: PathRules) -> Self {
+        Self {
+            path_rules: Some(path_rules),
+            ..Self::default()
+        }
+    }
+
+    /// The rules about paths, for tools that look at more than their call names.
+    pub fn path_rules(&self) -> PathRules {
+        let own = || PathRules::of(&self.rules);
+        self.path_rules.clone().unwrap_or_else(own)
+    }
+
+    /// The same with further folders that count as the working folder does.
+    #[must_use]
+    pub fn with_roots(mut self, roots: Vec<PathBuf>) -> Self {
+        self.roots = roots;
+        self
+    }
+
+    /// The same with further folders that may be read like the working folder, such as the one
+    /// where long outputs are kept.
+    #[must_use]
+    pub fn with_readable(mut self, readable: Vec<PathBuf>) -> Self {
+        self.readable = readable;
+        self
+    }
+
+    /// The same with answers that were kept from sessions before.
+    #[must_use]
+    pub fn with_remembered(mut self, remembered: Vec<Remembered>) -> Self {
+        self.remembered = remembered;
+        self
+    }
+
+    /// The same behind a wall that no rule, answer or mode opens.
+    #[must_use]
+    pub fn with_wall(mut self, wall: Wall) -> Self {
+        self.wall = wall;
+        self
+    }
+
+    /// The stance where no rule decides.
+    pub fn mode(&self) -> PermissionMode {
+        self.mode
+    }
+
+    /// Changes the stance. Rules and answers stay.
+    pub fn set_mode(&mut self, mode: PermissionMode) {
+        self.mode = mode;
+    }
+
+    /// What the policy says about a call of `tool`.
+    pub fn decide(
+        &self,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &Touches,
+        cwd: &Path,
+    ) -> Decision {
+        self.decide_in(self.mode, tool, effect, touches, cwd)
+    }
+
+    /// What it would say with another stance.
+    pub fn decide_in(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &Touches,
+        cwd: &Path,
+    ) -> Decision {
+        let subject = Subject::new(tool, effect, touches, cwd);
+        let configured = rule::strongest(&self.rules, &subject);
+        let says = configured.map(Rule::decision);
+        if let Some(rule) = configured
+            && rule.decision() == RuleDecision::Deny
+        {
+            return Decision::Deny(words::denied_by_rule(&subject, rule));
+        }
+        if let Some(why) = self.wall.stops(&subject, &self.roots) {
+            return Decision::Deny(words::denied_by_wall(&subject, &why));
+        }
+        let location = Location::of(&subject, &self.roots, &self.readable);
+        if mode == PermissionMode::ReadOnly {
+            return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
+        }
+        if let Some(answer) = memory::recall(&self.remembered, &subject, &self.roots) {
+            return match answer {
+                RuleDecision::Deny => Decision::Deny(words::denied_before(&subject)),
+                RuleDecision::Ask | RuleDecision::Allow => Decision::Allow,
+            };
+        }
+        if says != Some(RuleDecision::Ask)
+            && let Some(rule) = rule::unable_to_look(&self.rules, &subject)
+        {
+            return Decision::Ask(words::asked_as_unknown(&subject, rule));
+        }
+        match configured {
+            Some(rule) if rule.decision() == RuleDecision::Allow => Decision::Allow,
+            Some(rule) => Decision::Ask(words::asked_by_rule(&subject, rule)),
+            None => {
+                // Last, and not for a rule or an answer: those were about it by name.
+                let protected = protected_paths::protected(&subject, &self.roots);
+                match (decide_by_mode(mode, &subject, &location), protected) {
+                    (Decision::Allow, Some((path, why)))
+                        if mode == PermissionMode::AcceptEdits && effect == ToolEffect::Writes =>
+                    {
+                        Decision::Ask(words::asked_for_protected(&subject, path, why))
+                    }
+                    (decision, _) => decision,
+                }
+            }
+        }
+    }
+
+    /// What an "always" would be remembered as, to a call of `tool` with this command, else on these
+    /// paths.
+    pub fn always(
+        &self,
+        tool: &str,
+        effect: ToolEffect,
+        command: Option<&str>,
+        paths: &[PathBuf],
+        cwd: &Path,
+    ) -> Always {
+        let always = Always::about(tool, command, paths, cwd);
+        let is_protected =
+            |path: &&PathBuf| protected_paths::is_protected_anywhere(path, cwd, &self.roots);
+        match paths.iter().find(is_protected) {
+            Some(path) if effect == ToolEffect::Writes && command.is_none() => {
+                always.allowing_only(path.clone())
+            }
+            _ => always,
+        }
+    }
+
+    /// Keeps an "always" for the rest of the session, and gives it back to be kept longer if it is
+    /// new. Other answers leave nothing behind.
+    ///
+    /// What a call must be like the one asked about is in [`Always`], and what the choice said:
+    /// - for a command: be that command, or start with the same words if no words that follow can
+    ///   do harm (`scope`). Denials reach as far as two words say what is run;
+    /// - for paths: all are in the folder of the first one asked about, or below. Where that
+    ///   folder contains the working folder, or is the root or the home folder, only the same
+    ///   path is like it. Writing what is protected is allowed only by its own path;
+    /// - otherwise: be of the same tool.
+    pub fn remember(&mut self, always: &Always, answer: PermissionAnswer) -> Option<Remembered> {
+        let remembered = match answer {
+            PermissionAnswer::AllowAlways => &always.allow,
+            PermissionAnswer::RejectAlways => &always.reject,
+            PermissionAnswer::AllowOnce
+            | PermissionAnswer::RejectOnce
+            | PermissionAnswer::Cancelled => return None,
+        };
+        if self.remembered.contains(remembered) {
+            return None;
+        }
+        self.remembered.push(remembered.clone());
+        Some(remembered.clone())
+    }
+}
+
+fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Location) -> Decision {
+    let is_free = match (mode, subject.effect) {
+        (PermissionMode::All, _) | (_, ToolEffect::Nothing) => true,
+        (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Reads) => {
+            location.is_readable()
+        }
+        (PermissionMode::AcceptEdits, ToolEffect::Writes) => location.is_writable(),
+        (PermissionMode::Ask, ToolEffect::Writes) => false,
+        (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Executes) => false,
+        (PermissionMode::ReadOnly, _) => false,
+    };
+    match is_free {
+        true => Decision::Allow,
+        false => Decision::Ask(words::asked_by_mode(subject, location)),
+    }
+}
+
+fn decide_read_only(subject: &Subject<'_>, location: &Location, would_ask: bool) -> Decision {
+    match subject.effect {
+        ToolEffect::Nothing if !would_ask => Decision::Allow,
+        ToolEffect::Reads if location.is_readable() && !would_ask => Decision::Allow,
+        ToolEffect::Nothing | ToolEffect::Reads | ToolEffect::Writes | ToolEffect::Executes => {
+            Decision::Deny(words::denied_by_read_only(subject, location))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

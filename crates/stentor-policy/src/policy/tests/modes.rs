@@ -1,0 +1,133 @@
+//! What a mode decides, and what no rule opens.
+
+use super::*;
+use crate::wall::WriteLimit;
+
+#[test]
+fn the_mode_decides_where_no_rule_does() {
+    let ground = ground();
+    // One column per mode: read-only, ask, accept-edits, all.
+    for (tool, effect, touches, expected) in [
+        ("todo", ToolEffect::Nothing, Touches::default(), "rrrr"),
+        ("read", ToolEffect::Reads, ground.on("src/a.rs"), "rrrr"),
+        ("read", ToolEffect::Reads, ground.on("src/../src/a"), "rrrr"),
+        ("read", ToolEffect::Reads, Touches::default(), "rrrr"),
+        ("read", ToolEffect::Reads, ground.on("../other/x"), "daar"),
+        ("read", ToolEffect::Reads, ground.on("out/x"), "daar"),
+        ("read", ToolEffect::Reads, ground.on("/etc/passwd"), "daar"),
+        ("write", ToolEffect::Writes, ground.on("src/a.rs"), "darr"),
+        ("write", ToolEffect::Writes, ground.on("new/deep/a"), "darr"),
+        ("write", ToolEffect::Writes, ground.on("out/x"), "daar"),
+        ("write", ToolEffect::Writes, ground.on("dangling"), "daar"),
+        (
+            "write",
+            ToolEffect::Writes,
+            ground.on("src/../../x"),
+            "daar",
+        ),
+        ("save", ToolEffect::Writes, Touches::default(), "daar"),
+        ("bash", ToolEffect::Executes, command("ls"), "daar"),
+    ] {
+        let letters: String = PermissionMode::ALL
+            .into_iter()
+            .map(|mode| {
+                let policy = Policy::new(mode, Vec::new());
+                letter(&policy.decide(tool, effect, &touches, &ground.work))
+            })
+            .collect();
+        assert_eq!(letters, expected, "{tool} {touches:?}");
+    }
+}
+
+#[test]
+fn further_folders_count_as_they_are_given() {
+    let ground = ground();
+    let policy = Policy::new(PermissionMode::AcceptEdits, Vec::new());
+    let decide = |policy: &Policy, effect| {
+        letter(&policy.decide("x", effect, &ground.on("../other/x"), &ground.work))
+    };
+    let readable = policy.clone().with_readable(vec![ground.other.clone()]);
+    assert_eq!(decide(&readable, ToolEffect::Reads), 'r');
+    assert_eq!(decide(&readable, ToolEffect::Writes), 'a');
+    // Also through a link.
+    let rooted = policy.with_roots(vec![ground.work.join("out")]);
+    assert_eq!(decide(&rooted, ToolEffect::Writes), 'r');
+}
+
+#[test]
+fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
+    let ground = ground();
+    let rules = rules(
+        r#"{tool = "bash", decision = "allow"}, {tool = "todo", decision = "ask"},
+           {path = "src/secret", decision = "ask"}"#,
+    );
+    let mut policy = Policy::new(PermissionMode::Ask, rules);
+    let always = always("write", ToolEffect::Writes, &ground.on("a"), &ground.work);
+    policy.remember(&always, PermissionAnswer::AllowAlways);
+    policy.set_mode(PermissionMode::ReadOnly);
+    for (tool, effect, touches) in [
+        ("bash", ToolEffect::Executes, command("ls")),
+        ("write", ToolEffect::Writes, ground.on("a")),
+        ("todo", ToolEffect::Nothing, Touches::default()),
+        ("read", ToolEffect::Reads, ground.on("src/secret")),
+    ] {
+        let decision = policy.decide(tool, effect, &touches, &ground.work);
+        assert_eq!(letter(&decision), 'd', "{tool}");
+    }
+}
+
+#[test]
+fn nothing_opens_the_wall() {
+    let ground = ground();
+    let hidden = ground.other.join("secret");
+    let within = |extra: Vec<PathBuf>| WriteLimit::Within(extra);
+    let (reads, writes, executes) = (ToolEffect::Reads, ToolEffect::Writes, ToolEffect::Executes);
+    let (open, closed) = ('r', 'd');
+    for (limit, effect, touches, expected) in [
+        (WriteLimit::Nowhere, writes, ground.on("a"), closed),
+        (WriteLimit::Nowhere, reads, ground.on("a"), open),
+        (WriteLimit::Nowhere, executes, command("rm x"), open),
+        (within(vec![]), writes, ground.on("a"), open),
+        (within(vec![]), writes, ground.on("../x"), closed),
+        // A link in the folder that leads out of it.
+        (within(vec![]), writes, ground.on("out/x"), closed),
+        (within(vec![]), writes, Touches::default(), closed),
+        (
+            within(vec![ground.other.clone()]),
+            writes,
+            ground.on("out/x"),
+            open,
+        ),
+        (WriteLimit::Anywhere, writes, ground.on("out/x"), open),
+        (WriteLimit::Anywhere, reads, ground.on("out/secret"), closed),
+        (
+            WriteLimit::Anywhere,
+            reads,
+            ground.on("out/secret/k"),
+            closed,
+        ),
+        // Searching there would find it.
+        (WriteLimit::Anywhere, reads, ground.on("out"), closed),
+        (
+            WriteLimit::Anywhere,
+            writes,
+            ground.on("out/secret"),
+            closed,
+        ),
+    ] {
+        let wall = Wall {
+            writes: limit.clone(),
+            unreadable: vec![hidden.clone()],
+        };
+        let rules = rules(r#"{decision = "allow"}"#);
+        let mut policy = Policy::new(PermissionMode::All, rules).with_wall(wall);
+        let asked = always("tool", effect, &touches, &ground.work);
+        policy.remember(&asked, PermissionAnswer::AllowAlways);
+        let decision = policy.decide("tool", effect, &touches, &ground.work);
+        assert_eq!(
+            letter(&decision),
+            expected,
+            "{limit:?} {effect:?} {touches:?}"
+        );
+    }
+}

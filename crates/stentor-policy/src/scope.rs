@@ -1,0 +1,207 @@
+//! What an "always" is about: how far it reaches beyond the call that was asked about.
+
+use std::path::{Path, PathBuf};
+
+use super::command::{self, Part, Parts, is_blank};
+use super::resolve::resolve;
+use super::rule::RuleDecision;
+
+/// What an answer is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum About {
+    EveryCall,
+    /// This command and no other.
+    Command(String),
+    /// Commands that start with these words.
+    Words(String),
+    /// Everything in the folder and below.
+    Folder(PathBuf),
+    Path(PathBuf),
+}
+
+/// The commands that change nothing and run nothing else, whatever words follow. Few are like
+/// that: `git log` writes a file with `--output`, `find` deletes and runs with `-delete` and
+/// `-exec`, and nearly everything that builds, edits or prints has an option that runs a program.
+const HARMLESS: [&str; 9] = [
+    "echo",
+    "git ls-files",
+    "git rev-parse",
+    "git status",
+    "id",
+    "ls",
+    "pwd",
+    "uname",
+    "whoami",
+];
+
+/// Programs that run whatever they are given, so that their first words say nothing.
+const RUN_OTHERS: [&str; 26] = [
+    "bash", "sh", "zsh", "dash", "fish", "ksh", "sudo", "su", "doas", "env", "exec", "eval",
+    "command", "builtin", "xargs", "nohup", "time", "timeout", "nice", "setsid", "ssh", "python",
+    "python3", "node", "perl", "ruby",
+];
+
+impl About {
+    /// What an "always" to a call with this command, else these paths, is about.
+    pub(super) fn of(
+        decision: RuleDecision,
+        command: Option<&str>,
+        paths: &[PathBuf],
+        cwd: &Path,
+    ) -> Self {
+        match (command, paths.first()) {
+            (Some(command), _) => about_command(decision, command),
+            (None, Some(path)) => about_path(path, cwd),
+            (None, None) => Self::EveryCall,
+        }
+    }
+
+    /// What an answer is about that was kept for all commands that start with these words. One that
+    /// allowed more than is harmless counts for the words themselves.
+    pub(super) fn kept_for_words(decision: RuleDecision, words: String) -> Self {
+        match decision {
+            RuleDecision::Allow if harmless_start(&words).is_none() => Self::Command(words),
+            RuleDecision::Allow | RuleDecision::Ask | RuleDecision::Deny => Self::Words(words),
+        }
+    }
+}
+
+/// True when the command starts with these words.
+pub(super) fn starts_with_words(command: &str, words: &str) -> bool {
+    let mut given = words_of(command);
+    words_of(words).all(|word| given.next() == Some(word))
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| is_blank(c) || c == '\n')
+        .filter(|word| !word.is_empty())
+}
+
+fn harmless_start(command: &str) -> Option<&'static str> {
+    let mut starts = HARMLESS.into_iter();
+    starts.find(|start| starts_with_words(command, start))
+}
+
+fn about_command(decision: RuleDecision, command: &str) -> About {
+    let exactly = || About::Command(command.to_owned());
+    let Parts::Clear(parts) = command::parts(command) else {
+        return exactly();
+    };
+    let [only] = parts.as_slice() else {
+        return exactly();
+    };
+    let words = match decision {
+        _ if only.redirects => None,
+        RuleDecision::Deny => first_two_words(only),
+        RuleDecision::Allow | RuleDecision::Ask => harmless_start(&only.text).map(str::to_owned),
+    };
+    words.map_or_else(exactly, About::Words)
+}
+
+/// What a denial is about: it may reach further than a permission.
+fn first_two_words(part: &Part) -> Option<String> {
+    let mut words = words_of(&part.text);
+    let program = words.next()?;
+    let second = words.next()?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let is_plain = |word: &str| !word.contains(['\'', '"', '\\', '$', '`', '=']);
+    let says_much = is_plain(program) && is_plain(second) && !RUN_OTHERS.contains(&name);
+    says_much.then(|| format!("{program} {second}"))
+}
+
+fn about_path(path: &Path, cwd: &Path) -> About {
+    let path = resolve(path).unwrap_or_else(|| path.to_owned());
+    let folder = match path.is_dir() {
+        true => Some(path.as_path()),
+        false => path.parent(),
+    };
+    let cwd = resolve(cwd).unwrap_or_else(|| cwd.to_owned());
+    let home = std::env::home_dir().and_then(|home| resolve(&home));
+    match folder {
+        Some(folder) if folder == cwd => About::Folder(cwd),
+        // Too much would be allowed at once.
+        Some(folder) if cwd.starts_with(folder) || home.as_deref() == Some(folder) => {
+            About::Path(path)
+        }
+        Some(folder) => About::Folder(folder.to_owned()),
+        None => About::Path(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(command: &str) -> About {
+        About::of(RuleDecision::Allow, Some(command), &[], Path::new("/"))
+    }
+
+    #[test]
+    fn a_permission_for_always_reaches_further_only_where_nothing_can_follow() {
+        for (command, words) in [
+            ("git status -s", "git status"),
+            ("git status", "git status"),
+            ("git ls-files src", "git ls-files"),
+            ("ls -la /", "ls"),
+            ("ls *.rs </dev/null 2>&1 >/dev/null", "ls"),
+            ("echo hello", "echo"),
+        ] {
+            assert_eq!(allowed(command), About::Words(words.into()), "{command}");
+        }
+        for command in [
+            "git log",
+            "git diff",
+            "git -c alias.status=!x status",
+            "git statusx",
+            "'git status' x",
+            "git 'status'",
+            "find . -name x",
+            "sed -n 1p f",
+            "awk 1 f",
+            "tar -tf x.tar",
+            "make test",
+            "cargo test",
+            "npm test",
+            "python -c 1",
+            "env ls",
+            "stdbuf -oL ls",
+            "script -c ls",
+            "flock f ls",
+            "vim f",
+            "gdb ls",
+            "less f",
+            "rg x",
+            "lsof",
+            "./ls",
+            "/tmp/ls x",
+            "ls > out",
+            "ls < in",
+            "ls </dev/tcp/127.0.0.1/80",
+            "ls </dev/tcp/$HOST/80",
+            "ls < <(cat x)",
+            "ls | sh",
+            "ls; rm x",
+            "A=1 ls",
+            "ls $(rm x)",
+            "ls\u{a0}x",
+            "ls\rx",
+            "\u{a0}ls x",
+        ] {
+            assert_eq!(
+                allowed(command),
+                About::Command(command.into()),
+                "{command}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_permission_kept_from_before_counts_for_no_more_than_is_harmless() {
+        let kept = |words: &str| About::kept_for_words(RuleDecision::Allow, words.into());
+        assert_eq!(kept("find ."), About::Command("find .".into()));
+        assert_eq!(kept("git status"), About::Words("git status".into()));
+        assert_eq!(kept("ls -l"), About::Words("ls -l".into()));
+        let denied = About::kept_for_words(RuleDecision::Deny, "npm publish".into());
+        assert_eq!(denied, About::Words("npm publish".into()));
+    }
+}

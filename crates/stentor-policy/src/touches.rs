@@ -1,0 +1,44 @@
+//! What a call does to the world, and what it touches: what the policy decides on.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::resolve::resolve;
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolEffect {
+    /// Touches nothing outside the session, such as the plan.
+    Nothing,
+    /// Only looks. Calls of this kind run together.
+    Reads,
+    /// Changes files.
+    Writes,
+    /// Runs programs or reaches the network.
+    Executes,
+}
+
+/// What one call would touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Absolute paths as they were named, links and `..` included.
+    pub paths: Vec<PathBuf>,
+    /// Where each of them really is, once [`Touches::settle`] has looked; nothing for one whose
+    /// links go in circles.
+    pub settled: Option<Vec<Option<PathBuf>>>,
+    /// The shell command, if there is one.
+    pub command: Option<String>,
+}
+
+impl Touches {
+    /// Follows the links of every path, once and for all: what is judged, what a person is asked
+    /// about and what is opened then are the same, whatever the links say by that time.
+    #[must_use]
+    pub fn settle(mut self, cwd: &Path) -> Self {
+        let really = |path: &PathBuf| resolve(&cwd.join(path));
+        self.settled = Some(self.paths.iter().map(really).collect());
+        self
+    }
+}

@@ -1,0 +1,123 @@
+//! What the policy says: to people why it asks, to the model why it may not.
+
+use std::path::Path;
+
+use stentor_text::visible::visible;
+
+use super::location::Location;
+use super::rule::{Rule, Subject};
+use super::touches::ToolEffect;
+
+/// A rule of the configuration forbids it.
+pub(super) fn denied_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
+    format!(
+        "Permission denied: {} is forbidden by the rule {rule}. Do not try to reach the same by \
+         other means. Go on without it, or tell the user what you need and why.",
+        call(subject)
+    )
+}
+
+/// A person said never.
+pub(super) fn denied_before(subject: &Subject<'_>) -> String {
+    format!(
+        "Permission denied: the user rejected calls like {} for good. Go on without it, or ask the \
+         user what to do instead.",
+        call(subject)
+    )
+}
+
+/// It lies behind the wall.
+pub(super) fn denied_by_wall(subject: &Subject<'_>, why: &str) -> String {
+    format!(
+        "Permission denied: {}: {why}. No answer of the user changes that in this session; \
+         tell the user what you would need and why.",
+        call(subject)
+    )
+}
+
+/// The session only reads.
+pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) -> String {
+    let why = match (subject.effect, location.outside()) {
+        (ToolEffect::Reads, Some(path)) => format!(
+            "{} is outside the working folder, and this session may only read inside it",
+            shown(path)
+        ),
+        (ToolEffect::Writes, _) => "this session is read-only and may not change files".to_owned(),
+        (ToolEffect::Executes, _) => {
+            "this session is read-only and may not run commands".to_owned()
+        }
+        (ToolEffect::Reads | ToolEffect::Nothing, _) => {
+            "a rule wants it asked, and a read-only session asks nobody".to_owned()
+        }
+    };
+    format!(
+        "Permission denied: {}: {why}. You can read files in {}; describe to the user what you \
+         would do beyond that.",
+        call(subject),
+        subject.cwd.display()
+    )
+}
+
+/// A rule of the configuration wants it asked.
+pub(super) fn asked_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
+    format!("{} is to be asked by the rule {rule}", call(subject))
+}
+
+/// A rule is about commands, and this one does not say which it runs.
+pub(super) fn asked_as_unknown(subject: &Subject<'_>, rule: &Rule) -> String {
+    format!(
+        "what {} runs cannot be read from it, so nobody can tell whether the rule {rule} is about it; \
+         a command whose programs are written out is not asked for this reason",
+        call(subject)
+    )
+}
+
+/// Edits are free, but not of this.
+pub(super) fn asked_for_protected(subject: &Subject<'_>, path: &Path, why: &str) -> String {
+    format!(
+        "{} changes {}, which is asked for even where edits are free: {why}",
+        subject.tool,
+        path.display()
+    )
+}
+
+/// The mode wants it asked.
+pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> String {
+    if let Some(path) = location.outside() {
+        return format!(
+            "{} touches {}, which is outside the working folder",
+            subject.tool,
+            shown(path)
+        );
+    }
+    let does = match subject.effect {
+        ToolEffect::Nothing => "touches nothing",
+        ToolEffect::Reads => "reads files",
+        ToolEffect::Writes => "changes files",
+        ToolEffect::Executes => "runs programs",
+    };
+    format!("{} {does}", call(subject))
+}
+
+/// The call in one line.
+fn call(subject: &Subject<'_>) -> String {
+    const MOST_CHARS: usize = 200;
+    if let Some(command) = subject.command {
+        let command = visible(command);
+        let line: String = command.chars().take(MOST_CHARS).collect();
+        let dots = if line.len() < command.len() {
+            "…"
+        } else {
+            ""
+        };
+        return format!("{} `{line}{dots}`", subject.tool);
+    }
+    match subject.paths.first() {
+        Some(path) => format!("{} on {}", subject.tool, shown(&path.given)),
+        None => subject.tool.to_owned(),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    visible(&path.to_string_lossy()).into_owned()
+}

@@ -1,0 +1,143 @@
+//! What a folder brings that waits until it is trusted.
+
+use std::path::{Path, PathBuf};
+
+use stentor_agent::project_files::{Project, Reader};
+use stentor_agent::rules::{RuleFile, read_rules};
+
+use crate::config::{Config, Lookup, Wanted};
+use crate::user_folders::command_folders;
+use crate::{extensions, mcp_servers};
+
+/// The folders of a project with rules that watch what a model writes: ours and omp's.
+pub fn rule_folders(project: &Project) -> Vec<PathBuf> {
+    let folders = [".stentor/rules", ".omp/rules"];
+    folders.map(|folder| project.cwd().join(folder)).into()
+}
+
+/// Everything the folder of a configuration brings that is left out because the folder is not
+/// trusted. Nothing of a folder that is.
+pub fn waiting(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
+    if config.files.root_trusted {
+        return Vec::new();
+    }
+    let mut wanted = config.wanted.clone();
+    wanted.extend(templates(config));
+    wanted.extend(agents(config));
+    wanted.extend(rules(&config.project));
+    wanted.extend(programs(config));
+    wanted.extend(servers(config, env));
+    wanted
+}
+
+/// What people are told of it, in one line.
+pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
+    let listed: Vec<String> = wanted
+        .iter()
+        .take(MOST_TOLD)
+        .map(|one| format!("{} ({})", one.what, one.place(root)))
+        .collect();
+    let more = match wanted.len().saturating_sub(MOST_TOLD) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} is not trusted, so this of it is left out: {}{more}. `stentor trust {}` shows it and \
+         allows it",
+        root.display(),
+        listed.join(", "),
+        root.display()
+    )
+}
+
+/// A notice is read at a glance; `stentor trust` lists all of it.
+const MOST_TOLD: usize = 8;
+
+fn agents(config: &Config) -> Vec<Wanted> {
+    let folders = command_folders(config).of_project().into_iter();
+    let files = folders.flat_map(|folder| files_in(&folder.join("agents")));
+    let why = "an agent chooses model, tools and instructions for the tasks it is given";
+    markdown(files, config)
+        .map(|file| named("agent", file, why))
+        .collect()
+}
+
+fn templates(config: &Config) -> Vec<Wanted> {
+    if !config.settings.use_prompt_templates.value {
+        return Vec::new();
+    }
+    let folders = command_folders(config).of_project().into_iter();
+    let folders = folders.flat_map(|folder| [folder.join("prompts"), folder.join("commands")]);
+    let files = folders
+        .flat_map(|folder| files_in(&folder))
+        .flat_map(|file| match file.is_dir() {
+            true => files_in(&file),
+            false => vec![file],
+        });
+    let why = "a template speaks to the model in your name";
+    markdown(files, config)
+        .map(|file| named("template", file, why))
+        .collect()
+}
+
+fn markdown(
+    files: impl Iterator<Item = PathBuf>,
+    config: &Config,
+) -> impl Iterator<Item = PathBuf> {
+    files.filter(|file| {
+        let is_markdown = file.extension().is_some_and(|end| end == "md");
+        is_markdown && Reader::Project(&config.project).found(file).is_some()
+    })
+}
+
+fn rules(project: &Project) -> Vec<Wanted> {
+    let folders = rule_folders(project).into_iter();
+    let folders: Vec<_> = folders
+        .map(|folder| (folder, Reader::Project(project)))
+        .collect();
+    let rules = read_rules(&folders)
+        .into_iter()
+        .filter_map(|file| match file {
+            RuleFile::Rule(rule) => Some(rule.path),
+            RuleFile::Problem(_) => None,
+        });
+    let why = "a rule stops answers and speaks to the model in your name";
+    rules.map(|file| named("rule", file, why)).collect()
+}
+
+fn programs(config: &Config) -> Vec<Wanted> {
+    let files = extensions::project_folder(config);
+    let why = "it would run a program";
+    let files = files.iter().flat_map(|folder| extensions::files_in(folder));
+    files.map(|file| named("extension", file, why)).collect()
+}
+
+fn servers(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
+    let found = mcp_servers::find(config, env).unwrap_or_default();
+    let servers = found.untrusted.into_iter().map(|server| Wanted {
+        what: format!("the MCP server {}", server.name),
+        file: server.file,
+        line: None,
+        why: "it would run a program or call a server",
+    });
+    servers.collect()
+}
+
+fn named(kind: &str, file: PathBuf, why: &'static str) -> Wanted {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    Wanted {
+        what: format!("the {kind} {name}"),
+        file,
+        line: None,
+        why,
+    }
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
