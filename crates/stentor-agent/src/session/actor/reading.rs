@@ -50,13 +50,13 @@ impl Actor {
         }
     }
 
-    pub(super) fn snapshot(&mut self, with_stats: bool) -> SessionSnapshot {
+    pub(super) fn snapshot(&mut self, with_stats: bool) -> Box<SessionSnapshot> {
         let stats = with_stats.then(|| self.stats());
-        SessionSnapshot {
+        Box::new(SessionSnapshot {
             state: self.state(),
             messages: self.conversation.messages(),
             stats: stats.and_then(Result::ok),
-        }
+        })
     }
 
     pub(super) fn stats(&mut self) -> Result<SessionStats, SessionError> {
