@@ -477,6 +477,11 @@ fn tail(older: &EventKind, newer: &str) -> Arc<str> {
 }
 
 impl Subscription {
+    /// The session whose events these are.
+    pub fn session(&self) -> &Arc<str> {
+        &self.hub.shared.session
+    }
+
     /// The next event. `None` when the session is gone and everything was read.
     pub async fn next(&mut self) -> Option<Event> {
         loop {

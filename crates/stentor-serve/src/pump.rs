@@ -1,11 +1,7 @@
-//! Events and answers in the order in which they must appear.
-//!
-//! Events come through a subscription, answers to commands from whoever handled the command. Two
-//! orders matter: the events an operation caused come before its answer (an abort's last events),
-//! and an answer comes before the events of what it started (a prompt's acknowledgement). Both
-//! follow from one number: an answer is written after all events up to the number that was the
-//! newest when the answer was made, and before all later ones.
+//! Brings the events of one session and the answers of its dialect onto the wire, in the order that
+//! [`merge`](crate::merge) gives them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::event::Event;
@@ -13,6 +9,7 @@ use stentor_agent::hub::Subscription;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::merge::{After, Merge, Next, Placed};
 use crate::output::{Closed, Output};
 
 /// Answers that may wait for the pump. Who has more waits.
@@ -36,11 +33,11 @@ pub trait EventEncoder: Send {
 /// Where answers go.
 #[derive(Clone)]
 pub struct Answers {
-    sender: mpsc::Sender<Answer>,
+    session: Arc<str>,
+    sender: mpsc::Sender<Placed<Answer>>,
 }
 
 struct Answer {
-    after_seq: u64,
     write: WriteFrames,
     /// Dropped when the frames have been handed over.
     written: Option<oneshot::Sender<()>>,
@@ -63,17 +60,13 @@ impl Answers {
         after_seq: u64,
         write: impl FnOnce(&mut Vec<u8>) + Send + 'static,
     ) -> Result<(), Closed> {
-        let answer = Answer {
-            after_seq,
-            write: Box::new(write),
-            written: None,
-        };
-        self.sender.send(answer).await.map_err(|_| Closed)
+        self.place(after_seq, Box::new(write), None).await
     }
 
     /// The same without a claim that the pump goes on.
     pub fn downgrade(&self) -> WeakAnswers {
         WeakAnswers {
+            session: Arc::clone(&self.session),
             sender: self.sender.downgrade(),
         }
     }
@@ -82,69 +75,72 @@ impl Answers {
     /// handed over, or nobody hands over anything any more.
     pub async fn written(&self, after_seq: u64) {
         let (sender, written) = oneshot::channel();
-        let answer = Answer {
-            after_seq,
-            write: Box::new(|_| ()),
-            written: Some(sender),
-        };
-        if self.sender.send(answer).await.is_ok() {
+        let nothing = Box::new(|_: &mut Vec<u8>| ());
+        if self.place(after_seq, nothing, Some(sender)).await.is_ok() {
             // Nothing is ever sent: it ends when it is dropped.
             written.await.ok();
         }
+    }
+
+    async fn place(
+        &self,
+        seq: u64,
+        write: WriteFrames,
+        written: Option<oneshot::Sender<()>>,
+    ) -> Result<(), Closed> {
+        let session = Arc::clone(&self.session);
+        let placed = Placed {
+            after: Some(After { session, seq }),
+            answer: Answer { write, written },
+        };
+        self.sender.send(placed).await.map_err(|_| Closed)
     }
 }
 
 /// The same for who must not keep the pump from ending.
 #[derive(Clone)]
 pub struct WeakAnswers {
-    sender: mpsc::WeakSender<Answer>,
+    session: Arc<str>,
+    sender: mpsc::WeakSender<Placed<Answer>>,
 }
 
 impl WeakAnswers {
     /// As [`Answers::written`].
     pub async fn written(&self, after_seq: u64) {
         if let Some(sender) = self.sender.upgrade() {
-            Answers { sender }.written(after_seq).await;
+            let session = Arc::clone(&self.session);
+            Answers { session, sender }.written(after_seq).await;
         }
     }
 }
 
 /// Brings the events of one session and the answers of its dialect onto the wire.
 pub struct Pump<E> {
-    events: Subscription,
-    answers: mpsc::Receiver<Answer>,
+    session: Arc<str>,
+    merge: Merge<Answer>,
     output: Output,
     encoder: E,
     frames: Vec<u8>,
-    /// The answer that comes next, while the events before it are written.
-    due: Option<Answer>,
     /// Those who wait until what is in `frames` has been handed over.
     waiting: Vec<oneshot::Sender<()>>,
-    /// Until then deltas gather.
-    rests_until: Option<Instant>,
-    events_over: bool,
-    answers_over: bool,
 }
 
 impl<E: EventEncoder> Pump<E> {
     /// A pump, and where its answers go.
     pub fn new(events: Subscription, output: Output, encoder: E) -> (Self, Answers) {
         let (sender, answers) = mpsc::channel(ANSWERS);
-        (
-            Self {
-                events,
-                answers,
-                output,
-                encoder,
-                frames: Vec::new(),
-                due: None,
-                waiting: Vec::new(),
-                rests_until: None,
-                events_over: false,
-                answers_over: false,
-            },
-            Answers { sender },
-        )
+        let session = Arc::clone(events.session());
+        let mut merge = Merge::new(answers);
+        merge.attach(events);
+        let pump = Self {
+            session: Arc::clone(&session),
+            merge,
+            output,
+            encoder,
+            frames: Vec::new(),
+            waiting: Vec::new(),
+        };
+        (pump, Answers { session, sender })
     }
 
     /// Pumps until the session is gone and nobody can answer any more, or the pipe is closed.
@@ -154,30 +150,22 @@ impl<E: EventEncoder> Pump<E> {
         Ok(self.encoder)
     }
 
-    /// Waits for what comes next and hands it over. False when nothing can come any more. Nothing
-    /// is lost when the future is dropped.
+    /// Waits for what comes next and hands it over with what is ready behind it. False when nothing
+    /// can come any more. Nothing is lost when the future is dropped.
     pub async fn step(&mut self) -> Result<bool, Closed> {
         if !self.is_handed_over() {
             self.hand_over().await?;
             return Ok(true);
         }
-        if self.due.is_none() {
-            tokio::select! {
-                biased;
-                answer = self.answers.recv(), if !self.answers_over => match answer {
-                    Some(answer) => self.due = Some(answer),
-                    None => self.answers_over = true,
-                },
-                event = next(&mut self.events, self.rests_until), if !self.events_over => {
-                    match event {
-                        Some(event) => self.events_from(event),
-                        None => self.events_over = true,
-                    }
-                }
-                else => return Ok(false),
-            }
+        let Some(next) = self.merge.next().await else {
+            return Ok(false);
+        };
+        self.write(next);
+        while self.frames.len() < BATCH_BYTES
+            && let Some(next) = self.merge.ready()
+        {
+            self.write(next);
         }
-        self.write_due(BATCH_BYTES);
         self.hand_over().await?;
         Ok(true)
     }
@@ -186,13 +174,10 @@ impl<E: EventEncoder> Pump<E> {
     pub async fn catch_up(&mut self) -> Result<(), Closed> {
         loop {
             self.hand_over().await?;
-            if self.due.is_none() {
-                self.due = self.answers.try_recv().ok();
-            }
-            match (&self.due, self.events.try_next_up_to(self.due_after())) {
-                (_, Some(event)) => self.encode(&event),
-                (Some(_), None) => self.write_due(BATCH_BYTES),
-                (None, None) => return Ok(()),
+            self.merge.rest(None);
+            match self.merge.ready() {
+                Some(next) => self.write(next),
+                None => return Ok(()),
             }
         }
     }
@@ -214,14 +199,34 @@ impl<E: EventEncoder> Pump<E> {
         after_seq: u64,
         write: impl FnOnce(&mut E, &mut Vec<u8>) -> T,
     ) -> T {
-        self.write_due(usize::MAX);
-        self.write_events(after_seq, usize::MAX);
+        let after = After {
+            session: Arc::clone(&self.session),
+            seq: after_seq,
+        };
+        while let Some(next) = self.merge.before(&after) {
+            self.write(next);
+        }
         write(&mut self.encoder, &mut self.frames)
     }
 
     /// True when everything that was written has been handed over.
     pub fn is_handed_over(&self) -> bool {
         self.frames.is_empty()
+    }
+
+    fn write(&mut self, next: Next<Answer>) {
+        match next {
+            Next::Event(event) => {
+                self.encoder.encode(&event, &mut self.frames);
+                let rest = self.encoder.rest();
+                self.merge.rest(rest.map(|rest| Instant::now() + rest));
+            }
+            Next::Answer(answer) => {
+                (answer.write)(&mut self.frames);
+                self.waiting.extend(answer.written);
+            }
+            Next::Gone(_) => {}
+        }
     }
 
     /// Hands over what was written; waits while too much waits already.
@@ -235,88 +240,12 @@ impl<E: EventEncoder> Pump<E> {
         self.waiting.clear();
         Ok(())
     }
-
-    /// Writes an event and what is ready behind it, unless an answer waits.
-    fn events_from(&mut self, first: Event) {
-        self.event(first);
-        while self.due.is_none()
-            && self.rests_until.is_none()
-            && self.frames.len() < BATCH_BYTES
-            && self.answers.is_empty()
-        {
-            let Some(event) = self.events.try_next() else {
-                break;
-            };
-            self.event(event);
-        }
-    }
-
-    /// Writes an event in its place: an answer may have come while it was looked for.
-    fn event(&mut self, event: Event) {
-        while self.due.is_none()
-            && let Ok(answer) = self.answers.try_recv()
-        {
-            match answer.after_seq >= event.seq {
-                true => self.due = Some(answer),
-                false => self.write(answer),
-            }
-        }
-        self.encode(&event);
-    }
-
-    /// Writes the answer that comes next, unless the events before it fill the buffer.
-    fn write_due(&mut self, limit_bytes: usize) {
-        if self.due.is_some()
-            && self.write_events(self.due_after(), limit_bytes)
-            && let Some(answer) = self.due.take()
-        {
-            self.write(answer);
-        }
-    }
-
-    fn write(&mut self, answer: Answer) {
-        (answer.write)(&mut self.frames);
-        self.waiting.extend(answer.written);
-    }
-
-    /// False when the buffer is full before all of them are written.
-    fn write_events(&mut self, up_to: u64, limit_bytes: usize) -> bool {
-        while self.frames.len() < limit_bytes {
-            let Some(event) = self.events.try_next_up_to(up_to) else {
-                return true;
-            };
-            self.encode(&event);
-        }
-        false
-    }
-
-    /// The number of the event behind which the next answer comes; without one, of the last.
-    fn due_after(&self) -> u64 {
-        self.due.as_ref().map_or(u64::MAX, |due| due.after_seq)
-    }
-
-    fn encode(&mut self, event: &Event) {
-        self.encoder.encode(event, &mut self.frames);
-        self.rests_until = self.encoder.rest().map(|rest| Instant::now() + rest);
-    }
-}
-
-/// The next event; during a rest only when something other than a delta comes.
-async fn next(events: &mut Subscription, rests_until: Option<Instant>) -> Option<Event> {
-    if let Some(until) = rests_until {
-        tokio::select! {
-            () = tokio::time::sleep_until(until) => {}
-            () = events.beyond_a_delta() => {}
-        }
-    }
-    events.next().await
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::File;
     use std::io::Read;
-    use std::sync::Arc;
 
     use stentor_agent::event::EventKind;
     use stentor_agent::hub::Hub;
@@ -346,11 +275,10 @@ mod tests {
         for _ in 0..6 {
             hub.publish(EventKind::TurnStarted);
         }
-        while let Some(event) = pump.events.try_next() {
-            pump.events_from(event);
-            pump.write_due(BATCH_BYTES);
-            pump.hand_over().await.unwrap();
+        while let Some(next) = pump.merge.ready() {
+            pump.write(next);
         }
+        pump.hand_over().await.unwrap();
         output.finish().await;
         drop((pump, output));
         let mut written = String::new();

@@ -12,7 +12,9 @@ use super::error::SessionError;
 use super::injected::{Delivery, Injected};
 use super::options::RunOptions;
 use super::queues::QueueKind;
-use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
+use super::state::{
+    BashResult, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState, SessionStats,
+};
 use crate::dialog::DialogAnswer;
 use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::folder_texts::FolderTexts;
@@ -138,6 +140,10 @@ pub(super) enum Command {
     },
     Messages {
         reply: Reply<Vec<Arc<Message>>>,
+    },
+    Snapshot {
+        with_stats: bool,
+        reply: Reply<Box<SessionSnapshot>>,
     },
     Tools {
         reply: Reply<Arc<[ToolSpec]>>,

@@ -16,7 +16,9 @@ use super::hook_source::HookedSession;
 use super::injected::{Delivery, Injected};
 use super::options::{Environment, RunOptions, SessionOptions};
 use super::queues::QueueKind;
-use super::state::{BashResult, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats};
+use super::state::{
+    BashResult, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState, SessionStats,
+};
 use crate::commands::{PromptSource, SlashCommands};
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{
@@ -510,6 +512,12 @@ impl Session {
     /// The session as it is.
     pub async fn state(&self) -> Result<SessionState, SessionError> {
         Ok(*self.ask(|reply| Command::State { reply }).await?)
+    }
+
+    /// State, messages and, with `with_stats`, counts and sums in one answer.
+    pub async fn snapshot(&self, with_stats: bool) -> Result<SessionSnapshot, SessionError> {
+        let snapshot = self.ask(|reply| Command::Snapshot { with_stats, reply });
+        Ok(*snapshot.await?)
     }
 
     /// Counts and sums.

@@ -33,6 +33,7 @@ pub use options::{
 pub use queues::QueueKind;
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
-    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionState, SessionStats,
+    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState,
+    SessionStats,
 };
 pub use weak::WeakSession;

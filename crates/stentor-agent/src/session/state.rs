@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_journal::message::Message;
 use stentor_journal::usage::Usage;
 use stentor_policy::PermissionMode;
 
@@ -76,6 +77,16 @@ pub struct SessionStats {
     /// Model calls the session ever made.
     pub total_turns: u64,
     pub context: ContextUse,
+}
+
+/// A session at one moment, in one answer.
+#[derive(Debug, Clone)]
+pub struct SessionSnapshot {
+    pub state: SessionState,
+    /// The messages in context.
+    pub messages: Vec<Arc<Message>>,
+    /// Absent unless it was asked for, and when the session's file could not be read for it.
+    pub stats: Option<SessionStats>,
 }
 
 /// A model and the thinking level that goes with it.

@@ -48,6 +48,8 @@ pub(super) struct Repository {
     pub head: Option<Head>,
     /// The main one first.
     pub trees: Vec<WorkTree>,
+    /// Which of them `root` is.
+    pub current: Option<usize>,
 }
 
 /// The project of a session, and what of it may be read.
@@ -66,10 +68,16 @@ pub(super) async fn branch_label(project: Project) -> Option<String> {
 pub(super) async fn repository(project: Project) -> Option<Repository> {
     apart(project, |project| {
         let (root, git) = located(project)?;
+        let trees = git.work_trees();
+        let resolved = root.canonicalize().ok();
+        let is_root = |tree: &WorkTree| {
+            tree.path == root || (resolved.is_some() && tree.path.canonicalize().ok() == resolved)
+        };
         Some(Repository {
-            root,
             head: git.head(),
-            trees: git.work_trees(),
+            current: trees.iter().position(is_root),
+            trees,
+            root,
         })
     })
     .await

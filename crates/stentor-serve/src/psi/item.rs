@@ -4,24 +4,15 @@ use std::sync::Arc;
 
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Accepted;
-use stentor_wire::psi::{ErrorCode, Refused, Topic, TopicSet};
+use stentor_wire::psi::{Refused, Topic, TopicSet};
 
+use super::error::OpError;
 use super::live::Live;
+use crate::merge::Placed;
 
-/// The answer to one request, or something that happens by itself.
-///
-/// It is written after all events up to the number that was the newest when it was made, and
-/// before later ones: what an operation caused comes before its answer, what it started after it.
-pub(super) struct Item {
-    pub after: Option<After>,
-    pub parts: Vec<Part>,
-}
-
-/// A place among the events of a session.
-pub(super) struct After {
-    pub session: Arc<str>,
-    pub seq: u64,
-}
+/// The answer to one request, or something that happens by itself: its parts, and its place among
+/// the events of a session.
+pub(super) type Item = Placed<Vec<Part>>;
 
 /// The id of the request that causes something.
 pub(super) type Cause = Option<Arc<str>>;
@@ -51,28 +42,15 @@ pub(super) enum Part {
         data: Vec<u8>,
     },
     /// `session/updated`, then `footer/updated`.
-    Snapshots {
-        live: Arc<Live>,
-        cause: Cause,
-    },
-    /// What a request that held the snapshots of this session back changed has been told.
+    Snapshots(Arc<Live>, Cause),
+    /// What a request that held the snapshots of this session back changed is in the snapshots behind it.
     SnapshotsHeld(Arc<Live>),
     /// `Snapshots` of the session that is focused when they go out.
-    FocusedSnapshots {
-        cause: Cause,
-    },
-    Footer {
-        live: Arc<Live>,
-        cause: Cause,
-    },
-    Context {
-        cause: Cause,
-    },
+    FocusedSnapshots(Cause),
+    Footer(Arc<Live>),
+    Context(Cause),
     /// `session/resumed`, then `session/rehydrated`.
-    Rehydration {
-        live: Arc<Live>,
-        cause: Cause,
-    },
+    Rehydration(Arc<Live>, Cause),
     /// Everything the user interface shows.
     UiSnapshot,
     /// Only the widgets and the statuses.
@@ -80,18 +58,12 @@ pub(super) enum Part {
     /// The session whose events go out from now on.
     Focus(Arc<Live>),
     Topics(TopicSet),
-    /// A session whose events are to be told from now on.
-    Attach {
-        live: Arc<Live>,
-        events: Subscription,
-    },
-    /// One whose events are not told any more.
-    Detach(Arc<Live>),
+    /// A session whose events are published from now on.
+    Attach(Arc<Live>, Subscription),
+    /// One whose events are not published any more.
+    Detach(Arc<str>),
     /// The events of the run that begins now are caused by this request.
-    RunBegins {
-        session: Arc<str>,
-        cause: Cause,
-    },
+    RunBegins(Arc<str>, Cause),
     /// The run begins when this is dropped, which is when everything before it is handed over.
     Release(Accepted),
     /// The run of this session stops after the current model call.
@@ -101,39 +73,12 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// What makes the writer tell the events of a session from its beginning on.
+    /// What makes the writer publish the events of a session from its beginning on.
     pub fn attach(live: &Arc<Live>) -> Self {
         let events = live
             .session
             .subscribe_since(0)
             .unwrap_or_else(|_| live.session.subscribe());
-        Self::Attach {
-            live: Arc::clone(live),
-            events,
-        }
-    }
-}
-
-/// Why an operation was not done.
-#[derive(Debug)]
-pub(super) struct OpError {
-    pub code: ErrorCode,
-    pub message: String,
-    /// One written form.
-    pub data: Option<Vec<u8>>,
-}
-
-impl OpError {
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
-    }
-
-    /// The parameters are wrong.
-    pub fn params(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::InvalidParams, message)
+        Self::Attach(Arc::clone(live), events)
     }
 }

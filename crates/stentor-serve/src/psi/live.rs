@@ -1,18 +1,22 @@
 //! A session that is live in this process.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::model::RateLimit;
-use stentor_agent::session::{Session, SessionError, SessionState};
+use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
 use stentor_journal::message::{ContentBlock, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::DISPLAY_NAME_CHARS;
+use super::payload::context::Slot;
+use super::shared::lock;
 use super::text;
+use crate::merge::After;
 
 /// A live session, and what only this dialect knows about it.
 pub(super) struct Live {
@@ -34,6 +38,8 @@ pub(super) struct Live {
     preparing: Mutex<CancellationToken>,
     turn: Mutex<Turn>,
     phase: Mutex<Phase>,
+    /// How lists showed it, and the number of its newest event then.
+    pub shown: Mutex<Option<(u64, Slot)>>,
 }
 
 /// What a session is doing, as its events tell it. Kept apart from the session's own state so that
@@ -99,8 +105,9 @@ impl Phase {
     }
 }
 
-/// What a session was, when it is made live again.
-pub(super) struct Restored {
+/// Where a session comes from, and what it was if it was live before.
+#[derive(Default)]
+pub(super) struct Origin {
     pub cwd: PathBuf,
     pub created_ms: u64,
     pub parent: Option<Arc<str>>,
@@ -177,58 +184,22 @@ pub(super) enum TurnState {
 }
 
 impl Live {
-    /// The slash commands of one kind that it has now. The client is taken to know them all then.
-    pub fn commands_of(&self, source: CommandSource) -> Vec<CommandInfo> {
-        let all = self.session.slash().list_now();
-        let wanted = all.iter().filter(|command| command.source == source);
-        wanted.cloned().collect()
-    }
-
-    /// The names of the commands that are neither built in nor templates nor skills.
-    pub fn further_commands(&self) -> Vec<String> {
-        let all = self.session.slash().list_now();
-        let wanted = all.iter().filter(|command| match command.source {
-            CommandSource::Extension | CommandSource::Agent | CommandSource::McpPrompt => true,
-            CommandSource::Builtin | CommandSource::Prompt | CommandSource::Skill => false,
-        });
-        wanted.map(|command| command.name.clone()).collect()
-    }
-
-    pub fn new(
-        session: Session,
-        cwd: &Path,
-        created_ms: u64,
-        parent: Option<(Arc<str>, Option<String>)>,
-    ) -> Arc<Self> {
-        let (parent, parent_path) = parent.map_or((None, None), |(id, path)| (Some(id), path));
-        Self::restored(
-            session,
-            Restored {
-                cwd: cwd.to_owned(),
-                created_ms,
-                parent,
-                parent_path,
-                turn: Turn::default(),
-            },
-        )
-    }
-
-    /// One that was live before.
-    pub fn restored(session: Session, restored: Restored) -> Arc<Self> {
+    pub fn new(session: Session, origin: Origin) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(session.id()),
             session,
-            cwd: restored.cwd,
-            created_ms: restored.created_ms,
-            parent: restored.parent,
-            parent_path: restored.parent_path,
+            cwd: origin.cwd,
+            created_ms: origin.created_ms,
+            parent: origin.parent,
+            parent_path: origin.parent_path,
             last_use: AtomicU64::new(0),
             stays_loaded: AtomicBool::new(false),
             aborting: AtomicUsize::new(0),
             holding_snapshots: AtomicUsize::new(0),
             preparing: Mutex::default(),
-            turn: Mutex::new(restored.turn),
+            turn: Mutex::new(origin.turn),
             phase: Mutex::default(),
+            shown: Mutex::default(),
         })
     }
 
@@ -267,38 +238,29 @@ impl Live {
 
     /// Stands for a prompt that is prepared from now on. The next abort cancels it.
     pub fn preparing(&self) -> CancellationToken {
-        let preparing = self.preparing.lock();
-        preparing.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.preparing).clone()
     }
 
     /// Cancels everything that is being prepared.
     pub fn stop_preparing(&self) {
-        let preparing = self.preparing.lock();
-        let mut preparing = preparing.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *preparing).cancel();
+        std::mem::take(&mut *lock(&self.preparing)).cancel();
     }
 
     pub fn turn(&self) -> Turn {
-        self.turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.turn).clone()
     }
 
     pub fn set_turn(&self, turn: Turn) {
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+        *lock(&self.turn) = turn;
     }
 
     pub fn set_turn_state(&self, state: TurnState) {
-        self.turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .state = state;
+        lock(&self.turn).state = state;
     }
 
     /// The model call is over and brought this message.
     pub fn end_turn(&self, state: TurnState, message: &Arc<Message>) {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = lock(&self.turn);
         let answer = turn.answer.take();
         *turn = Turn {
             answer: answer.map(|answer| TurnAnswer::Written {
@@ -310,21 +272,54 @@ impl Live {
     }
 
     pub fn phase(&self) -> Phase {
-        self.phase
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.phase).clone()
     }
 
     pub fn change_phase(&self, change: impl FnOnce(&mut Phase)) {
-        change(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.phase));
     }
 
-    /// Looks at everything that snapshots need.
-    pub async fn view(&self) -> Result<View, SessionError> {
-        let state = self.session.state().await?;
-        let messages = self.session.messages().await?;
-        Ok(View { state, messages })
+    /// Looks at everything that snapshots need; footers need the sums, too.
+    pub async fn view(&self, with_stats: bool) -> Result<View, SessionError> {
+        let snapshot = self.session.snapshot(with_stats).await?;
+        Ok(View {
+            state: snapshot.state,
+            messages: snapshot.messages,
+            stats: snapshot.stats,
+        })
+    }
+
+    /// The place behind all its events so far.
+    pub fn after_all(&self) -> After {
+        After {
+            session: Arc::clone(&self.id),
+            seq: self.session.seq(),
+        }
+    }
+
+    /// What the files of commands say now, read where waiting for the disk holds up nobody.
+    pub async fn book(&self) -> Arc<CommandBook> {
+        let slash = Arc::clone(self.session.slash());
+        let read = tokio::task::spawn_blocking(move || slash.book());
+        read.await.unwrap_or_default()
+    }
+
+    /// The agents a task can be given to, read in the same way.
+    pub async fn agents(&self) -> Vec<AgentDefinition> {
+        let slash = Arc::clone(self.session.slash());
+        let read = tokio::task::spawn_blocking(move || slash.agents());
+        read.await.unwrap_or_default()
+    }
+
+    /// The slash commands it has now, and what the files say. The client is taken to know them all
+    /// then.
+    pub async fn commands(&self) -> Commands {
+        let slash = Arc::clone(self.session.slash());
+        let read = tokio::task::spawn_blocking(move || Commands {
+            book: slash.book(),
+            list: slash.list_now(),
+        });
+        read.await.unwrap_or_default()
     }
 }
 
@@ -337,10 +332,34 @@ impl Drop for Aborting {
     }
 }
 
+/// The slash commands of a session at one moment.
+#[derive(Default)]
+pub(super) struct Commands {
+    pub book: Arc<CommandBook>,
+    pub list: Arc<[CommandInfo]>,
+}
+
+impl Commands {
+    /// Those of one kind.
+    pub fn of(&self, source: CommandSource) -> impl Iterator<Item = &CommandInfo> {
+        self.list.iter().filter(move |info| info.source == source)
+    }
+
+    /// The names of those that are neither built in nor templates nor skills.
+    pub fn further_names(&self) -> Vec<String> {
+        let wanted = self.list.iter().filter(|command| match command.source {
+            CommandSource::Extension | CommandSource::Agent | CommandSource::McpPrompt => true,
+            CommandSource::Builtin | CommandSource::Prompt | CommandSource::Skill => false,
+        });
+        wanted.map(|command| command.name.clone()).collect()
+    }
+}
+
 /// A session at one moment.
 pub(super) struct View {
     pub state: SessionState,
     pub messages: Vec<Arc<Message>>,
+    pub stats: Option<SessionStats>,
 }
 
 impl View {
@@ -360,6 +379,13 @@ impl View {
     /// When the latest message was made, in milliseconds since the epoch.
     pub fn updated_ms(&self) -> Option<u64> {
         self.messages.last().map(|message| text::time_of(message))
+    }
+
+    /// How full the context is, between zero and one.
+    pub fn context_fraction(&self) -> Option<f64> {
+        let context = self.state.context;
+        let window = Some(context.window).filter(|window| *window > 0)?;
+        Some(context.tokens? as f64 / window as f64)
     }
 
     pub fn file(&self) -> Option<String> {

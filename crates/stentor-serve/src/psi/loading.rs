@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::session::{Session, Storage};
 use stentor_journal::store::{self, EntryKind};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{agent_error, session_error};
-use super::item::{After, Item, OpError, Part};
+use super::error::OpError;
+use super::item::Part;
 use super::limits::MAX_SESSIONS;
-use super::live::{Live, Phase, Restored, Turn};
+use super::live::{Live, Origin, Phase, Turn};
 use super::payload::context::Slot;
 use super::shared::Shared;
 
@@ -63,14 +63,14 @@ impl Unloaded {
         if live.session.left_running().is_something() {
             return None;
         }
-        let view = live.view().await.ok()?;
+        let view = live.view(false).await.ok()?;
         let state = &view.state;
         let file = state.file.as_deref()?;
         let has_waiting = !state.queues.steering.is_empty() || !state.queues.follow_up.is_empty();
         if state.is_running || has_waiting {
             return None;
         }
-        let is_empty = !file.is_file();
+        let is_empty = !tokio::fs::try_exists(file).await.unwrap_or_default();
         if is_empty && !has_only_settings(live).await {
             return None;
         }
@@ -127,7 +127,7 @@ impl Shared {
     }
 
     /// Unloads what nobody uses when so many sessions are loaded that one more would be too many.
-    pub async fn make_room(&self) -> Result<(), AgentError> {
+    pub async fn make_room(&self) -> Result<(), OpError> {
         let mut loaded = self.sessions();
         let mut count = loaded.len();
         loaded.sort_by_key(|live| live.last_use.load(Ordering::Relaxed));
@@ -140,7 +140,7 @@ impl Shared {
             }
         }
         if count >= MAX_SESSIONS {
-            return Err(AgentError::Defaults(format!(
+            return Err(OpError::failed(format!(
                 "{MAX_SESSIONS} sessions are at work or kept in memory only; wait for some, or \
                  restart the program"
             )));
@@ -160,15 +160,8 @@ impl Shared {
         if !is_replaced {
             return false;
         }
-        let after = After {
-            session: Arc::clone(&live.id),
-            seq: live.session.seq(),
-        };
-        self.hand_over(Item {
-            after: Some(after),
-            parts: vec![Part::Detach(Arc::clone(&live))],
-        })
-        .await;
+        let detach = vec![Part::Detach(Arc::clone(&live.id))];
+        self.hand_over(Some(live.after_all()), detach).await;
         tokio::spawn(async move {
             live.session.close().await;
             closed.cancel();
@@ -178,9 +171,9 @@ impl Shared {
 
     async fn load_again(&self, unloaded: &Unloaded) -> Result<Arc<Live>, OpError> {
         unloaded.closed().await;
-        self.make_room().await.map_err(agent_error)?;
+        self.make_room().await?;
         let slot = &unloaded.slot;
-        let mut options = self.options_in(&slot.cwd).map_err(agent_error)?;
+        let mut options = self.options_in(&slot.cwd).await?;
         options.model.clone_from(&unloaded.model);
         options.thinking = Some(unloaded.thinking);
         options.auto_compaction = unloaded.auto_compaction;
@@ -188,9 +181,9 @@ impl Shared {
         let environment = self.agent.environment().clone();
         let session = match &slot.file {
             Some(file) if !unloaded.is_empty => {
-                let opened = store::open(file).map_err(AgentError::from);
-                let opened = opened.map_err(agent_error)?;
-                Session::resume(environment, options, opened).map_err(session_error)?
+                let file = file.clone();
+                let opened = tokio::task::spawn_blocking(move || store::open(&file)).await??;
+                Session::resume(environment, options, opened)?
             }
             file => {
                 options.id = Some(slot.id.to_string());
@@ -199,12 +192,12 @@ impl Shared {
                     options.storage = Storage::File(file.clone());
                 }
                 let started = self.agent.start_with(options, NewSession::default());
-                started.map_err(agent_error)?
+                started?
             }
         };
-        let live = Live::restored(
+        let live = Live::new(
             session,
-            Restored {
+            Origin {
                 cwd: slot.cwd.clone(),
                 created_ms: slot.created_ms,
                 parent: slot.parent.clone(),
@@ -214,7 +207,7 @@ impl Shared {
         );
         self.let_ask(&live).await?;
         self.used(&live);
-        self.tell(vec![Part::attach(&live)]).await;
+        self.write(vec![Part::attach(&live)]).await;
         self.replace(Known::Live(Arc::clone(&live)), || true);
         Ok(live)
     }

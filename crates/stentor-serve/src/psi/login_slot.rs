@@ -1,9 +1,11 @@
 //! The one login that may be under way.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use stentor_agent::session::SessionError;
 use tokio_util::sync::CancellationToken;
 
+use super::shared::lock;
 use crate::login::LoginProvider;
 
 /// Where the login that is under way is noted.
@@ -42,17 +44,36 @@ pub(super) enum LoginWay {
     Browser,
 }
 
+/// Why there is no login.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LoginError {
+    #[error("logging in is not available here; configure a key instead")]
+    Unavailable,
+    #[error("name a provider: there is no model")]
+    NoModel,
+    #[error("there is no login at {wanted}; there is one at: {there_are}")]
+    UnknownProvider { wanted: String, there_are: String },
+    #[error("a login at {0} is pending already; /login begins another")]
+    Pending(String),
+    #[error("another login was begun")]
+    Replaced,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The text is the provider's.
+    #[error("{0}")]
+    Refused(String),
+}
+
 impl LoginSlot {
-    /// Notes that a login begins. The error is text for a person: another one is under way.
-    pub fn begin(&self, provider: &LoginProvider, replaces: bool) -> Result<PendingLogin, String> {
+    /// Notes that a login begins, unless another one is under way that it does not replace.
+    pub fn begin(
+        &self,
+        provider: &LoginProvider,
+        replaces: bool,
+    ) -> Result<PendingLogin, LoginError> {
         let mut state = self.lock();
         match &state.pending {
-            Some(pending) if !replaces => {
-                return Err(format!(
-                    "a login at {} is pending already; /login begins another",
-                    pending.name
-                ));
-            }
+            Some(pending) if !replaces => return Err(LoginError::Pending(pending.name.clone())),
             Some(pending) => pending.given_up.cancel(),
             None => {}
         }
@@ -103,7 +124,7 @@ impl LoginSlot {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -136,7 +157,7 @@ mod tests {
         slot.waits(&first, LoginWay::Operation);
         assert_eq!(slot.begun().unwrap().provider, "a");
         assert_eq!(
-            slot.begin(&provider("b"), false).unwrap_err(),
+            slot.begin(&provider("b"), false).unwrap_err().to_string(),
             "a login at A is pending already; /login begins another"
         );
         let second = slot.begin(&provider("b"), true).unwrap();

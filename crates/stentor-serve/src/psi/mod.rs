@@ -3,35 +3,39 @@
 //! One process serves one connection and many sessions. Two tasks share the work, so that a full
 //! pipe never keeps a command from getting through:
 //!
-//! - [`connection`] reads lines, judges them and calls the sessions; the table of operations is
-//!   there, the operations are in [`ops`], slash commands in [`slash`], queries in [`eql`];
-//! - [`writer`] owns everything that goes out: it reads the events of all live sessions ([`feed`]),
-//!   the answers of the first task ([`item`]), and puts both into one order with one growing
-//!   number. What a snapshot says is looked up when it goes out ([`payload`]).
+//! - [`connection`] reads lines, judges them and calls the sessions; the operations are in [`ops`],
+//!   slash commands in [`slash`], queries and the tables of what is known in [`eql`];
+//! - [`writer`] owns everything that goes out: the events of all live sessions ([`events`]) and the
+//!   answers of the first task ([`item`]), in the order of [`merge`](crate::merge) and with one
+//!   growing number. What a snapshot shows is looked up when it goes out ([`payload`]).
 //!
 //! Sessions that nobody uses are unloaded and loaded again ([`loading`]).
 //!
 //! Section numbers in comments are those of the protocol's reference.
 
 mod connection;
+mod encoder;
 mod eql;
+mod error;
 mod events;
-mod feed;
 mod git;
 mod item;
 mod limits;
 mod live;
 mod loading;
 mod login_slot;
+mod long_text;
 mod ops;
 mod params;
 mod payload;
 mod pending;
+mod request;
 mod shared;
 mod slash;
 mod text;
 mod trace;
 mod ui;
+mod wire;
 mod writer;
 
 use std::path::PathBuf;

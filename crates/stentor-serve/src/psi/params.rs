@@ -2,7 +2,7 @@
 
 use stentor_wire::edn::{Map, Value};
 
-use super::item::OpError;
+use super::error::OpError;
 
 /// The parameters; none at all is the same as an empty map.
 #[derive(Clone, Copy)]
@@ -20,6 +20,15 @@ impl<'a> Params<'a> {
                 ":params must be a map, found {}",
                 other.kind()
             ))),
+        }
+    }
+
+    /// The session that is named (check 14).
+    pub fn session_id(self) -> Result<Option<&'a str>, OpError> {
+        match self.get("session-id") {
+            None => Ok(None),
+            Some(Value::Str(id)) if !id.trim().is_empty() => Ok(Some(id)),
+            Some(_) => Err(OpError::params(":session-id must be a non-blank string")),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The requests that have not been answered yet (section 6).
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use super::shared::lock;
 
 /// Ids of accepted requests, until the first response or error with the id is written.
 pub(super) struct Pending {
@@ -26,7 +28,7 @@ impl Pending {
 
     /// Accepts a request (checks 10 to 12).
     pub fn accept(&self, id: &str) -> Result<(), NotAccepted> {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = lock(&self.ids);
         if ids.contains(id) {
             return Err(NotAccepted::Twice);
         }
@@ -39,12 +41,12 @@ impl Pending {
 
     /// The request was answered.
     pub fn answered(&self, id: &str) {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = lock(&self.ids);
         ids.remove(id);
     }
 
     pub fn is_empty(&self) -> bool {
-        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids = lock(&self.ids);
         ids.is_empty()
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
-use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::model::ModelInfo;
 use stentor_agent::session::SessionOptions;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::store::Listed;
@@ -14,14 +15,15 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
-use super::connection::session_error;
-use super::item::{Item, OpError, Part};
+use super::error::OpError;
+use super::item::{Item, Part};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
-use super::live::Live;
+use super::live::{Live, Origin};
 use super::loading::Known;
 use super::login_slot::LoginSlot;
 use super::pending::Pending;
 use super::ui::Ui;
+use crate::merge::After;
 
 /// The state of one connection that is not the business of one task alone.
 pub(super) struct Shared {
@@ -74,15 +76,16 @@ impl Shared {
         }
     }
 
-    /// Hands an item to the writer.
-    pub async fn hand_over(&self, item: Item) {
+    /// Hands parts to the writer.
+    pub async fn hand_over(&self, after: Option<After>, parts: Vec<Part>) {
+        let answer = parts;
         // A writer that is gone means that nobody reads any more.
-        self.items.send(item).await.ok();
+        self.items.send(Item { after, answer }).await.ok();
     }
 
     /// Hands parts to the writer that follow nothing in particular.
-    pub async fn tell(&self, parts: Vec<Part>) {
-        self.hand_over(Item { after: None, parts }).await;
+    pub async fn write(&self, parts: Vec<Part>) {
+        self.hand_over(None, parts).await;
     }
 
     /// The sessions, loaded or not, in the order they came.
@@ -130,27 +133,31 @@ impl Shared {
     /// Lets a session ask the client's user, if the client shows questions.
     pub async fn let_ask(&self, live: &Live) -> Result<(), OpError> {
         if self.shows_dialogs.load(Ordering::Acquire) {
-            let set = live.session.set_can_ask(true).await;
-            set.map_err(session_error)?;
+            live.session.set_can_ask(true).await?;
         }
         Ok(())
     }
 
-    /// The options of a session in a folder.
-    pub fn options_in(&self, cwd: &Path) -> Result<SessionOptions, AgentError> {
-        let mut options = self.agent.options(cwd)?;
+    /// The options of a session in a folder, whose configuration is read for it.
+    pub async fn options_in(&self, cwd: &Path) -> Result<SessionOptions, OpError> {
+        let (agent, cwd) = (self.agent.clone(), cwd.to_owned());
+        let mut options = tokio::task::spawn_blocking(move || agent.options(&cwd)).await??;
         // A steer before the first call stays one that an interrupt gives back (section 9.3).
         options.steering_waits_for_first_call = true;
         Ok(options)
     }
 
     /// Starts a session. `options` began as [`Shared::options_in`].
-    pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, AgentError> {
+    pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, OpError> {
         self.make_room().await?;
         options.id = options.id.or_else(|| Some(self.random_id()));
-        let cwd = options.cwd.clone();
+        let origin = Origin {
+            cwd: options.cwd.clone(),
+            created_ms: self.clock().now_ms(),
+            ..Origin::default()
+        };
         let session = self.agent.start_with(options, NewSession::default())?;
-        Ok(self.add(Live::new(session, &cwd, self.clock().now_ms(), None)))
+        Ok(self.add(Live::new(session, origin)))
     }
 
     /// An id that is random from its beginning on: people see and type only the beginning
@@ -208,6 +215,13 @@ impl Shared {
         .await
     }
 
+    /// The models there are, sorted by provider and id.
+    pub fn models(&self) -> Vec<Arc<ModelInfo>> {
+        let mut models = self.agent.models().available();
+        models.sort_by(|one, other| (&one.provider, &one.id).cmp(&(&other.provider, &other.id)));
+        models
+    }
+
     /// Ends every session.
     pub async fn close_all(&self) {
         let closing = self.known().into_iter().map(|known| async move {
@@ -221,10 +235,10 @@ impl Shared {
 
     /// Lets the writer end once it has written what waits.
     pub async fn stop_writer(&self) {
-        self.tell(vec![Part::End]).await;
+        self.write(vec![Part::End]).await;
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

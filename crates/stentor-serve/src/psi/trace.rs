@@ -37,6 +37,10 @@ impl Trace {
         Self { file }
     }
 
+    pub fn is_on(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Notes frames, each ended by a newline.
     pub fn note(&self, direction: Direction, frames: &[u8]) {
         let Some(file) = &self.file else {

@@ -101,9 +101,9 @@ pub(super) enum NotTaken {
     WrongType,
 }
 
-/// What the client says to a question.
+/// What the client replies to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Reply {
     Bool(bool),
     Text(String),
     Nil,
@@ -162,15 +162,15 @@ impl Ui {
     }
 
     /// Takes the client's answer to the open question.
-    pub fn answer(&mut self, id: &str, said: Said) -> Result<(AskedDialog, Given), NotTaken> {
+    pub fn answer(&mut self, id: &str, reply: Reply) -> Result<(AskedDialog, Given), NotTaken> {
         let open = self.dialogs.front_mut().filter(|dialog| !dialog.answered);
         let open = open.ok_or(NotTaken::NoneOpen)?;
         if open.id != id {
             return Err(NotTaken::OtherOpen);
         }
         let given = match open.question {
-            Question::Dialog(_) => Given::Dialog(dialog_answer(&open.shape, said)?),
-            Question::Permission(_) => Given::Permission(permission_answer(&open.shape, said)?),
+            Question::Dialog(_) => Given::Dialog(dialog_answer(&open.shape, reply)?),
+            Question::Permission(_) => Given::Permission(permission_answer(&open.shape, reply)?),
         };
         open.answered = true;
         Ok((open.clone(), given))
@@ -324,25 +324,25 @@ const PERMISSION_OPTIONS: [(&str, &str, PermissionAnswer); 4] = [
     ),
 ];
 
-fn dialog_answer(shape: &DialogShape, said: Said) -> Result<DialogAnswer, NotTaken> {
-    match (shape, said) {
-        (_, Said::Cancel) => Ok(DialogAnswer::Nothing),
+fn dialog_answer(shape: &DialogShape, reply: Reply) -> Result<DialogAnswer, NotTaken> {
+    match (shape, reply) {
+        (_, Reply::Cancel) => Ok(DialogAnswer::Nothing),
         // The client cannot say false: it says nil (section 9.8).
-        (DialogShape::Confirm { .. }, Said::Nil) => Ok(DialogAnswer::Confirmed(false)),
-        (DialogShape::Confirm { .. }, Said::Bool(yes)) => Ok(DialogAnswer::Confirmed(yes)),
-        (DialogShape::Confirm { .. }, Said::Text(_)) => Err(NotTaken::WrongType),
-        (_, Said::Text(text)) => Ok(DialogAnswer::Value(text)),
-        (_, Said::Nil) => Ok(DialogAnswer::Nothing),
-        (_, Said::Bool(_)) => Err(NotTaken::WrongType),
+        (DialogShape::Confirm { .. }, Reply::Nil) => Ok(DialogAnswer::Confirmed(false)),
+        (DialogShape::Confirm { .. }, Reply::Bool(yes)) => Ok(DialogAnswer::Confirmed(yes)),
+        (DialogShape::Confirm { .. }, Reply::Text(_)) => Err(NotTaken::WrongType),
+        (_, Reply::Text(text)) => Ok(DialogAnswer::Value(text)),
+        (_, Reply::Nil) => Ok(DialogAnswer::Nothing),
+        (_, Reply::Bool(_)) => Err(NotTaken::WrongType),
     }
 }
 
 /// The answer that was chosen, by its value or as it was shown.
-fn permission_answer(shape: &DialogShape, said: Said) -> Result<PermissionAnswer, NotTaken> {
-    let text = match said {
-        Said::Cancel | Said::Nil => return Ok(PermissionAnswer::RejectOnce),
-        Said::Bool(_) => return Err(NotTaken::WrongType),
-        Said::Text(text) => text,
+fn permission_answer(shape: &DialogShape, reply: Reply) -> Result<PermissionAnswer, NotTaken> {
+    let text = match reply {
+        Reply::Cancel | Reply::Nil => return Ok(PermissionAnswer::RejectOnce),
+        Reply::Bool(_) => return Err(NotTaken::WrongType),
+        Reply::Text(text) => text,
     };
     let shown = match shape {
         DialogShape::Select { options, .. } => options.as_slice(),

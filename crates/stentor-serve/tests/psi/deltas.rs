@@ -71,6 +71,29 @@ fn without_pacing_every_delta_continues_the_one_before_and_the_last_is_whole() {
 }
 
 #[test]
+fn the_message_at_the_end_has_every_block_whole_and_all_texts_one_below_the_other() {
+    let script = r#"
+[[turn]]
+steps = [ { text = "é\"\n ", repeat = 40000 }, { thinking = "a" }, { text = "ö\\", repeat = 60000 } ]
+"#;
+    let frames = run(World::new(&[script]));
+    let last = edn::read_one(frames.last().unwrap()).unwrap();
+    let data = last.get("data").unwrap();
+    let text_of = |value: &Value| {
+        value
+            .get("text")
+            .and_then(Value::as_str)
+            .unwrap()
+            .to_owned()
+    };
+    let blocks = data.get("content").and_then(Value::as_items).unwrap();
+    let (first, second) = ("é\"\n ".repeat(40_000), "ö\\".repeat(60_000));
+    let shown: Vec<String> = blocks.iter().map(text_of).collect();
+    assert!(shown == [first.clone(), "a".to_owned(), second.clone()]);
+    assert!(text_of(data) == format!("{first}\n{second}"));
+}
+
+#[test]
 fn a_reader_that_sleeps_gets_fewer_deltas_not_more() {
     let world = World::new(&[MANY]);
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();

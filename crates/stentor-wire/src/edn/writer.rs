@@ -173,6 +173,12 @@ impl<'b> EdnWriter<'b> {
         self
     }
 
+    /// A string whose content is put in later. Returns where in the buffer it goes.
+    pub fn str_gap(&mut self) -> usize {
+        self.str_escaped(b"");
+        self.out.len().saturating_sub(1)
+    }
+
     /// A form that a writer wrote before.
     pub fn written(&mut self, form: &[u8]) -> &mut Self {
         self.separate();

@@ -154,12 +154,10 @@ impl Actor {
                 answer(reply, appended.map_err(SessionError::from));
             }
             Command::State { reply } => answer(reply, Box::new(self.state())),
-            Command::Stats { reply } => {
-                let stats = self.stats().map(Box::new);
-                answer(reply, stats);
-            }
+            Command::Stats { reply } => answer(reply, self.stats().map(Box::new)),
             Command::Tools { reply } => answer(reply, self.tools_of_now().specs),
             Command::Messages { reply } => answer(reply, self.conversation.messages()),
+            Command::Snapshot { with_stats, reply } => answer(reply, self.snapshot(with_stats)),
             Command::LastText { reply } => answer(reply, self.conversation.last_assistant_text()),
             Command::ActivePath { reply } => answer(reply, self.active_path()),
             Command::Entries { reply } => answer(reply, self.entries()),

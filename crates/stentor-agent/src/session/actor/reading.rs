@@ -10,7 +10,7 @@ use stentor_journal::usage::Usage;
 
 use super::{Actor, Consumed};
 use crate::session::error::SessionError;
-use crate::session::state::{ContextUse, ForkPoint, SessionState, SessionStats};
+use crate::session::state::{ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats};
 use crate::tool::ToolHost;
 
 impl Actor {
@@ -48,6 +48,15 @@ impl Actor {
                 .map(|scoped| Arc::clone(&scoped.model))
                 .collect(),
         }
+    }
+
+    pub(super) fn snapshot(&mut self, with_stats: bool) -> Box<SessionSnapshot> {
+        let stats = with_stats.then(|| self.stats());
+        Box::new(SessionSnapshot {
+            state: self.state(),
+            messages: self.conversation.messages(),
+            stats: stats.and_then(Result::ok),
+        })
     }
 
     pub(super) fn stats(&mut self) -> Result<SessionStats, SessionError> {

@@ -1,6 +1,11 @@
-//! Which attributes there are and who knows them, and the graph's description of itself.
+//! The graph's description of itself: which attributes there are and who knows them.
 
-use stentor_wire::edn::{Map, Value};
+use std::sync::LazyLock;
+
+use stentor_wire::edn::Value;
+
+use super::table::{Fact, Table, vector};
+use super::{memory, messages, program, session, sessions};
 
 /// Who knows attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,405 +19,197 @@ pub(super) enum Resolver {
     Turn,
     Context,
     Stored,
+    StoredText,
     Models,
     Ui,
     Git,
     Memory,
     Notes,
-    StoredText,
     Graph,
 }
 
-struct Entry {
-    resolver: Resolver,
-    /// Its qualified symbol.
-    symbol: &'static str,
-    domain: &'static str,
-    /// What it must be told: the session, or nothing.
-    input: &'static [&'static str],
-    outputs: &'static [&'static str],
+/// What is known of a resolver.
+pub(in crate::psi) struct Entry {
+    pub symbol: &'static str,
+    pub domain: &'static str,
+    pub input: &'static [&'static str],
+    /// The attributes it knows.
+    pub outputs: Vec<String>,
 }
 
 /// The attribute by which a stored session is found.
 pub(super) const STORED_PATH: &str = "psi.session-info/path";
 
+pub(super) const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
+pub(super) const OF_STORED: &[&str] = &[STORED_PATH];
+pub(super) const OF_NOTHING: &[&str] = &[];
+
 /// Domains that are listed even when nothing is in them (section 12.3).
 const DOMAINS: [&str; 4] = ["ai", "history", "agent-session", "introspection"];
 
-const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
-const OF_STORED: &[&str] = &[STORED_PATH];
-const OF_NOTHING: &[&str] = &[];
-
-/// The table. Every attribute stands in it once.
-const TABLE: &[Entry] = &[
-    Entry {
-        resolver: Resolver::Session,
-        symbol: "psi.agent-session/session",
-        domain: "agent-session",
-        input: OF_SESSION,
-        outputs: &[
-            "psi.agent-session/session-id",
-            "psi.agent-session/session-file",
-            "psi.agent-session/session-name",
-            "psi.agent-session/session-display-name",
-            "psi.agent-session/worktree-path",
-            "psi.agent-session/parent-session-id",
-            "psi.agent-session/parent-session-path",
-            "psi.agent-session/phase",
-            "psi.agent-session/is-streaming",
-            "psi.agent-session/is-compacting",
-            "psi.agent-session/is-idle",
-            "psi.agent-session/interrupt-pending",
-            "psi.agent-session/model",
-            "psi.agent-session/model-provider",
-            "psi.agent-session/model-id",
-            "psi.agent-session/model-reasoning",
-            "psi.agent-session/thinking-level",
-            "psi.agent-session/effective-reasoning-effort",
-            "psi.agent-session/pending-message-count",
-            "psi.agent-session/has-pending-messages",
-            "psi.agent-session/steering-messages",
-            "psi.agent-session/follow-up-messages",
-            "psi.agent-session/retry-attempt",
-            "psi.agent-session/auto-retry-enabled",
-            "psi.agent-session/auto-compaction-enabled",
-            "psi.agent-session/scoped-models",
-            "psi.agent-session/context-tokens",
-            "psi.agent-session/context-window",
-            "psi.agent-session/context-fraction",
-            "psi.agent-session/sandbox",
-            "psi.agent-session/rpc-trace-enabled",
-            "psi.agent-session/rpc-trace-file",
-            "psi.agent-session/ui-type",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Statistics,
-        symbol: "psi.agent-session/statistics",
-        domain: "agent-session",
-        input: OF_SESSION,
-        outputs: &[
-            "psi.agent-session/usage-input",
-            "psi.agent-session/usage-output",
-            "psi.agent-session/usage-cache-read",
-            "psi.agent-session/usage-cache-write",
-            "psi.agent-session/usage-cost-total",
-            "psi.agent-session/message-count",
-            "psi.agent-session/user-message-count",
-            "psi.agent-session/assistant-message-count",
-            "psi.agent-session/tool-call-count",
-            "psi.agent-session/tool-result-count",
-            "psi.agent-session/model-call-count",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Commands,
-        symbol: "psi.agent-session/commands",
-        domain: "agent-session",
-        input: OF_SESSION,
-        outputs: &[
-            "psi.extension/command-names",
-            "psi.agent-session/prompt-templates",
-            "psi.agent-session/skills",
-            "psi.agent-session/builtin-command-specs",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Jobs,
-        symbol: "psi.agent-session/background-jobs",
-        domain: "agent-session",
-        input: OF_SESSION,
-        outputs: &["psi.agent-session/background-jobs"],
-    },
-    Entry {
-        resolver: Resolver::History,
-        symbol: "psi.history/messages",
-        domain: "history",
-        input: OF_SESSION,
-        outputs: &["psi.agent-session/message-history"],
-    },
-    Entry {
-        resolver: Resolver::ToolCalls,
-        symbol: "psi.history/tool-calls",
-        domain: "history",
-        input: OF_SESSION,
-        outputs: &["psi.agent-session/tool-lifecycle-summaries"],
-    },
-    Entry {
-        resolver: Resolver::Turn,
-        symbol: "psi.agent-session/turn",
-        domain: "agent-session",
-        input: OF_SESSION,
-        outputs: &[
-            "psi.turn/phase",
-            "psi.turn/is-streaming",
-            "psi.turn/text",
-            "psi.turn/tool-calls",
-            "psi.turn/tool-call-count",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Context,
-        symbol: "psi.agent-session/context",
-        domain: "agent-session",
-        input: OF_NOTHING,
-        outputs: &[
-            "psi.agent-session/context-active-session-id",
-            "psi.agent-session/context-session-count",
-            "psi.agent-session/context-sessions",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Stored,
-        symbol: "psi.session/stored",
-        domain: "history",
-        input: OF_SESSION,
-        outputs: &["psi.session/list", "psi.persisted-session/list"],
-    },
-    Entry {
-        resolver: Resolver::StoredText,
-        symbol: "psi.session/stored-text",
-        domain: "history",
-        input: OF_STORED,
-        outputs: &["psi.session-info/all-messages-text"],
-    },
-    Entry {
-        resolver: Resolver::Models,
-        symbol: "psi.ai/models",
-        domain: "ai",
-        input: OF_NOTHING,
-        outputs: &[
-            "psi.agent-session/model-catalog",
-            "psi.agent-session/authenticated-providers",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Ui,
-        symbol: "psi.ui/state",
-        domain: "ui",
-        input: OF_SESSION,
-        outputs: &[
-            "psi.ui/active-dialog",
-            "psi.ui/pending-dialog-count",
-            "psi.ui/dialog-queue-empty?",
-            "psi.ui/widgets",
-            "psi.ui/widget-specs",
-            "psi.ui/statuses",
-            "psi.ui/visible-notifications",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Git,
-        symbol: "git.worktree/state",
-        domain: "git",
-        input: OF_SESSION,
-        outputs: &[
-            "psi.agent-session/git-branch",
-            "git.worktree/list",
-            "git.worktree/current",
-            "git.worktree/count",
-            "git.worktree/inside-repo?",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Memory,
-        symbol: "psi.memory/state",
-        domain: "memory",
-        input: OF_NOTHING,
-        outputs: &[
-            "psi.memory/status",
-            "psi.memory/entry-count",
-            "psi.memory/recovery-count",
-            "psi.memory/recoveries",
-            "psi.memory/graph-snapshots",
-            "psi.memory/graph-deltas",
-            "psi.memory/capability-history",
-            "psi.memory.remember/status",
-            "psi.memory.remember/captures",
-            "psi.memory.remember/last-capture-at",
-            "psi.memory.remember/last-error",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Notes,
-        symbol: "psi.memory/notes",
-        domain: "memory",
-        input: OF_NOTHING,
-        outputs: &[
-            "psi.memory/entries",
-            "psi.memory/recent-entries",
-            "psi.memory/search-results",
-            "psi.memory/by-tag",
-            "psi.memory/index-stats",
-        ],
-    },
-    Entry {
-        resolver: Resolver::Graph,
-        symbol: "psi.graph/description",
-        domain: "introspection",
-        input: OF_NOTHING,
-        outputs: &[
-            "psi.graph/resolver-count",
-            "psi.graph/mutation-count",
-            "psi.graph/resolver-syms",
-            "psi.graph/mutation-syms",
-            "psi.graph/env-built",
-            "psi.graph/root-seeds",
-            "psi.graph/root-queryable-attrs",
-            "psi.graph/domain-coverage",
-            "psi.graph/capabilities",
-            "psi.graph/nodes",
-            "psi.graph/edges",
-            "psi.graph/resolver-index",
-            "psi.graph/attr-index",
-        ],
-    },
-];
-
-/// Who knows an attribute.
-pub(super) fn resolver_of(attribute: &str) -> Option<Resolver> {
-    TABLE
-        .iter()
-        .find(|entry| entry.outputs.contains(&attribute))
-        .map(|entry| entry.resolver)
-}
-
-/// Whether a resolver must be told a session.
-pub(super) fn needs_session(resolver: Resolver) -> bool {
-    TABLE
-        .iter()
-        .any(|entry| entry.resolver == resolver && entry.input == OF_SESSION)
-}
-
-/// The graph, described by itself.
-pub(super) fn describe() -> Map<'static> {
-    let symbols = || TABLE.iter().map(|entry| Value::Symbol(entry.symbol.into()));
-    let mut attributes: Vec<&str> = TABLE
-        .iter()
-        .flat_map(|entry| entry.outputs)
-        .copied()
-        .collect();
-    attributes.sort_unstable();
-    let mut from_root: Vec<&str> = TABLE
-        .iter()
-        .filter(|entry| entry.input.iter().all(|input| OF_SESSION.contains(input)))
-        .flat_map(|entry| entry.outputs)
-        .copied()
-        .collect();
-    from_root.sort_unstable();
-    let keywords = |names: &[&'static str]| {
-        Value::Vector(names.iter().map(|name| Value::keyword(*name)).collect())
-    };
-    [
-        ("resolver-count", TABLE.len().into()),
-        ("mutation-count", Value::Int(0)),
-        ("resolver-syms", Value::Set(symbols().collect())),
-        ("mutation-syms", Value::Set(Default::default())),
-        ("env-built", Value::Bool(true)),
-        ("root-seeds", keywords(OF_SESSION)),
-        ("root-queryable-attrs", keywords(&from_root)),
-        ("domain-coverage", Value::Vector(coverage(false))),
-        ("capabilities", Value::Vector(coverage(true))),
-        ("nodes", Value::Vector(nodes(&attributes))),
-        ("edges", Value::Vector(edges())),
-        ("resolver-index", resolver_index()),
-        ("attr-index", attribute_index(&attributes)),
+/// Every resolver, as its table describes it.
+static RESOLVERS: LazyLock<Vec<(Resolver, Entry)>> = LazyLock::new(|| {
+    vec![
+        (Resolver::Session, session::SESSION.entry()),
+        (Resolver::Statistics, session::STATISTICS.entry()),
+        (Resolver::Commands, session::COMMANDS.entry()),
+        (Resolver::Jobs, session::JOBS.entry()),
+        (Resolver::History, messages::HISTORY.entry()),
+        (Resolver::ToolCalls, messages::TOOL_CALLS.entry()),
+        (Resolver::Turn, messages::TURN.entry()),
+        (Resolver::Context, sessions::CONTEXT.entry()),
+        (Resolver::Stored, sessions::STORED.entry()),
+        (Resolver::StoredText, sessions::STORED_TEXT.entry()),
+        (Resolver::Models, program::MODELS.entry()),
+        (Resolver::Ui, program::UI.entry()),
+        (Resolver::Git, program::GIT.entry()),
+        (Resolver::Memory, memory::MEMORY.entry()),
+        (Resolver::Notes, memory::NOTES.entry()),
+        (Resolver::Graph, GRAPH.entry()),
     ]
-    .into_iter()
-    .map(|(name, value)| (Value::keyword(format!("psi.graph/{name}")), value))
-    .collect()
+});
+
+/// Who knows an attribute, and whether a session must be given for it.
+pub(super) fn resolver_of(attribute: &str) -> Option<(Resolver, bool)> {
+    let mut resolvers = RESOLVERS.iter();
+    let found = resolvers.find(|(_, entry)| entry.outputs.iter().any(|name| name == attribute));
+    found.map(|(resolver, entry)| (*resolver, entry.input == OF_SESSION))
+}
+
+#[rustfmt::skip]
+pub(super) static GRAPH: Table<()> = Table {
+    symbol: "psi.graph/description",
+    domain: "introspection",
+    input: OF_NOTHING,
+    namespace: "psi.graph",
+    facts: &[
+        Fact("resolver-count", |()| RESOLVERS.len().into()),
+        Fact("mutation-count", |()| Value::Int(0)),
+        Fact("resolver-syms", |()| Value::Set(entries().map(symbol).collect())),
+        Fact("mutation-syms", |()| Value::Set(Default::default())),
+        Fact("env-built", |()| Value::Bool(true)),
+        Fact("root-seeds", |()| keywords(OF_SESSION)),
+        Fact("root-queryable-attrs", |()| {
+            let is_reachable = |entry: &&Entry| entry.input == OF_SESSION || entry.input.is_empty();
+            keywords(&attributes(entries().filter(is_reachable)))
+        }),
+        Fact("domain-coverage", |()| coverage(false)),
+        Fact("capabilities", |()| coverage(true)),
+        Fact("nodes", |()| nodes()),
+        Fact("edges", |()| edges()),
+        Fact("resolver-index", |()| resolver_index()),
+        Fact("attr-index", |()| attribute_index()),
+    ],
+};
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    RESOLVERS.iter().map(|(_, entry)| entry)
+}
+
+fn symbol(entry: &'static Entry) -> Value<'static> {
+    Value::Symbol(entry.symbol.into())
+}
+
+fn keywords<S: AsRef<str>>(names: &[S]) -> Value<'static> {
+    vector(names, |name| Value::keyword(name.as_ref().to_owned()))
+}
+
+/// The attributes of some resolvers, sorted.
+fn attributes(of: impl Iterator<Item = &'static Entry>) -> Vec<&'static str> {
+    let mut names: Vec<&str> = of
+        .flat_map(|entry| &entry.outputs)
+        .map(String::as_str)
+        .collect();
+    names.sort_unstable();
+    names
 }
 
 /// How much there is in each domain; with `whole` also what.
-fn coverage(whole: bool) -> Vec<Value<'static>> {
+fn coverage(whole: bool) -> Value<'static> {
     let mut domains: Vec<&str> = DOMAINS.to_vec();
-    for entry in TABLE {
+    for entry in entries() {
         if !domains.contains(&entry.domain) {
             domains.push(entry.domain);
         }
     }
-    domains
-        .into_iter()
-        .map(|domain| {
-            let entries = || TABLE.iter().filter(move |entry| entry.domain == domain);
-            let count = entries().count();
-            let mut fields = vec![
-                ("domain", Value::keyword(domain)),
-                ("operation-count", count.into()),
-                ("resolver-count", count.into()),
-                ("mutation-count", Value::Int(0)),
-            ];
-            if whole {
-                let symbols = entries().map(|entry| Value::Symbol(entry.symbol.into()));
-                let attributes = entries()
-                    .flat_map(|entry| entry.outputs)
-                    .map(|name| Value::keyword(*name));
-                fields.push(("id", Value::keyword(domain)));
-                fields.push(("operation-symbols", Value::Vector(symbols.collect())));
-                fields.push(("attributes", Value::Vector(attributes.collect())));
-            }
-            Value::map(fields)
-        })
-        .collect()
+    vector(&domains, |domain| {
+        let of_domain: Vec<&Entry> = entries().filter(|entry| entry.domain == *domain).collect();
+        let mut fields = vec![
+            ("domain", Value::keyword(*domain)),
+            ("operation-count", of_domain.len().into()),
+            ("resolver-count", of_domain.len().into()),
+            ("mutation-count", Value::Int(0)),
+        ];
+        if whole {
+            let names: Vec<&String> = of_domain.iter().flat_map(|entry| &entry.outputs).collect();
+            fields.push(("id", Value::keyword(*domain)));
+            fields.push((
+                "operation-symbols",
+                vector(&of_domain, |entry| symbol(entry)),
+            ));
+            fields.push(("attributes", keywords(&names)));
+        }
+        Value::map(fields)
+    })
 }
 
-fn nodes(attributes: &[&'static str]) -> Vec<Value<'static>> {
-    let resolvers = TABLE.iter().map(|entry| {
+fn nodes() -> Value<'static> {
+    let resolvers = entries().map(|entry| {
         Value::map([
-            ("id", Value::Symbol(entry.symbol.into())),
+            ("id", symbol(entry)),
             ("type", Value::keyword("resolver")),
             ("domain", Value::keyword(entry.domain)),
         ])
     });
-    let attributes = attributes.iter().map(|name| {
+    let attributes = attributes(entries()).into_iter().map(|name| {
         Value::map([
-            ("id", Value::keyword(*name)),
+            ("id", Value::keyword(name)),
             ("type", Value::keyword("attribute")),
         ])
     });
-    resolvers.chain(attributes).collect()
+    Value::Vector(resolvers.chain(attributes).collect())
 }
 
-/// From what a resolver is told to the resolver, and from it to what it knows.
-fn edges() -> Vec<Value<'static>> {
+/// From what a resolver is given to the resolver, and from it to what it knows.
+fn edges() -> Value<'static> {
     let edge = |from: Value<'static>, to: Value<'static>, kind: &'static str| {
         Value::map([("from", from), ("to", to), ("type", Value::keyword(kind))])
     };
     let mut edges = Vec::new();
-    for entry in TABLE {
-        let symbol = || Value::Symbol(entry.symbol.into());
+    for entry in entries() {
         for input in entry.input {
-            edges.push(edge(Value::keyword(*input), symbol(), "input"));
+            edges.push(edge(Value::keyword(*input), symbol(entry), "input"));
         }
-        for output in entry.outputs {
-            edges.push(edge(symbol(), Value::keyword(*output), "output"));
+        for output in &entry.outputs {
+            edges.push(edge(
+                symbol(entry),
+                Value::keyword(output.as_str()),
+                "output",
+            ));
         }
     }
-    edges
+    Value::Vector(edges)
 }
 
 fn resolver_index() -> Value<'static> {
-    let keywords = |names: &[&'static str]| {
-        Value::Vector(names.iter().map(|name| Value::keyword(*name)).collect())
-    };
-    let index = TABLE.iter().map(|entry| {
+    let index = entries().map(|entry| {
         let facts = Value::map([
             ("input", keywords(entry.input)),
-            ("output", keywords(entry.outputs)),
+            ("output", keywords(&entry.outputs)),
             ("domain", Value::keyword(entry.domain)),
         ]);
-        (Value::Symbol(entry.symbol.into()), facts)
+        (symbol(entry), facts)
     });
     Value::Map(index.collect())
 }
 
-fn attribute_index(attributes: &[&'static str]) -> Value<'static> {
-    let index = attributes.iter().map(|name| {
-        let knows = TABLE
-            .iter()
-            .filter(|entry| entry.outputs.contains(name))
-            .map(|entry| Value::Symbol(entry.symbol.into()));
-        (Value::keyword(*name), Value::Vector(knows.collect()))
+fn attribute_index() -> Value<'static> {
+    let index = attributes(entries()).into_iter().map(|name| {
+        let knows = entries().filter(|entry| entry.outputs.iter().any(|output| output == name));
+        (
+            Value::keyword(name),
+            Value::Vector(knows.map(symbol).collect()),
+        )
     });
     Value::Map(index.collect())
 }
@@ -426,22 +223,17 @@ mod tests {
     #[test]
     fn every_attribute_stands_in_the_table_once() {
         let mut seen = HashSet::new();
-        for name in TABLE.iter().flat_map(|entry| entry.outputs) {
+        for name in entries().flat_map(|entry| &entry.outputs) {
             assert!(seen.insert(name), "{name} twice");
         }
     }
 
     #[test]
     fn the_description_has_every_attribute_the_table_promises() {
-        let described = describe();
-        let promised = TABLE
-            .iter()
-            .find(|entry| entry.resolver == Resolver::Graph)
-            .unwrap();
-        for name in promised.outputs {
-            assert!(described.get(name).is_some(), "{name}");
+        for name in GRAPH.entry().outputs {
+            assert!(GRAPH.get(&(), &name).is_some(), "{name}");
         }
-        let coverage = described.get("psi.graph/domain-coverage").unwrap();
+        let coverage = GRAPH.get(&(), "psi.graph/domain-coverage").unwrap();
         let domains: Vec<&str> = coverage
             .as_items()
             .unwrap()

@@ -1,11 +1,17 @@
 //! Queries over what the program knows (section 12).
 //!
-//! [`graph`] is the table of resolvers: which attributes there are and who knows them. The
-//! [`Engine`] looks an attribute up in the entity it is asked of, else asks the resolver that
-//! knows it, once per query and session. What nobody knows is left out of the result.
+//! What is known stands in tables of facts ([`table`]), one for each resolver; [`graph`] derives from
+//! them who knows what. The [`Engine`] looks an attribute up in the entity it is asked of, else asks
+//! the resolver that knows it, once per query and session. What nobody knows is left out of the
+//! result.
 
 mod graph;
-mod resolvers;
+mod memory;
+mod messages;
+mod program;
+pub(super) mod session;
+mod sessions;
+mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,10 +24,17 @@ use stentor_journal::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
+use super::git;
 use super::live::Live;
+use super::payload::context;
 use super::shared::Shared;
 
-use graph::{Resolver, STORED_PATH, needs_session, resolver_of};
+use graph::{Resolver, STORED_PATH, resolver_of};
+use messages::TurnFacts;
+use program::UiFacts;
+use session::SessionFacts;
+use sessions::ContextFacts;
+use table::Known;
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -50,9 +63,6 @@ pub(super) enum EqlError {
     #[error("looking it up failed inside: {0}")]
     Inside(#[from] tokio::task::JoinError),
 }
-
-/// What a resolver knows.
-pub(super) type Known = Map<'static>;
 
 /// Answers one query.
 pub(super) struct Engine<'a> {
@@ -208,17 +218,20 @@ impl<'a> Engine<'a> {
         if let Some(value) = entity.attributes.get(name) {
             return Ok(Some(value.clone()));
         }
-        let Some(resolver) = resolver_of(name) else {
+        let Some((resolver, needs_session)) = resolver_of(name) else {
             return Ok(None);
         };
-        if entity.is_elsewhere && needs_session(resolver) {
+        if entity.is_elsewhere && needs_session {
             return Ok(None);
         }
         if resolver == Resolver::StoredText {
             // It is asked of the entity and not of a session.
             let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);
             return match path {
-                Some(path) => Ok(Some(resolvers::sessions::stored_text(path).await?)),
+                Some(path) => {
+                    let text = sessions::stored_text(path).await?;
+                    Ok(sessions::STORED_TEXT.get(&text, name))
+                }
                 None => Ok(None),
             };
         }
@@ -228,23 +241,25 @@ impl<'a> Engine<'a> {
         if params.is_none()
             && let Some(known) = self.known.get(&key)
         {
-            return Ok(known.get(name).cloned());
+            return Ok(known(name));
         }
-        let live = self.session_of(entity, resolver).await?;
-        if let Some(params) = params {
-            let known = self.resolve(resolver, &live, Some(params)).await?;
-            return Ok(known.get(name).cloned());
+        let live = self.session_of(entity, needs_session).await?;
+        let known = self.resolve(resolver, &live, params).await?;
+        let value = known(name);
+        if params.is_none() {
+            self.known.insert(key, known);
         }
-        let known = self.resolve(resolver, &live, None).await?;
-        let value = known.get(name).cloned();
-        self.known.insert(key, known);
         Ok(value)
     }
 
     /// The session something is asked of. One that is not loaded is only if it must be.
-    async fn session_of(&self, entity: &Entity, resolver: Resolver) -> Result<Arc<Live>, EqlError> {
+    async fn session_of(
+        &self,
+        entity: &Entity,
+        needs_session: bool,
+    ) -> Result<Arc<Live>, EqlError> {
         let of = entity.of.as_ref().filter(|id| **id != entity.live.id);
-        match of.filter(|_| needs_session(resolver)) {
+        match of.filter(|_| needs_session) {
             None => Ok(Arc::clone(&entity.live)),
             Some(id) => {
                 let live = self.shared.live(id).await;
@@ -261,27 +276,43 @@ impl<'a> Engine<'a> {
         params: Option<&Params>,
     ) -> Result<Known, EqlError> {
         let shared = self.shared;
-        match resolver {
-            Resolver::Session => resolvers::session::session(shared, live).await,
-            Resolver::Statistics => resolvers::session::statistics(live).await,
-            Resolver::Commands => Ok(resolvers::session::commands(live)),
-            Resolver::Jobs => Ok(resolvers::session::jobs(live)),
-            Resolver::History => resolvers::messages::history(live).await,
-            Resolver::ToolCalls => resolvers::messages::tool_calls(live).await,
-            Resolver::Turn => resolvers::messages::turn(live).await,
-            Resolver::Context => {
-                Ok(resolvers::sessions::context(shared, self.focus.as_ref()).await)
+        Ok(match resolver {
+            Resolver::Session => {
+                let facts = SessionFacts::now(shared, live, live.view(false).await?);
+                session::SESSION.of(facts)
             }
-            Resolver::Stored => resolvers::sessions::stored(shared, live).await,
-            Resolver::Models => Ok(resolvers::program::models(shared)),
-            Resolver::Ui => Ok(resolvers::program::ui(shared, live)),
-            Resolver::Git => Ok(resolvers::program::git(live).await),
-            Resolver::Memory => resolvers::memory::status(shared).await,
-            Resolver::Notes => resolvers::memory::notes(shared, params).await,
+            Resolver::Statistics => session::STATISTICS.of(live.session.stats().await?),
+            Resolver::Commands => session::COMMANDS.of(live.commands().await),
+            Resolver::Jobs => {
+                let jobs = live.session.jobs().list();
+                session::JOBS.of((jobs, Arc::clone(&live.id)))
+            }
+            Resolver::History => messages::HISTORY.of(live.session.messages().await?),
+            Resolver::ToolCalls => messages::TOOL_CALLS.of(live.session.messages().await?),
+            Resolver::Turn => {
+                let state = live.session.state().await?;
+                messages::TURN.of(TurnFacts {
+                    turn: live.turn(),
+                    is_streaming: state.is_running && !state.is_compacting,
+                })
+            }
+            Resolver::Context => sessions::CONTEXT.of(ContextFacts {
+                slots: context::slots(shared).await,
+                active: self.focus.as_ref().map(|live| Arc::clone(&live.id)),
+            }),
+            Resolver::Stored => sessions::STORED.of(shared.stored(&live.cwd).await?),
+            Resolver::Models => program::MODELS.of(shared.models()),
+            Resolver::Ui => program::UI.of(UiFacts::look(shared, live)),
+            Resolver::Git => {
+                let project = git::project_of(&live.session, &live.cwd);
+                program::GIT.of(git::repository(project).await)
+            }
+            Resolver::Memory => memory::MEMORY.of(memory::status(shared).await?),
+            Resolver::Notes => memory::NOTES.of(memory::notes(shared, params).await?),
             // Looked up by the entity.
-            Resolver::StoredText => Ok(Known::default()),
-            Resolver::Graph => Ok(graph::describe()),
-        }
+            Resolver::StoredText => Box::new(|_| None),
+            Resolver::Graph => graph::GRAPH.of(()),
+        })
     }
 }
 

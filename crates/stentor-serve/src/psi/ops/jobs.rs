@@ -1,25 +1,24 @@
 //! Background jobs (section 9.9).
 
 use stentor_agent::jobs::{Job, JobStatus};
-use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled};
-use crate::psi::item::OpError;
+use crate::psi::error::OpError;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, job::ShownJob};
+use crate::psi::request::{Call, Done, Handled};
 
 /// What is listed when no status is named.
 pub(in crate::psi) const USUAL: [JobStatus; 2] = [JobStatus::Running, JobStatus::PendingCancel];
 
-pub(in crate::psi) async fn list(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let statuses = match ask.params.items("statuses")? {
+pub(in crate::psi) async fn list(call: &mut Call<'_>) -> Handled {
+    let statuses = match call.params.items("statuses")? {
         None => USUAL.to_vec(),
         Some(items) => items
             .iter()
             .filter_map(|item| JobStatus::parse(word_of(item)?))
             .collect(),
     };
-    let live = connection.target(ask).await?;
+    let live = call.target().await?;
     let jobs = with_status(live.session.jobs().list(), &statuses);
     Done::data(payload::map(|data| {
         data.key("jobs").vector(|list| {
@@ -32,9 +31,9 @@ pub(in crate::psi) async fn list(connection: &mut Connection, ask: &Ask<'_>) -> 
     .into()
 }
 
-pub(in crate::psi) async fn inspect(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let id = ask.params.filled("job-id")?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn inspect(call: &mut Call<'_>) -> Handled {
+    let id = call.params.filled("job-id")?;
+    let live = call.target().await?;
     let job = live.session.jobs().find(id).ok_or_else(|| unknown(id))?;
     Done::data(payload::map(|data| {
         let shown = ShownJob {
@@ -46,9 +45,9 @@ pub(in crate::psi) async fn inspect(connection: &mut Connection, ask: &Ask<'_>) 
     .into()
 }
 
-pub(in crate::psi) async fn cancel(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let id = ask.params.filled("job-id")?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn cancel(call: &mut Call<'_>) -> Handled {
+    let id = call.params.filled("job-id")?;
+    let live = call.target().await?;
     let job = live.session.jobs().cancel(id).ok_or_else(|| unknown(id))?;
     Done::data(payload::map(|data| {
         let shown = ShownJob {
@@ -66,5 +65,5 @@ pub(in crate::psi) fn with_status(mut jobs: Vec<Job>, statuses: &[JobStatus]) ->
 }
 
 fn unknown(id: &str) -> OpError {
-    OpError::new(ErrorCode::Failed, format!("there is no job {id}"))
+    OpError::failed(format!("there is no job {id}"))
 }

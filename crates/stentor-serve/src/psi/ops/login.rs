@@ -3,29 +3,26 @@
 use std::sync::Arc;
 
 use stentor_wire::edn::EdnWriter;
-use stentor_wire::psi::{ErrorCode, Topic};
+use stentor_wire::psi::ErrorCode;
 
 use crate::login::{Login, LoginBegun, LoginProvider};
-use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{Cause, OpError, Part};
+use crate::psi::error::OpError;
+use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
-use crate::psi::login_slot::{LoginWay, PendingLogin};
-use crate::psi::payload::{self, message};
+use crate::psi::login_slot::{LoginError, LoginWay, PendingLogin};
+use crate::psi::payload::{self, message::transcript_text};
+use crate::psi::request::{Answerer, Call, Done, Handled};
 use crate::psi::shared::Shared;
 
 /// The provider may have to be asked first; nothing waits for it.
-pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let wanted = ask.params.text("provider")?.map(str::to_owned);
-    let live = connection.target(ask).await?;
-    let shared = Arc::clone(&connection.shared);
-    ask.answerer.later(async move {
-        let chosen = provider(&shared, &live, wanted)
-            .await
-            .map_err(OpError::params)?;
-        let pending = shared.login.begin(&chosen, false);
-        let pending = pending.map_err(OpError::params)?;
-        let begun = begun(&shared, &pending).await;
-        let begun = begun.map_err(|why| OpError::new(ErrorCode::Failed, why))?;
+pub(in crate::psi) async fn begin(call: &mut Call<'_>) -> Handled {
+    let wanted = call.params.text("provider")?.map(str::to_owned);
+    let live = call.target().await?;
+    let shared = Arc::clone(&call.connection.shared);
+    call.answerer.later(async move {
+        let chosen = provider(&shared, &live, wanted).await?;
+        let pending = shared.login.begin(&chosen, false)?;
+        let begun = begun(&shared, &pending).await?;
         shared.login.waits(&pending, LoginWay::Operation);
         Ok(Done::data(payload::map(|data| {
             data.key("provider");
@@ -39,23 +36,25 @@ pub(in crate::psi) async fn begin(connection: &mut Connection, ask: &Ask<'_>) ->
 }
 
 /// A flow that waits for the browser may take long; nothing waits for it.
-pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let input = ask.params.text("input")?;
+pub(in crate::psi) fn complete(call: &mut Call<'_>) -> Handled {
+    let input = call.params.text("input")?;
     let input = input
         .filter(|input| !input.trim().is_empty())
         .map(str::to_owned);
-    let shared = Arc::clone(&connection.shared);
+    let shared = Arc::clone(&call.connection.shared);
     let pending = shared.login.begun();
     let Some((pending, login)) = pending.zip(shared.options.login.clone()) else {
         let message = "no login was begun; login_begin begins one";
         return Err(OpError::new(ErrorCode::NoPendingLogin, message));
     };
-    ask.answerer.later(async move {
+    call.answerer.later(async move {
         let completed = tokio::select! {
-            completed = login.complete(&pending.provider, input) => completed,
-            () = pending.given_up.cancelled() => Err("another login was begun".to_owned()),
+            completed = login.complete(&pending.provider, input) => {
+                completed.map_err(LoginError::Refused)
+            }
+            () = pending.given_up.cancelled() => Err(LoginError::Replaced),
         };
-        completed.map_err(|why| OpError::new(ErrorCode::Failed, why))?;
+        completed?;
         shared.login.over(&pending);
         pending.given_up.cancel();
         Ok(Done::data(payload::map(|data| {
@@ -66,45 +65,40 @@ pub(in crate::psi) fn complete(connection: &mut Connection, ask: &Ask<'_>) -> Ha
     })
 }
 
-/// The provider that is meant: the one that is named, else the model's own. The error is text for
-/// a person.
+/// The provider that is meant: the one that is named, else the model's own.
 async fn provider(
     shared: &Shared,
     live: &Live,
     wanted: Option<String>,
-) -> Result<LoginProvider, String> {
+) -> Result<LoginProvider, LoginError> {
     let login = shared.options.login.as_ref();
-    let login = login.ok_or("logging in is not available here; configure a key instead")?;
+    let login = login.ok_or(LoginError::Unavailable)?;
     let wanted = match wanted.filter(|wanted| !wanted.trim().is_empty()) {
         Some(wanted) => wanted.trim().to_owned(),
         None => {
-            let state = live.session.state().await;
-            let state = state.map_err(|error| session_error(error).message)?;
-            let model = state.model.ok_or("name a provider: there is no model")?;
-            model.provider.clone()
+            let model = live.session.state().await?.model;
+            model.ok_or(LoginError::NoModel)?.provider.clone()
         }
     };
     let providers = login.providers();
     let provider = providers.iter().find(|provider| provider.id == wanted);
     provider.cloned().ok_or_else(|| {
         let names: Vec<&str> = providers.iter().map(|one| one.id.as_str()).collect();
-        format!(
-            "there is no login at {wanted}; there is one at: {}",
-            names.join(", ")
-        )
+        let there_are = names.join(", ");
+        LoginError::UnknownProvider { wanted, there_are }
     })
 }
 
 /// Has the provider say where to go. A login that it refuses is not pending.
-async fn begun(shared: &Shared, pending: &PendingLogin) -> Result<LoginBegun, String> {
+async fn begun(shared: &Shared, pending: &PendingLogin) -> Result<LoginBegun, LoginError> {
     let begun = match shared.options.login.as_ref() {
         Some(login) => login.begin(&pending.provider).await,
-        None => Err("logging in is not available here".to_owned()),
+        None => return Err(LoginError::Unavailable),
     };
     if begun.is_err() {
         shared.login.over(pending);
     }
-    begun
+    begun.map_err(LoginError::Refused)
 }
 
 /// `/login`: one message with the address and what to do (section 19), and then, where the
@@ -114,7 +108,7 @@ pub(in crate::psi) async fn slash_login(
     live: &Arc<Live>,
     wanted: Option<String>,
     cause: Cause,
-) -> Result<Vec<Part>, String> {
+) -> Result<Vec<Part>, LoginError> {
     let chosen = provider(shared, live, wanted).await?;
     let pending = shared.login.begin(&chosen, true)?;
     let begun = begun(shared, &pending).await?;
@@ -131,7 +125,7 @@ pub(in crate::psi) async fn slash_login(
         text.push_str("\nPaste the code as your next message.");
         shared.login.waits(&pending, LoginWay::NextPrompt);
     }
-    Ok(vec![say(live, &text, cause)])
+    Ok(vec![transcript_text(live, &text, cause)])
 }
 
 fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogin) {
@@ -146,22 +140,21 @@ fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogi
             () = pending.given_up.cancelled() => return,
         };
         shared.login.over(&pending);
-        let snapshots = Part::Snapshots {
-            live: Arc::clone(&live),
-            cause: None,
-        };
-        shared.tell(vec![say(&live, &text, None), snapshots]).await;
+        let snapshots = Part::Snapshots(Arc::clone(&live), None);
+        shared
+            .write(vec![transcript_text(&live, &text, None), snapshots])
+            .await;
     });
 }
 
 /// The prompt was the code of a login: the model hears nothing of it.
 pub(in crate::psi) fn pasted(
-    ask: &Ask<'_>,
+    call: &Call<'_>,
     live: Arc<Live>,
     pending: PendingLogin,
     code: String,
 ) -> Handled {
-    let answerer: Answerer = ask.answerer.clone();
+    let answerer: Answerer = call.answerer.clone();
     tokio::spawn(async move {
         answerer.done(Done::accepted().of(&live)).await;
         let Some(login) = answerer.shared.options.login.clone() else {
@@ -170,28 +163,18 @@ pub(in crate::psi) fn pasted(
         let text = completed(&*login, &pending, Some(code)).await;
         let cause = answerer.cause();
         let parts = vec![
-            say(&live, &text, cause.clone()),
-            Part::Snapshots { live, cause },
+            transcript_text(&live, &text, cause.clone()),
+            Part::Snapshots(live, cause),
         ];
-        answerer.shared.tell(parts).await;
+        answerer.shared.write(parts).await;
     });
-    Ok(crate::psi::connection::Outcome::Later)
+    Ok(crate::psi::request::Answered::Later)
 }
 
 async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<String>) -> String {
     match login.complete(&pending.provider, code).await {
         Ok(()) => format!("✓ Logged in at {}.", pending.name),
         Err(why) => format!("Login at {} failed: {why}", pending.name),
-    }
-}
-
-/// A text in the transcript of a session.
-pub(in crate::psi) fn say(live: &Live, text: &str, cause: Cause) -> Part {
-    Part::Event {
-        topic: Topic::AssistantMessage,
-        session: Some(Arc::clone(&live.id)),
-        cause,
-        data: payload::form(|data| message::write_text(data, &live.id, "assistant", text, None)),
     }
 }
 

@@ -1,11 +1,66 @@
 //! The operations (section 9), one file per group.
 
-pub(super) mod beside;
 pub(super) mod dialogs;
+pub(super) mod export;
 pub(super) mod jobs;
 pub(super) mod login;
 pub(super) mod navigation;
 pub(super) mod prompting;
 pub(super) mod reading;
 pub(super) mod settings;
+pub(super) mod shell;
 pub(super) mod transport;
+
+use stentor_wire::psi::Op;
+
+use super::request::{Call, Handled};
+use super::slash;
+
+/// The table of operations (section 9).
+pub(super) async fn dispatch(op: Op, call: &mut Call<'_>) -> Handled {
+    match op {
+        Op::Handshake => transport::handshake(call).await,
+        Op::Ping => transport::ping().into(),
+        Op::Subscribe => transport::subscribe(call).await,
+        Op::Unsubscribe => transport::unsubscribe(call),
+        Op::QueryEql => reading::query_eql(call).await,
+        Op::GetState => reading::get_state(call).await,
+        Op::GetMessages => reading::get_messages(call).await,
+        Op::GetSessionStats => reading::get_session_stats(call).await,
+        Op::ListSessions => reading::list_sessions(call).await,
+        Op::Prompt => prompting::prompt(call).await,
+        Op::PromptWhileStreaming => prompting::while_streaming(call).await,
+        Op::Steer => prompting::steer(call).await,
+        Op::FollowUp => prompting::follow_up(call).await,
+        Op::Interrupt => prompting::interrupt(call).await,
+        Op::Abort => prompting::abort(call).await,
+        Op::AbortRetry => prompting::abort_retry(call).await,
+        Op::Command => slash::command(call).await,
+        Op::FrontendActionResult => slash::actions::result(call).await,
+        Op::NewSession => navigation::new_session(call).await,
+        Op::SwitchSession => navigation::switch_session(call).await,
+        Op::Fork => navigation::fork(call).await,
+        Op::SetSessionName => navigation::set_session_name(call).await,
+        Op::SetModel => settings::set_model(call).await,
+        Op::CycleModel => settings::cycle_model(call).await,
+        Op::SetThinkingLevel => settings::set_thinking_level(call).await,
+        Op::CycleThinkingLevel => settings::cycle_thinking_level(call).await,
+        Op::Compact => settings::compact(call).await,
+        Op::SetAutoCompaction => settings::set_auto_compaction(call).await,
+        Op::SetAutoRetry => settings::set_auto_retry(call).await,
+        Op::LoginBegin => login::begin(call).await,
+        Op::LoginComplete => login::complete(call),
+        Op::ResolveDialog => dialogs::resolve(call).await,
+        Op::CancelDialog => dialogs::cancel(call).await,
+        Op::ListBackgroundJobs => jobs::list(call).await,
+        Op::InspectBackgroundJob => jobs::inspect(call).await,
+        Op::CancelBackgroundJob => jobs::cancel(call).await,
+        Op::Bash => shell::bash(call).await,
+        Op::AbortBash => shell::abort_bash(call).await,
+        Op::ExportHtml => export::export_html(call).await,
+        Op::GetForkMessages => reading::get_fork_messages(call).await,
+        Op::GetLastAssistantText => reading::get_last_assistant_text(call).await,
+        Op::GetCommands => reading::get_commands(call).await,
+        Op::GetAvailableModels => reading::get_available_models(call),
+    }
+}

@@ -1,73 +1,66 @@
 //! Moving between sessions (section 9.5).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
-use stentor_journal::store::{self, Entry, EntryKind};
+use stentor_journal::store::{self, Entry, EntryKind, StoreError};
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, agent_error, session_error};
-use crate::psi::item::{Cause, OpError, Part};
-use crate::psi::live::Live;
-use crate::psi::payload::{self, context};
+use crate::psi::connection::Connection;
+use crate::psi::error::OpError;
+use crate::psi::item::{Cause, Part};
+use crate::psi::live::{Live, Origin};
+use crate::psi::payload;
+use crate::psi::payload::context::{self, Slot};
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::shared::Shared;
 
-pub(in crate::psi) async fn new_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let source = connection.target(ask).await?;
-    let live = beside(&connection.shared, &source).await?;
-    arrive(connection, ask, &live, true).await
+pub(in crate::psi) async fn new_session(call: &mut Call<'_>) -> Handled {
+    let source = call.target().await?;
+    let live = new_like(&call.connection.shared, &source).await?;
+    arrive(call, &live, true).await
 }
 
-pub(in crate::psi) async fn switch_session(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    if ask.params.session_id()?.is_some() {
-        let live = connection.target(ask).await?;
-        return arrive(connection, ask, &live, false).await;
+pub(in crate::psi) async fn switch_session(call: &mut Call<'_>) -> Handled {
+    if call.params.session_id()?.is_some() {
+        let live = call.target().await?;
+        return arrive(call, &live, false).await;
     }
-    let path = ask.params.filled("session-path")?;
-    let (live, is_new) = resume(connection, path).await?;
-    arrive(connection, ask, &live, is_new).await
+    let path = call.params.filled("session-path")?;
+    let (live, is_new) = resume(call.connection, path).await?;
+    arrive(call, &live, is_new).await
 }
 
-pub(in crate::psi) async fn fork(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let entry_id = ask.params.filled("entry-id")?;
-    let source = connection.target(ask).await?;
-    let live = fork_at(&connection.shared, &source, entry_id).await?;
-    arrive(connection, ask, &live, true).await
+pub(in crate::psi) async fn fork(call: &mut Call<'_>) -> Handled {
+    let entry_id = call.params.filled("entry-id")?;
+    let source = call.target().await?;
+    let live = fork_at(&call.connection.shared, &source, entry_id).await?;
+    arrive(call, &live, true).await
 }
 
-pub(in crate::psi) async fn set_session_name(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let name = ask.params.filled("name")?.trim();
-    let live = connection.target(ask).await?;
-    live.session.set_name(name).await.map_err(session_error)?;
-    Done::data(payload::map(|data| {
+pub(in crate::psi) async fn set_session_name(call: &mut Call<'_>) -> Handled {
+    let name = call.params.filled("name")?.trim();
+    let live = call.target().await?;
+    live.session.set_name(name).await?;
+    call.answer(&live, |data| {
         data.field("session-name", name);
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-async fn arrive(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-    live: &Arc<Live>,
-    is_new: bool,
-) -> Handled {
-    let view = live.view().await.map_err(session_error)?;
+async fn arrive(call: &mut Call<'_>, live: &Arc<Live>, is_new: bool) -> Handled {
+    let view = live.view(false).await?;
     let mut done = Done::data(payload::map(|data| {
         data.field("session-id", &*live.id)
             .field("session-file", &view.file());
     }));
-    done.before = move_focus(connection, live, is_new).await?;
-    done.before.extend(arrival(live, &ask.answerer.cause()));
+    done.before = move_focus(call.connection, live, is_new).await?;
+    done.before.extend(arrival(live, &call.answerer.cause()));
     done.after = after_the_answer();
     done.of(live).into()
 }
 
-/// Makes a session the one that is meant when none is named, and has its events told.
+/// Makes a session the one that is meant when none is named, and has its events published.
 pub(in crate::psi) async fn move_focus(
     connection: &mut Connection,
     live: &Arc<Live>,
@@ -88,29 +81,21 @@ pub(in crate::psi) async fn move_focus(
 /// The five events of every navigation.
 pub(in crate::psi) fn arrival(live: &Arc<Live>, cause: &Cause) -> Vec<Part> {
     vec![
-        Part::Rehydration {
-            live: Arc::clone(live),
-            cause: cause.clone(),
-        },
-        Part::Snapshots {
-            live: Arc::clone(live),
-            cause: cause.clone(),
-        },
-        Part::Context {
-            cause: cause.clone(),
-        },
+        Part::Rehydration(Arc::clone(live), cause.clone()),
+        Part::Snapshots(Arc::clone(live), cause.clone()),
+        Part::Context(cause.clone()),
     ]
 }
 
-/// What the client wipes when it sees the answer, and so must be told again (section 18.4).
+/// What the client wipes when it sees the answer, and so must be written again (section 18.4).
 pub(in crate::psi) fn after_the_answer() -> Vec<Part> {
-    vec![Part::Context { cause: None }, Part::UiLists]
+    vec![Part::Context(None), Part::UiLists]
 }
 
 /// A new session with the folder, the model and the thinking level of another.
-pub(in crate::psi) async fn beside(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
+pub(in crate::psi) async fn new_like(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
     let options = options_like(shared, source).await?;
-    shared.start(options).await.map_err(agent_error)
+    shared.start(options).await
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
@@ -120,33 +105,42 @@ pub(in crate::psi) async fn resume(
 ) -> Result<(Arc<Live>, bool), OpError> {
     let shared = &connection.shared;
     let path = shared.options.cwd.join(path);
-    let real = path.canonicalize().ok();
-    let same = |file: &Path| {
-        // The file of a session in which nothing was said is not there yet, and neither may be
-        // the one that is asked for.
-        file == path || (real.is_some() && file.canonicalize().ok() == real)
-    };
-    for slot in context::slots_as_they_came(shared).await {
-        let is_it = slot
-            .file
-            .as_deref()
-            .is_some_and(|file| same(Path::new(file)));
-        if is_it && let Some(live) = shared.live(&slot.id).await? {
-            return Ok((live, false));
-        }
+    let slots = context::slots_as_they_came(shared).await;
+    let wanted = path.clone();
+    let look = move || (live_in(&slots, &wanted), wanted.is_file());
+    let (id, is_file) = tokio::task::spawn_blocking(look).await?;
+    if let Some(id) = id
+        && let Some(live) = shared.live(&id).await?
+    {
+        return Ok((live, false));
     }
-    if !path.is_file() {
+    if !is_file {
         let message = format!("there is no session file {}", path.display());
         return Err(OpError::new(ErrorCode::NotFound, message));
     }
     Ok((load(shared, &path).await?, true))
 }
 
+/// The session whose file this is. The file of one in which nothing was said is not there yet.
+fn live_in(slots: &[Slot], path: &Path) -> Option<Arc<str>> {
+    let real = path.canonicalize().ok();
+    let is_it = |file: &Path| file == path || (real.is_some() && file.canonicalize().ok() == real);
+    let found = slots
+        .iter()
+        .find(|slot| slot.file.as_deref().is_some_and(is_it));
+    found.map(|slot| Arc::clone(&slot.id))
+}
+
 /// Loads a session file.
 pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Live>, OpError> {
-    shared.make_room().await.map_err(agent_error)?;
-    let failed = |error: store::StoreError| OpError::new(ErrorCode::Failed, error.to_string());
-    let opened = store::open(path).map_err(failed)?;
+    shared.make_room().await?;
+    let file = path.to_owned();
+    let open = move || {
+        let opened = store::open(&file)?;
+        let folder = PathBuf::from(&opened.journal.header().cwd);
+        Ok::<_, StoreError>((opened, Some(folder).filter(|folder| folder.is_dir())))
+    };
+    let (opened, folder) = tokio::task::spawn_blocking(open).await??;
     let header = opened.journal.header().clone();
     if shared.knows(&header.id) {
         // A copy of its file: requests name sessions by their id.
@@ -155,32 +149,30 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
             path.display(),
             header.id
         );
-        return Err(OpError::new(ErrorCode::Failed, message));
+        return Err(OpError::failed(message));
     }
-    let folder = Path::new(&header.cwd);
     // The folder of an old session may be gone; the conversation is not.
-    let cwd = if folder.is_dir() {
-        folder
-    } else {
-        &shared.options.cwd
-    };
-    let mut options = shared.options_in(cwd).map_err(agent_error)?;
-    let usual = (options.model.take(), options.thinking.take());
-    let usual_model = usual.0;
-    if opened.thinking_level.is_none() {
-        options.thinking = usual.1;
+    let cwd = folder.as_deref().unwrap_or(&shared.options.cwd);
+    let mut options = shared.options_in(cwd).await?;
+    let usual_model = options.model.take();
+    if opened.thinking_level.is_some() {
+        options.thinking = None;
     }
     let environment = shared.agent.environment().clone();
-    let session = Session::resume(environment, options, opened).map_err(session_error)?;
-    let state = session.state().await.map_err(session_error)?;
+    let session = Session::resume(environment, options, opened)?;
+    let state = session.state().await?;
     if let (None, Some(model)) = (&state.model, usual_model) {
         // The model it was made with is not to be had here.
-        let chosen = session.set_model(&model.provider, &model.id).await;
-        chosen.map_err(session_error)?;
+        session.set_model(&model.provider, &model.id).await?;
     }
     let created_ms = stentor_journal::clock::parse_iso_time(&header.timestamp);
     let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
-    Ok(shared.add(Live::new(session, cwd, created_ms, None)))
+    let origin = Origin {
+        cwd: cwd.to_owned(),
+        created_ms,
+        ..Origin::default()
+    };
+    Ok(shared.add(Live::new(session, origin)))
 }
 
 /// A child of a session with everything up to an entry; with a user message also the reply to it.
@@ -189,25 +181,30 @@ pub(in crate::psi) async fn fork_at(
     source: &Arc<Live>,
     entry_id: &str,
 ) -> Result<Arc<Live>, OpError> {
-    shared.make_room().await.map_err(agent_error)?;
-    let (_, entries) = source.session.entries().await.map_err(session_error)?;
+    shared.make_room().await?;
+    let (_, entries) = source.session.entries().await?;
     let last = last_of_exchange(&entries, entry_id)
         .ok_or_else(|| OpError::params(format!("there is no entry {entry_id} in this session")))?;
-    let state = source.session.state().await.map_err(session_error)?;
+    let state = source.session.state().await?;
     let mut options = options_like(shared, source).await?;
     options.id = Some(shared.random_id());
     let point = ForkPoint::After(last);
     let forked = shared.agent.fork(&source.session, point, options).await;
-    let (session, _) = forked.map_err(agent_error)?;
+    let (session, _) = forked?;
     let file = state.file.map(|file| file.to_string_lossy().into_owned());
-    let parent = Some((Arc::clone(&source.id), file));
-    let created_ms = shared.clock().now_ms();
-    Ok(shared.add(Live::new(session, &source.cwd, created_ms, parent)))
+    let origin = Origin {
+        cwd: source.cwd.clone(),
+        created_ms: shared.clock().now_ms(),
+        parent: Some(Arc::clone(&source.id)),
+        parent_path: file,
+        ..Origin::default()
+    };
+    Ok(shared.add(Live::new(session, origin)))
 }
 
 async fn options_like(shared: &Shared, source: &Live) -> Result<SessionOptions, OpError> {
-    let state = source.session.state().await.map_err(session_error)?;
-    let mut options = shared.options_in(&source.cwd).map_err(agent_error)?;
+    let state = source.session.state().await?;
+    let mut options = shared.options_in(&source.cwd).await?;
     options.model = state.model.or(options.model);
     options.thinking = Some(state.thinking);
     Ok(options)

@@ -2,40 +2,40 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::session::{Accepted, SessionError};
 use stentor_journal::message::ContentBlock;
 use stentor_wire::edn::Value;
-use stentor_wire::psi::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
-use crate::psi::connection::{Answerer, Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{OpError, Part};
+use crate::picture;
+use crate::psi::error::OpError;
+use crate::psi::item::Part;
 use crate::psi::live::Live;
 use crate::psi::ops::login;
 use crate::psi::params::word_of;
-use crate::psi::{payload, slash};
+use crate::psi::payload;
+use crate::psi::request::{Answerer, Call, Done, Handled};
+use crate::psi::slash;
 
-pub(in crate::psi) async fn prompt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let text = ask.params.filled("message")?;
-    let images = images(ask)?;
-    let live = connection.target(ask).await?;
-    if let Some(pasted) = connection.shared.login.take_for_prompt(text) {
-        return login::pasted(ask, live, pasted, text.to_owned());
+pub(in crate::psi) async fn prompt(call: &mut Call<'_>) -> Handled {
+    let text = call.params.filled("message")?;
+    let images = images(call)?;
+    let live = call.target().await?;
+    if let Some(pasted) = call.connection.shared.login.take_for_prompt(text) {
+        return login::pasted(call, live, pasted, text.to_owned());
     }
-    if let Some(handled) = slash::through_prompt(connection, ask, &live, text).await {
+    if let Some(handled) = slash::through_prompt(call, &live, text).await {
         return handled;
     }
     let mut content = vec![ContentBlock::text(text)];
     content.extend(images);
     let called = live.session.slash().called(text);
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
-        return run_fetched(&ask.answerer, live, content);
+        return run_fetched(&call.answerer, live, content);
     }
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    run(ask.answerer.clone(), live, content).await
+    let content = live.session.expand(content).await?;
+    run(call.answerer.clone(), live, content).await
 }
 
 /// The same with a prompt that a server is asked for first: nobody else waits for it.
@@ -54,17 +54,16 @@ async fn prepared(
     content: Vec<ContentBlock>,
     preparing: CancellationToken,
 ) -> Result<Accepted, OpError> {
-    let aborted = || OpError::new(ErrorCode::Failed, "aborted before it began");
+    let aborted = || OpError::failed("aborted before it began");
     let content = tokio::select! {
         biased;
         () = preparing.cancelled() => return Err(aborted()),
-        content = live.session.expand(content) => content.map_err(session_error)?,
+        content = live.session.expand(content) => content?,
     };
-    let accepted = live.session.prompt(content).await.map_err(session_error)?;
+    let accepted = live.session.prompt(content).await?;
     if preparing.is_cancelled() {
         // The session heard of the abort first.
-        let stopped = live.session.abort_run(accepted.run()).await;
-        stopped.map_err(session_error)?;
+        live.session.abort_run(accepted.run()).await?;
         return Err(aborted());
     }
     Ok(accepted)
@@ -76,18 +75,16 @@ async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) ->
     let session = live.session.clone();
     let mut prompting = Box::pin(async move { session.prompt(content).await });
     if !may_wait {
-        let accepted = prompting.await.map_err(session_error)?;
+        let accepted = prompting.await?;
         return begun(&answerer, &live, accepted).into();
     }
     // The run before is being stopped and this one waits for it: others must not.
     match futures_util::poll!(&mut prompting) {
-        std::task::Poll::Ready(accepted) => {
-            begun(&answerer, &live, accepted.map_err(session_error)?).into()
-        }
+        std::task::Poll::Ready(accepted) => begun(&answerer, &live, accepted?).into(),
         std::task::Poll::Pending => {
             let starter = answerer.clone();
             answerer.later(async move {
-                let accepted = prompting.await.map_err(session_error)?;
+                let accepted = prompting.await?;
                 Ok(begun(&starter, &live, accepted))
             })
         }
@@ -97,26 +94,23 @@ async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) ->
 fn begun(answerer: &Answerer, live: &Arc<Live>, accepted: Accepted) -> Done {
     let mut done = Done::accepted().of(live);
     done.after = vec![
-        Part::RunBegins {
-            session: Arc::clone(&live.id),
-            cause: answerer.cause(),
-        },
+        Part::RunBegins(Arc::clone(&live.id), answerer.cause()),
         Part::Release(accepted),
     ];
     done
 }
 
-pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let content = message(ask)?;
-    let behavior = ask.params.word("behavior")?.unwrap_or("steer");
+pub(in crate::psi) async fn while_streaming(call: &mut Call<'_>) -> Handled {
+    let content = message(call)?;
+    let behavior = call.params.word("behavior")?.unwrap_or("steer");
     if !matches!(behavior, "steer" | "queue") {
         return Err(OpError::params(format!(
             ":behavior must be \"steer\" or \"queue\", not {behavior:?}"
         )));
     }
-    let live = connection.target(ask).await?;
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    let state = live.session.state().await.map_err(session_error)?;
+    let live = call.target().await?;
+    let content = live.session.expand(content).await?;
+    let state = live.session.state().await?;
     let (done, queued) = if state.interrupt_pending {
         ("coerced-follow-up", live.session.follow_up(content).await)
     } else if behavior == "steer" {
@@ -124,34 +118,31 @@ pub(in crate::psi) async fn while_streaming(connection: &mut Connection, ask: &A
     } else {
         ("queue", live.session.follow_up(content).await)
     };
-    queued.map_err(session_error)?;
-    Done::data(payload::map(|data| {
+    queued?;
+    call.answer(&live, |data| {
         data.field("accepted", &true).field("behavior", done);
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn steer(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let content = message(ask)?;
-    let live = connection.target(ask).await?;
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    live.session.steer(content).await.map_err(session_error)?;
-    Done::accepted().of(&live).into()
+pub(in crate::psi) async fn steer(call: &mut Call<'_>) -> Handled {
+    let content = message(call)?;
+    let live = call.target().await?;
+    let content = live.session.expand(content).await?;
+    live.session.steer(content).await?;
+    call.accept(&live)
 }
 
-pub(in crate::psi) async fn follow_up(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let content = message(ask)?;
-    let live = connection.target(ask).await?;
-    let content = live.session.expand(content).await.map_err(session_error)?;
-    let queued = live.session.follow_up(content).await;
-    queued.map_err(session_error)?;
-    Done::accepted().of(&live).into()
+pub(in crate::psi) async fn follow_up(call: &mut Call<'_>) -> Handled {
+    let content = message(call)?;
+    let live = call.target().await?;
+    let content = live.session.expand(content).await?;
+    live.session.follow_up(content).await?;
+    call.accept(&live)
 }
 
-pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
-    let interrupted = live.session.interrupt().await.map_err(session_error)?;
+pub(in crate::psi) async fn interrupt(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let interrupted = live.session.interrupt().await?;
     let mut dropped: Vec<&str> = Vec::new();
     for text in interrupted.dropped_steering.iter().map(|text| text.trim()) {
         if !text.is_empty() && !dropped.contains(&text) {
@@ -170,8 +161,8 @@ pub(in crate::psi) async fn interrupt(connection: &mut Connection, ask: &Ask<'_>
     done.into()
 }
 
-pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn abort(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
     let session = live.session.clone();
     live.stop_preparing();
     let aborting = live.aborting();
@@ -182,18 +173,18 @@ pub(in crate::psi) async fn abort(connection: &mut Connection, ask: &Ask<'_>) ->
     });
     // With this the session knows; that it takes a moment to stop must keep nobody waiting.
     match futures_util::poll!(&mut ending) {
-        std::task::Poll::Ready(ended) => ended.map_err(session_error)?,
+        std::task::Poll::Ready(ended) => ended?,
         std::task::Poll::Pending => {
             tokio::spawn(ending);
         }
     }
-    Done::accepted().of(&live).into()
+    call.accept(&live)
 }
 
-pub(in crate::psi) async fn abort_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
-    live.session.abort_retry().await.map_err(session_error)?;
-    Done::accepted().of(&live).into()
+pub(in crate::psi) async fn abort_retry(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    live.session.abort_retry().await?;
+    call.accept(&live)
 }
 
 /// Runs a prompt to its end and answers then, as a slash command that expands does
@@ -225,13 +216,10 @@ pub(in crate::psi) async fn run_through(
     let events = live.session.subscribe_since(accepted.after());
     let mut events = events.unwrap_or_else(|_| live.session.subscribe());
     let begin = vec![
-        Part::RunBegins {
-            session: Arc::clone(&live.id),
-            cause: starter.cause(),
-        },
+        Part::RunBegins(Arc::clone(&live.id), starter.cause()),
         Part::Release(accepted),
     ];
-    starter.shared.tell(begin).await;
+    starter.shared.write(begin).await;
     while let Some(event) = events.next().await {
         if matches!(event.kind, EventKind::Settled { .. }) {
             break;
@@ -240,33 +228,30 @@ pub(in crate::psi) async fn run_through(
     Ok(())
 }
 
-fn message(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
-    let mut content = vec![ContentBlock::text(ask.params.filled("message")?)];
-    content.extend(images(ask)?);
+fn message(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
+    let mut content = vec![ContentBlock::text(call.params.filled("message")?)];
+    content.extend(images(call)?);
     Ok(content)
 }
 
 /// The pictures of a prompt: `{:type :image :mime-type s :data s}`.
-fn images(ask: &Ask<'_>) -> Result<Vec<ContentBlock>, OpError> {
+fn images(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
     let wrong = || {
         OpError::params(
             ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}",
         )
     };
-    let items = ask.params.items("images")?.unwrap_or_default();
+    let items = call.params.items("images")?.unwrap_or_default();
     items
         .iter()
         .map(|image| {
             let is_image = image.get("type").and_then(word_of) == Some("image");
             let text = |key: &str| image.get(key).and_then(Value::as_str);
             let (mime_type, data) = text("mime-type").zip(text("data")).ok_or_else(wrong)?;
-            // It would go to the provider with every request from now on.
-            let is_base64 = !data.is_empty() && STANDARD.decode(data).is_ok();
-            if is_image && mime_type.starts_with("image/") && is_base64 {
-                Ok(ContentBlock::image(data, mime_type))
-            } else {
-                Err(wrong())
+            if !is_image || data.is_empty() {
+                return Err(wrong());
             }
+            picture::sent(data.to_owned(), mime_type.to_owned()).map_err(|_| wrong())
         })
         .collect()
 }

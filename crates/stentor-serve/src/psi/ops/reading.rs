@@ -1,24 +1,24 @@
-//! Looking at things (section 9.2).
+//! Looking at things (section 9.2), also what the original leaves unsupported (section 4).
 
-use stentor_agent::event::CommandSource;
-use stentor_agent::session::{SessionState, SessionStats};
-use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
+use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_wire::edn::{EdnWriter, Keyword};
 use stentor_wire::eql;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
 use crate::psi::eql::Engine;
-use crate::psi::item::OpError;
-use crate::psi::live::{Live, View};
-use crate::psi::payload::{self, context, message, model::ModelRef, session};
+use crate::psi::eql::session::{SESSION, SessionFacts};
+use crate::psi::error::OpError;
+use crate::psi::payload::{self, context, message, model::CatalogEntry, session};
+use crate::psi::request::{Call, Done, Handled};
+use crate::psi::slash;
 
-pub(in crate::psi) async fn query_eql(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let text = ask.params.filled("query")?;
+pub(in crate::psi) async fn query_eql(call: &mut Call<'_>) -> Handled {
+    let text = call.params.filled("query")?;
     let query = eql::parse(text)
         .map_err(|error| OpError::new(ErrorCode::InvalidQuery, error.to_string()))?;
-    let live = connection.target(ask).await?;
-    let entity = ask.params.text("entity")?.and_then(eql::parse_entity);
-    let mut engine = Engine::new(&connection.shared, connection.focus.clone());
+    let live = call.target().await?;
+    let entity = call.params.text("entity")?.and_then(eql::parse_entity);
+    let mut engine = Engine::new(&call.connection.shared, call.connection.focus.clone());
     let result = engine
         .answer(&query, entity.unwrap_or_default(), &live)
         .await;
@@ -30,17 +30,26 @@ pub(in crate::psi) async fn query_eql(connection: &mut Connection, ask: &Ask<'_>
     Done::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_state(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
-    let failed = |error: stentor_agent::session::SessionError| {
-        OpError::new(ErrorCode::QueryFailed, error.to_string())
-    };
-    let view = live.view().await.map_err(failed)?;
-    let book = live.session.slash().book();
+pub(in crate::psi) async fn get_state(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let view = live.view(false).await;
+    let view = view.map_err(|error| OpError::new(ErrorCode::QueryFailed, error.to_string()))?;
+    let facts = SessionFacts::now(&call.connection.shared, &live, view);
+    let state = &facts.view.state;
+    let sandbox = state.sandbox.to_tell().map(ToString::to_string);
+    let book = live.book().await;
     let data = payload::map(|data| {
-        data.key("state").map(|state| {
-            write_state(state, &live, &view);
-            state.key("skills").vector(|list| {
+        data.key("state").map(|map| {
+            let head = "session-id session-file session-name worktree-path parent-session-id \
+                        parent-session-path model thinking-level is-streaming is-compacting \
+                        interrupt-pending steering-messages follow-up-messages retry-attempt \
+                        auto-retry-enabled auto-compaction-enabled scoped-models context-tokens \
+                        context-window phase";
+            SESSION.write(map, &facts, head);
+            map.field("message-count", &state.message_count)
+                .field_if_some("sandbox", sandbox.as_ref());
+            SESSION.write(map, &facts, "ui-type");
+            map.key("skills").vector(|list| {
                 for skill in &book.skills {
                     list.map(|map| {
                         map.field("name", &skill.name)
@@ -48,77 +57,54 @@ pub(in crate::psi) async fn get_state(connection: &mut Connection, ask: &Ask<'_>
                     });
                 }
             });
-            state.key("prompt-templates");
-            session::write_templates(state, &book, false);
+            map.key("prompt-templates");
+            session::write_templates(map, &book, false);
         });
     });
     Done::data(data).of(&live).into()
 }
 
-fn write_state(writer: &mut EdnWriter<'_>, live: &Live, view: &View) {
-    let state = &view.state;
-    let phase = live.phase();
-    writer
-        .field("session-id", &*live.id)
-        .field("session-file", &view.file())
-        .field("session-name", &state.name)
-        .field("worktree-path", &*live.cwd.to_string_lossy())
-        .field("parent-session-id", &live.parent.as_deref())
-        .field("parent-session-path", &live.parent_path)
-        .field("model", &state.model.as_deref().map(ModelRef))
-        .field("thinking-level", &Keyword(state.thinking.as_str()))
-        .field("is-streaming", &is_streaming(state))
-        .field("is-compacting", &state.is_compacting)
-        .field("interrupt-pending", &state.interrupt_pending)
-        .field("steering-messages", &state.queues.steering)
-        .field("follow-up-messages", &state.queues.follow_up)
-        .field("retry-attempt", &state.retry_attempt)
-        .field("auto-retry-enabled", &state.auto_retry)
-        .field("auto-compaction-enabled", &state.auto_compaction)
-        .key("scoped-models")
-        .vector(|list| {
-            for model in &state.scoped_models {
-                list.value(&ModelRef(model));
-            }
-        })
-        .field("context-tokens", &state.context.tokens)
-        .field("context-window", &state.context.window)
-        .field("phase", &Keyword(phase.name()))
-        .field("message-count", &state.message_count)
-        .field_if_some(
-            "sandbox",
-            state.sandbox.to_tell().map(ToString::to_string).as_ref(),
-        )
-        .field("ui-type", &Keyword("emacs"));
-}
-
-fn is_streaming(state: &SessionState) -> bool {
-    state.is_running && !state.is_compacting
-}
-
-pub(in crate::psi) async fn get_messages(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
-    let messages = live.session.messages().await.map_err(session_error)?;
-    Done::data(payload::map(|data| {
+pub(in crate::psi) async fn get_messages(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let messages = live.session.messages().await?;
+    call.answer(&live, |data| {
         data.key("messages");
         message::write_messages(data, &messages);
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn get_session_stats(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let live = connection.target(ask).await?;
-    let state = live.session.state().await.map_err(session_error)?;
-    let stats = live.session.stats().await.map_err(session_error)?;
-    let (_, entries) = live.session.entries().await.map_err(session_error)?;
-    let extensions = live.commands_of(CommandSource::Extension).len();
+pub(in crate::psi) async fn get_session_stats(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let stats = live.session.stats().await?;
+    let (_, entries) = live.session.entries().await?;
+    let facts = SessionFacts::now(&call.connection.shared, &live, live.view(false).await?);
+    let extensions = live.commands().await.of(CommandSource::Extension).count();
+    let state = &facts.view.state;
+    let waiting = state.queues.steering.len() + state.queues.follow_up.len();
+    let usage = &stats.total_usage;
     let data = payload::map(|data| {
         data.key("stats").map(|map| {
-            write_stats(map, &live, &state, &stats);
+            let head = "phase session-id is-idle is-streaming is-compacting";
+            SESSION.write(map, &facts, head);
+            map.field("is-retrying", &(state.retry_attempt > 0));
+            SESSION.write(map, &facts, "model thinking-level");
+            map.field("pending-messages", &waiting);
+            let rest = "retry-attempt auto-retry-enabled auto-compaction-enabled context-fraction";
+            SESSION.write(map, &facts, rest);
+            map.key("agent-diagnostics").map(|map| {
+                map.field("user-messages", &stats.user_messages)
+                    .field("assistant-messages", &stats.assistant_messages)
+                    .field("tool-calls", &stats.tool_calls)
+                    .field("tool-results", &stats.tool_results)
+                    .field("total-messages", &stats.total_messages)
+                    .field("model-calls", &stats.total_turns)
+                    .field("input-tokens", &usage.input)
+                    .field("output-tokens", &usage.output)
+                    .field("cache-read-tokens", &usage.cache_read)
+                    .field("cache-write-tokens", &usage.cache_write)
+                    .field("total-tokens", &usage.total_tokens)
+                    .field("cost", &usage.cost.total);
+            });
             map.field("extension-count", &extensions)
                 .field("workflow-count", &0)
                 .field("workflow-running-count", &0)
@@ -128,61 +114,95 @@ pub(in crate::psi) async fn get_session_stats(
     Done::data(data).of(&live).into()
 }
 
-fn write_stats(
-    writer: &mut EdnWriter<'_>,
-    live: &Live,
-    state: &SessionState,
-    stats: &SessionStats,
-) {
-    let phase = live.phase();
-    let usage = &stats.total_usage;
-    writer
-        .field("phase", &Keyword(phase.name()))
-        .field("session-id", &*live.id)
-        .field("is-idle", &!state.is_running)
-        .field("is-streaming", &is_streaming(state))
-        .field("is-compacting", &state.is_compacting)
-        .field("is-retrying", &(state.retry_attempt > 0))
-        .field("model", &state.model.as_deref().map(ModelRef))
-        .field("thinking-level", &Keyword(state.thinking.as_str()))
-        .field(
-            "pending-messages",
-            &(state.queues.steering.len() + state.queues.follow_up.len()),
-        )
-        .field("retry-attempt", &state.retry_attempt)
-        .field("auto-retry-enabled", &state.auto_retry)
-        .field("auto-compaction-enabled", &state.auto_compaction)
-        .field("context-fraction", &context_fraction(state))
-        .key("agent-diagnostics")
-        .map(|map| {
-            map.field("user-messages", &stats.user_messages)
-                .field("assistant-messages", &stats.assistant_messages)
-                .field("tool-calls", &stats.tool_calls)
-                .field("tool-results", &stats.tool_results)
-                .field("total-messages", &stats.total_messages)
-                .field("model-calls", &stats.total_turns)
-                .field("input-tokens", &usage.input)
-                .field("output-tokens", &usage.output)
-                .field("cache-read-tokens", &usage.cache_read)
-                .field("cache-write-tokens", &usage.cache_write)
-                .field("total-tokens", &usage.total_tokens)
-                .field("cost", &usage.cost.total);
+pub(in crate::psi) async fn list_sessions(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let slots = context::slots(&call.connection.shared).await;
+    let active = call.connection.focus.as_ref().map(|live| &*live.id);
+    call.answer(&live, |data| {
+        data.field("active-session-id", &active)
+            .key("sessions")
+            .vector(|list| {
+                slots
+                    .iter()
+                    .for_each(|slot| context::write_listed(list, slot))
+            });
+    })
+}
+
+pub(in crate::psi) async fn get_fork_messages(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let messages = live.session.user_messages().await?;
+    call.answer(&live, |data| {
+        data.key("messages").vector(|list| {
+            for (entry_id, text) in &messages {
+                list.map(|map| {
+                    map.field("entry-id", entry_id).field("text", text);
+                });
+            }
         });
+    })
 }
 
-/// How full the context is, between zero and one.
-pub(in crate::psi) fn context_fraction(state: &SessionState) -> Option<f64> {
-    let window = Some(state.context.window).filter(|window| *window > 0)?;
-    Some(state.context.tokens? as f64 / window as f64)
+pub(in crate::psi) async fn get_last_assistant_text(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let text = live.session.last_assistant_text().await?;
+    call.answer(&live, |data| {
+        data.field("text", &text);
+    })
 }
 
-pub(in crate::psi) async fn list_sessions(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let live = connection.target(ask).await?;
-    let list = context::SessionList {
-        active: connection.focus.as_ref().map(|live| live.id.clone()),
-        slots: context::slots(&connection.shared).await,
-    };
-    Done::data(payload::form(|data| list.write_edn(data)))
-        .of(&live)
-        .into()
+pub(in crate::psi) async fn get_commands(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let builtins = slash::BUILTINS.iter().map(|builtin| CommandInfo {
+        name: builtin.name.to_owned(),
+        description: Some(builtin.about.to_owned()),
+        hint: None,
+        source: CommandSource::Builtin,
+        path: None,
+    });
+    let further = live.commands().await.list;
+    // What is built in cannot be replaced, so nothing else is offered by its name.
+    let is_free = |info: &&CommandInfo| slash::BUILTINS.iter().all(|one| one.name != info.name);
+    let commands: Vec<CommandInfo> = builtins
+        .chain(further.iter().filter(is_free).cloned())
+        .collect();
+    Done::data(payload::map(|data| {
+        data.key("commands").vector(|list| {
+            for command in &commands {
+                list.map(|map| {
+                    map.field("name", &command.name)
+                        .field("description", &command.description)
+                        .field("source", &Keyword(source_name(command.source)))
+                        .field(
+                            "path",
+                            &command.path.as_ref().map(|path| path.to_string_lossy()),
+                        );
+                });
+            }
+        });
+    }))
+    .into()
+}
+
+fn source_name(source: CommandSource) -> &'static str {
+    match source {
+        CommandSource::Builtin => "builtin",
+        CommandSource::Extension => "extension",
+        CommandSource::Prompt => "prompt",
+        CommandSource::Skill => "skill",
+        CommandSource::Agent => "agent",
+        CommandSource::McpPrompt => "mcp-prompt",
+    }
+}
+
+pub(in crate::psi) fn get_available_models(call: &mut Call<'_>) -> Handled {
+    let models = call.connection.shared.agent.models().available();
+    Done::data(payload::map(|data| {
+        data.key("models").vector(|list| {
+            for model in &models {
+                list.value(&CatalogEntry(model));
+            }
+        });
+    }))
+    .into()
 }

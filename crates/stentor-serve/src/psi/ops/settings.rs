@@ -5,14 +5,13 @@ use std::sync::Arc;
 use stentor_agent::model::{ModelInfo, NamedBy, ThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::{Keyword, Value};
-use stentor_wire::psi::ErrorCode;
 
 use crate::kept_model::{KeptFor, KeptModel};
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::OpError;
+use crate::psi::error::OpError;
 use crate::psi::live::Live;
 use crate::psi::params::word_of;
 use crate::psi::payload::{self, model::ModelRef};
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::shared::Shared;
 
 /// How far a choice of model reaches (section 9.6).
@@ -46,12 +45,12 @@ pub(in crate::psi) struct Chosen {
     pub kept: Option<KeptModel>,
 }
 
-pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let provider = ask.params.word("provider")?;
+pub(in crate::psi) async fn set_model(call: &mut Call<'_>) -> Handled {
+    let provider = call.params.word("provider")?;
     let provider = provider.filter(|provider| !provider.trim().is_empty());
     let provider = provider.ok_or_else(|| OpError::params(":provider is missing"))?;
-    let id = ask.params.filled("model-id")?;
-    let scope = match ask.params.word("scope")? {
+    let id = call.params.filled("model-id")?;
+    let scope = match call.params.word("scope")? {
         None => ModelScope::Session,
         Some(word) => ModelScope::parse(word).ok_or_else(|| {
             OpError::params(format!(
@@ -59,21 +58,19 @@ pub(in crate::psi) async fn set_model(connection: &mut Connection, ask: &Ask<'_>
             ))
         })?,
     };
-    let live = connection.target(ask).await?;
-    let chosen = choose_model(&connection.shared, &live, provider, id, scope).await;
+    let live = call.target().await?;
+    let chosen = choose_model(&call.connection.shared, &live, provider, id, scope).await;
     let chosen = chosen.map_err(|error| match error {
-        NotChosen::Session(error) => session_error(error),
-        NotChosen::NotKept(why) => OpError::new(ErrorCode::Failed, why),
+        NotChosen::Session(error) => error.into(),
+        NotChosen::NotKept(why) => OpError::failed(why),
     })?;
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.field("model", &ModelRef(&chosen.model));
         if let Some(kept) = &chosen.kept {
             data.field("kept-in", &*kept.file.to_string_lossy())
                 .field("without-effect", &kept.without_effect);
         }
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
 /// Sets the model of a session, and keeps the choice as far as it reaches. When it cannot be kept,
@@ -133,29 +130,23 @@ async fn keep(
         .map_err(NotChosen::NotKept)
 }
 
-pub(in crate::psi) async fn cycle_model(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let backward = ask.params.get("direction").and_then(word_of) == Some("prev");
-    let live = connection.target(ask).await?;
-    let state = live.session.state().await.map_err(session_error)?;
+pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {
+    let backward = call.params.get("direction").and_then(word_of) == Some("prev");
+    let live = call.target().await?;
+    let state = live.session.state().await?;
     let model = if state.is_scoped {
-        let choice = live.session.cycle_model(backward).await;
-        let choice = choice.map_err(session_error)?;
+        let choice = live.session.cycle_model(backward).await?;
         choice.map(|choice| choice.model).or(state.model)
     } else {
         state.model
     };
-    Done::data(payload::map(|data| {
+    call.answer(&live, |data| {
         data.field("model", &model.as_deref().map(ModelRef));
-    }))
-    .of(&live)
-    .into()
+    })
 }
 
-pub(in crate::psi) async fn set_thinking_level(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let level = ask
+pub(in crate::psi) async fn set_thinking_level(call: &mut Call<'_>) -> Handled {
+    let level = call
         .params
         .get("level")
         .ok_or_else(|| OpError::params(":level is missing"))?;
@@ -165,34 +156,30 @@ pub(in crate::psi) async fn set_thinking_level(
             level_names().join(", ")
         ))
     })?;
-    let live = connection.target(ask).await?;
-    let level = live.session.set_thinking(level).await;
-    let level = level.map_err(session_error)?;
+    let live = call.target().await?;
+    let level = live.session.set_thinking(level).await?;
     thinking_answer(level).of(&live).into()
 }
 
-pub(in crate::psi) async fn cycle_thinking_level(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let live = connection.target(ask).await?;
-    let cycled = live.session.cycle_thinking().await.map_err(session_error)?;
+pub(in crate::psi) async fn cycle_thinking_level(call: &mut Call<'_>) -> Handled {
+    let live = call.target().await?;
+    let cycled = live.session.cycle_thinking().await?;
     let level = match cycled {
         Some(level) => level,
-        None => live.session.state().await.map_err(session_error)?.thinking,
+        None => live.session.state().await?.thinking,
     };
     thinking_answer(level).of(&live).into()
 }
 
-pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let instructions = ask.params.text("custom-instructions")?.map(str::to_owned);
-    let live = connection.target(ask).await?;
-    let state = live.session.state().await.map_err(session_error)?;
+pub(in crate::psi) async fn compact(call: &mut Call<'_>) -> Handled {
+    let instructions = call.params.text("custom-instructions")?.map(str::to_owned);
+    let live = call.target().await?;
+    let state = live.session.state().await?;
     if state.is_running {
-        return Err(session_error(SessionError::Busy));
+        return Err(SessionError::Busy.into());
     }
     let session = live.session.clone();
-    ask.answerer.later(async move {
+    call.answerer.later(async move {
         let done = match session.compact(instructions).await {
             Ok(result) => payload::map(|data| {
                 data.field("compacted", &true).key("summary").map(|map| {
@@ -206,36 +193,31 @@ pub(in crate::psi) async fn compact(connection: &mut Connection, ask: &Ask<'_>) 
                 data.field("compacted", &false)
                     .field("summary", &None::<&str>);
             }),
-            Err(error) => return Err(session_error(error)),
+            Err(error) => return Err(error.into()),
         };
         Ok(Done::data(done).of(&live))
     })
 }
 
-pub(in crate::psi) async fn set_auto_compaction(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-) -> Handled {
-    let enabled = ask.params.flag("enabled")?;
-    let live = connection.target(ask).await?;
-    let set = live.session.set_auto_compaction(enabled).await;
-    set.map_err(session_error)?;
-    settled(&live).await?;
+pub(in crate::psi) async fn set_auto_compaction(call: &mut Call<'_>) -> Handled {
+    let enabled = call.params.flag("enabled")?;
+    let live = call.target().await?;
+    live.session.set_auto_compaction(enabled).await?;
+    applied(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
-pub(in crate::psi) async fn set_auto_retry(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let enabled = ask.params.flag("enabled")?;
-    let live = connection.target(ask).await?;
-    let set = live.session.set_auto_retry(enabled).await;
-    set.map_err(session_error)?;
-    settled(&live).await?;
+pub(in crate::psi) async fn set_auto_retry(call: &mut Call<'_>) -> Handled {
+    let enabled = call.params.flag("enabled")?;
+    let live = call.target().await?;
+    live.session.set_auto_retry(enabled).await?;
+    applied(&live).await?;
     enabled_answer(enabled).of(&live).into()
 }
 
-/// Waits until what the session was told is done, so that its events come before the answer.
-async fn settled(live: &Live) -> Result<(), OpError> {
-    live.session.state().await.map_err(session_error)?;
+/// Waits until what the session was sent is done, so that its events come before the answer.
+async fn applied(live: &Live) -> Result<(), OpError> {
+    live.session.state().await?;
     Ok(())
 }
 

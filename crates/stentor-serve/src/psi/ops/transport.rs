@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use stentor_wire::edn::{Keyword, Value};
 use stentor_wire::psi::{ErrorCode, PROTOCOL_VERSION, Topic, TopicSet, is_supported_version};
 
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{OpError, Part};
+use crate::psi::error::OpError;
+use crate::psi::item::Part;
 use crate::psi::payload;
+use crate::psi::request::{Call, Done, Handled};
 
 /// What this side can do besides (section 5).
 const FEATURES: [&str; 2] = ["eql-graph", "eql-memory"];
@@ -16,24 +17,24 @@ const FEATURES: [&str; 2] = ["eql-graph", "eql-memory"];
 /// The longest version that is repeated in an error.
 const SHOWN_VERSION_CHARS: usize = 40;
 
-pub(in crate::psi) async fn handshake(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let info = ask.params.get("client-info");
+pub(in crate::psi) async fn handshake(call: &mut Call<'_>) -> Handled {
+    let info = call.params.get("client-info");
     let version = info
         .and_then(|info| info.get("protocol-version"))
-        .or_else(|| ask.params.get("protocol-version"));
+        .or_else(|| call.params.get("protocol-version"));
     let Some(version) = version.and_then(Value::as_str) else {
         let message = ":client-info must have a :protocol-version that is a string";
         return Err(OpError::params(message));
     };
     if !is_supported_version(version) {
-        connection.ready = false;
+        call.connection.ready = false;
         let shown: String = version.chars().take(SHOWN_VERSION_CHARS).collect();
         let message = format!("unsupported protocol version {shown}; this side speaks 1.x");
         return Err(OpError::new(ErrorCode::UnsupportedVersion, message));
     }
-    connection.ready = true;
-    let state = match &connection.focus {
-        Some(live) => Some(live.session.state().await.map_err(session_error)?),
+    call.connection.ready = true;
+    let state = match &call.connection.focus {
+        Some(live) => Some(live.session.state().await?),
         None => None,
     };
     let model = state.as_ref().and_then(|state| state.model.as_ref());
@@ -60,65 +61,59 @@ pub(in crate::psi) fn ping() -> Done {
     }))
 }
 
-pub(in crate::psi) async fn subscribe(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let named = topics(ask)?;
-    let live = connection.target(ask).await?;
+pub(in crate::psi) async fn subscribe(call: &mut Call<'_>) -> Handled {
+    let named = topics(call)?;
+    let live = call.target().await?;
     for topic in &named {
-        connection.topics.add(*topic);
+        call.connection.topics.add(*topic);
     }
-    let is_first = !std::mem::replace(&mut connection.subscribed, true);
-    connection.focus = Some(Arc::clone(&live));
-    if connection.topics.names(Topic::DialogRequested) {
-        connection
+    let is_first = !std::mem::replace(&mut call.connection.subscribed, true);
+    call.connection.focus = Some(Arc::clone(&live));
+    if call.connection.topics.names(Topic::DialogRequested) {
+        call.connection
             .shared
             .shows_dialogs
             .store(true, Ordering::Release);
-        for live in connection.shared.sessions() {
-            connection.shared.let_ask(&live).await?;
+        for live in call.connection.shared.sessions() {
+            call.connection.shared.let_ask(&live).await?;
         }
     }
-    let cause = ask.answerer.cause();
+    let cause = call.answerer.cause();
     let mut parts = vec![
-        Part::Topics(connection.topics),
+        Part::Topics(call.connection.topics),
         Part::Focus(Arc::clone(&live)),
     ];
-    if is_first && connection.topics.covers(Topic::AssistantMessage) {
-        parts.push(Part::Footer {
-            live: Arc::clone(&live),
-            cause: None,
-        });
+    if is_first && call.connection.topics.covers(Topic::AssistantMessage) {
+        parts.push(Part::Footer(Arc::clone(&live)));
     }
     if named.iter().any(|topic| topic.is_ui()) {
         parts.push(Part::UiSnapshot);
     }
-    parts.push(Part::Snapshots {
-        live: Arc::clone(&live),
-        cause: cause.clone(),
-    });
-    parts.push(Part::Context { cause });
-    Done::data(subscribed(connection.topics))
+    parts.push(Part::Snapshots(Arc::clone(&live), cause.clone()));
+    parts.push(Part::Context(cause));
+    Done::data(subscribed(call.connection.topics))
         .of(&live)
         .behind(parts)
         .into()
 }
 
-pub(in crate::psi) fn unsubscribe(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    match ask.params.items("topics")? {
+pub(in crate::psi) fn unsubscribe(call: &mut Call<'_>) -> Handled {
+    match call.params.items("topics")? {
         Some(_) => {
-            for topic in topics(ask)? {
-                connection.topics.remove(topic);
+            for topic in topics(call)? {
+                call.connection.topics.remove(topic);
             }
         }
-        None => connection.topics.clear(),
+        None => call.connection.topics.clear(),
     }
-    Done::data(subscribed(connection.topics))
-        .behind(vec![Part::Topics(connection.topics)])
+    Done::data(subscribed(call.connection.topics))
+        .behind(vec![Part::Topics(call.connection.topics)])
         .into()
 }
 
 /// The known ones among the topics that are named (section 8).
-fn topics(ask: &Ask<'_>) -> Result<Vec<Topic>, OpError> {
-    let items = ask.params.items("topics")?.unwrap_or_default();
+fn topics(call: &Call<'_>) -> Result<Vec<Topic>, OpError> {
+    let items = call.params.items("topics")?.unwrap_or_default();
     Ok(items
         .iter()
         .filter_map(|name| Topic::parse(name.as_str()?))

@@ -11,7 +11,7 @@ use stentor_wire::edn::{EdnWriter, WriteEdn};
 use crate::psi::limits::SHORT_ID_CHARS;
 use crate::psi::live::{Live, View};
 use crate::psi::loading::Known;
-use crate::psi::shared::Shared;
+use crate::psi::shared::{Shared, lock};
 use crate::psi::text;
 
 /// The live sessions at one moment.
@@ -77,15 +77,31 @@ pub(in crate::psi) async fn slots_as_they_came(shared: &Shared) -> Vec<Slot> {
     let mut slots = Vec::new();
     for known in shared.known() {
         match known {
-            Known::Live(live) => {
-                if let Ok(view) = live.view().await {
-                    slots.push(Slot::of(&live, &view));
-                }
-            }
+            Known::Live(live) => slots.extend(slot_of(&live).await),
             Known::Unloaded(unloaded) => slots.push(unloaded.slot.clone()),
         }
     }
     slots
+}
+
+/// A loaded session as lists show it. It is asked only if something happened in it since it was
+/// last shown.
+async fn slot_of(live: &Live) -> Option<Slot> {
+    let seq = live.session.seq();
+    let shown = lock(&live.shown).clone();
+    if let Some((at, slot)) = shown
+        && at == seq
+    {
+        let phase = live.phase();
+        return Some(Slot {
+            runtime_state: phase.runtime_state(),
+            is_streaming: phase.running,
+            ..slot
+        });
+    }
+    let slot = Slot::of(live, &live.view(false).await.ok()?);
+    *lock(&live.shown) = Some((seq, slot.clone()));
+    Some(slot)
 }
 
 /// The sessions, sorted as lists show them.
@@ -211,32 +227,17 @@ impl WriteEdn for Context {
     }
 }
 
-/// The answer to `list_sessions` (section 9.2).
-pub(in crate::psi) struct SessionList {
-    pub active: Option<Arc<str>>,
-    pub slots: Vec<Slot>,
-}
-
-impl WriteEdn for SessionList {
-    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        writer.map(|data| {
-            data.field("active-session-id", &self.active.as_deref())
-                .key("sessions")
-                .vector(|list| {
-                    for slot in &self.slots {
-                        list.map(|map| {
-                            map.field("session-id", &*slot.id)
-                                .field("session-file", &slot.file_text())
-                                .field("session-name", &slot.name)
-                                .field("display-name", &slot.display_name)
-                                .field("worktree-path", &*slot.cwd.to_string_lossy())
-                                .field("parent-session-id", &slot.parent.as_deref())
-                                .field("parent-session-path", &slot.parent_path)
-                                .field("created-at", &iso_time(slot.created_ms))
-                                .field("updated-at", &slot.updated_ms.map(iso_time));
-                        });
-                    }
-                });
-        });
-    }
+/// A session in the answer to `list_sessions` (section 9.2).
+pub(in crate::psi) fn write_listed(writer: &mut EdnWriter<'_>, slot: &Slot) {
+    writer.map(|map| {
+        map.field("session-id", &*slot.id)
+            .field("session-file", &slot.file_text())
+            .field("session-name", &slot.name)
+            .field("display-name", &slot.display_name)
+            .field("worktree-path", &*slot.cwd.to_string_lossy())
+            .field("parent-session-id", &slot.parent.as_deref())
+            .field("parent-session-path", &slot.parent_path)
+            .field("created-at", &iso_time(slot.created_ms))
+            .field("updated-at", &slot.updated_ms.map(iso_time));
+    });
 }

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use stentor_agent::session::SessionError;
 use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use super::context::{slots_as_they_came, sorted_by_tree};
 use super::model;
+use crate::psi::git;
 use crate::psi::live::{Live, RetryWait, View};
 use crate::psi::shared::Shared;
-use crate::psi::{git, text};
+use crate::psi::text;
 
 /// The states of sessions, in the order they are shown.
 const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];
@@ -26,14 +26,14 @@ pub(in crate::psi) struct Footer {
 }
 
 impl Footer {
-    pub async fn look(shared: &Shared, live: &Live) -> Result<Self, SessionError> {
-        let view = live.view().await?;
-        let stats = live.session.stats().await?;
-        Ok(Self {
+    /// `None` when what the session consumed cannot be read.
+    pub async fn look(shared: &Shared, live: &Live, view: &View) -> Option<Self> {
+        let usage = view.stats.as_ref()?.total_usage;
+        Some(Self {
             session_id: live.id.to_string(),
-            path_line: path_line(live, shared.options.home.as_deref(), &view).await,
-            usage_parts: usage_parts(&stats.total_usage, &view),
-            model_text: model_text(&view),
+            path_line: path_line(live, shared.options.home.as_deref(), view).await,
+            usage_parts: usage_parts(&usage, view),
+            model_text: model_text(view),
             status_line: status_line(shared, live),
             buckets: buckets(shared).await,
         })

@@ -9,7 +9,11 @@ use stentor_journal::message::{
 };
 use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
+use stentor_wire::psi::Topic;
 
+use crate::psi::item::{Cause, Part};
+use crate::psi::live::Live;
+use crate::psi::long_text::{LongTexts, Text};
 use crate::psi::text;
 
 /// What an aborted answer says (section 9.3, `abort`).
@@ -76,20 +80,34 @@ impl WriteEdn for Shown<'_> {
     }
 }
 
-/// The payload of `assistant/message` for a run's answer (section 10.7).
-pub(in crate::psi) fn write_final(
+/// The payload of `assistant/message` for a run's answer (section 10.7). Its texts are left open.
+pub(in crate::psi) fn write_final<'m>(
     writer: &mut EdnWriter<'_>,
     session_id: &str,
-    message: &AssistantMessage,
+    message: &'m AssistantMessage,
+    texts: &mut LongTexts<'m>,
 ) {
     let shown = display_text(message);
     writer.map(|data| {
         data.field("session-id", session_id)
             .field("role", "assistant")
-            .key("content");
-        write_answer(data, message);
-        if !shown.is_empty() {
-            data.field("text", &shown);
+            .key("content")
+            .vector(|list| {
+                for block in &message.content {
+                    let Some(text) = block.as_text() else {
+                        write_block(list, block);
+                        continue;
+                    };
+                    list.map(|map| {
+                        map.field("type", &Keyword("text")).key("text");
+                        texts.leave_open(map, [Text::Plain(text)]);
+                    });
+                }
+                write_abort(list, message);
+            });
+        if shown.iter().any(|part| !part.is_empty()) {
+            data.key("text");
+            texts.leave_open(data, shown.into_iter().map(Text::Plain));
         }
         write_end(data, message);
     });
@@ -115,6 +133,16 @@ pub(in crate::psi) fn write_text(
             .field("text", text)
             .field_if_some("custom-type", custom_type);
     });
+}
+
+/// A text in the transcript of a session.
+pub(in crate::psi) fn transcript_text(live: &Live, text: &str, cause: Cause) -> Part {
+    Part::Event {
+        topic: Topic::AssistantMessage,
+        session: Some(Arc::clone(&live.id)),
+        cause,
+        data: super::form(|data| write_text(data, &live.id, "assistant", text, None)),
+    }
 }
 
 /// Content blocks.
@@ -149,14 +177,18 @@ fn write_answer(writer: &mut EdnWriter<'_>, message: &AssistantMessage) {
         for block in &message.content {
             write_block(list, block);
         }
-        if message.stop_reason == StopReason::Aborted {
-            list.map(|block| {
-                block
-                    .field("type", &Keyword("error"))
-                    .field("text", ABORTED);
-            });
-        }
+        write_abort(list, message);
     });
+}
+
+fn write_abort(list: &mut EdnWriter<'_>, message: &AssistantMessage) {
+    if message.stop_reason == StopReason::Aborted {
+        list.map(|block| {
+            block
+                .field("type", &Keyword("error"))
+                .field("text", ABORTED);
+        });
+    }
 }
 
 fn write_end(writer: &mut EdnWriter<'_>, message: &AssistantMessage) {
@@ -169,14 +201,20 @@ fn write_end(writer: &mut EdnWriter<'_>, message: &AssistantMessage) {
     }
 }
 
-fn display_text(message: &AssistantMessage) -> String {
-    let mut shown = text_of(&message.content, "\n");
-    if message.stop_reason == StopReason::Aborted {
+/// What is shown of an answer: its texts, one below the other, and that it was aborted.
+fn display_text(message: &AssistantMessage) -> Vec<&str> {
+    let mut shown = Vec::new();
+    for text in message.content.iter().filter_map(ContentBlock::as_text) {
         if !shown.is_empty() {
-            shown.push('\n');
+            shown.push("\n");
         }
-        shown.push_str("[error] ");
-        shown.push_str(ABORTED);
+        shown.push(text);
+    }
+    if message.stop_reason == StopReason::Aborted {
+        if shown.iter().any(|part| !part.is_empty()) {
+            shown.push("\n");
+        }
+        shown.extend(["[error] ", ABORTED]);
     }
     shown
 }

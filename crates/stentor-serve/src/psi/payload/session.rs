@@ -1,99 +1,65 @@
 //! `session/updated` (section 10.1).
 
-use std::sync::Arc;
-
 use stentor_agent::commands::CommandBook;
-use stentor_agent::session::SessionError;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
 use super::model;
-use crate::psi::live::{Live, Phase, RetryWait, View};
-use crate::psi::slash;
+use crate::psi::eql::session::{COMMANDS, SESSION, SessionFacts};
+use crate::psi::live::{Commands, Phase, RetryWait};
 
-/// A session as it is.
+/// A session where its events have come to.
 pub(in crate::psi) struct SessionUpdated {
-    phase: Phase,
-    view: View,
-    book: Arc<CommandBook>,
-    extension_commands: Vec<String>,
-}
-
-impl SessionUpdated {
-    pub async fn look(live: &Live) -> Result<Self, SessionError> {
-        let view = live.view().await?;
-        Ok(Self {
-            phase: live.phase(),
-            view,
-            book: live.session.slash().book(),
-            extension_commands: live.further_commands(),
-        })
-    }
+    pub facts: SessionFacts,
+    pub commands: Commands,
 }
 
 impl WriteEdn for SessionUpdated {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        let state = &self.view.state;
-        let phase = &self.phase;
-        let is_streaming = phase.running;
-        let model = state.model.as_deref();
-        let level = state.thinking;
+        let (facts, phase) = (&self.facts, &self.facts.phase);
+        let state = &facts.view.state;
+        let label = state.model.as_deref();
+        let label = label.map(|info| model::label(info, state.thinking));
+        let retry = phase.retry.as_ref();
+        let names = self.commands.further_names();
         writer.map(|data| {
-            data.field("session-id", &*state.id)
-                .field("session-file", &self.view.file())
-                .field("session-name", &state.name)
-                .field("session-display-name", &self.view.display_name())
-                .field("phase", phase.name())
-                .field("is-streaming", &is_streaming)
-                .field("is-compacting", &phase.compacting)
-                .field("pending-message-count", &phase.waiting)
-                .field("retry-attempt", &phase.retry_attempt())
-                .key("retry");
-            match &phase.retry {
-                Some(retry) => write_retry(data, retry),
-                None => {
-                    data.nil();
-                }
-            }
-            let deadline = phase.retry.as_ref().map(|retry| retry.resume_at_ms);
-            data.field("retry-deadline-ms", &deadline)
-                .field("interrupt-pending", &phase.interrupting)
-                .field("model-provider", &model.map(|model| &*model.provider))
-                .field("model-id", &model.map(|model| &*model.id))
-                .field(
-                    "model-reasoning",
-                    &model.is_some_and(|model| model.reasoning),
-                )
-                .field("thinking-level", level.as_str())
-                .field("effective-reasoning-effort", &model::effort(model, level))
-                .field(
-                    "header-model-label",
-                    &model.map(|model| model::label(model, level)),
-                )
+            let head = "session-id session-file session-name session-display-name";
+            SESSION.write(data, facts, head);
+            data.field("phase", phase.name());
+            let activity = "is-streaming is-compacting pending-message-count retry-attempt";
+            SESSION.write(data, facts, activity);
+            data.field("retry", &retry)
+                .field("retry-deadline-ms", &retry.map(|retry| retry.resume_at_ms));
+            let model = "interrupt-pending model-provider model-id model-reasoning";
+            SESSION.write(data, facts, model);
+            data.field("thinking-level", state.thinking.as_str());
+            SESSION.write(data, facts, "effective-reasoning-effort");
+            data.field("header-model-label", &label)
                 .field("status-session-line", &status_line(&state.id, phase))
-                .field("extension-command-names", &self.extension_commands)
+                .field("extension-command-names", &names)
                 .key("prompt-templates");
-            write_templates(data, &self.book, false);
-            data.key("builtin-command-specs");
-            write_builtins(data);
+            write_templates(data, &self.commands.book, false);
+            COMMANDS.write(data, &self.commands, "builtin-command-specs");
         });
     }
 }
 
-fn write_retry(writer: &mut EdnWriter<'_>, retry: &RetryWait) {
-    writer.map(|map| {
-        map.field("active?", &true)
-            .field("attempt", &retry.attempt)
-            .field("delay-ms", &retry.delay_ms)
-            .field("delay-source", &Keyword(retry.source()))
-            .field("resume-at", &retry.resume_at_ms);
-        if let Some(limit) = &retry.rate_limit {
-            map.key("rate-limit").map(|map| {
-                map.field("remaining", &limit.remaining)
-                    .field("limit", &limit.limit)
-                    .field("reset-at", &limit.reset_at_ms);
-            });
-        }
-    });
+impl WriteEdn for RetryWait {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|map| {
+            map.field("active?", &true)
+                .field("attempt", &self.attempt)
+                .field("delay-ms", &self.delay_ms)
+                .field("delay-source", &Keyword(self.source()))
+                .field("resume-at", &self.resume_at_ms);
+            if let Some(limit) = &self.rate_limit {
+                map.key("rate-limit").map(|map| {
+                    map.field("remaining", &limit.remaining)
+                        .field("limit", &limit.limit)
+                        .field("reset-at", &limit.reset_at_ms);
+                });
+            }
+        });
+    }
 }
 
 /// The templates: with their text, or only what completion needs.
@@ -112,16 +78,6 @@ pub(in crate::psi) fn write_templates(
                         .field("source", &Keyword(template.origin.as_str()))
                         .field("file-path", &*template.path.to_string_lossy());
                 }
-            });
-        }
-    });
-}
-
-fn write_builtins(writer: &mut EdnWriter<'_>) {
-    writer.vector(|list| {
-        for (name, description) in slash::BUILTINS {
-            list.map(|map| {
-                map.field("name", *name).field("description", *description);
             });
         }
     });

@@ -55,13 +55,19 @@ pub(in crate::psi) fn write_widget_list(writer: &mut EdnWriter<'_>, panel: &Pane
 /// `ui/status-updated`.
 pub(in crate::psi) fn write_statuses(writer: &mut EdnWriter<'_>, panel: &Panel) {
     writer.map(|data| {
-        data.key("statuses").vector(|list| {
-            for (key, text) in panel.statuses() {
-                list.map(|map| {
-                    map.field("extension-id", key).field("text", text);
-                });
-            }
-        });
+        data.key("statuses");
+        write_status_list(data, panel);
+    });
+}
+
+/// The statuses, sorted by their keys.
+pub(in crate::psi) fn write_status_list(writer: &mut EdnWriter<'_>, panel: &Panel) {
+    writer.vector(|list| {
+        for (key, text) in panel.statuses() {
+            list.map(|map| {
+                map.field("extension-id", key).field("text", text);
+            });
+        }
     });
 }
 

@@ -9,22 +9,24 @@ use stentor_wire::edn::Value;
 
 use super::pickers::{SELECT_LIVE, SELECT_MODEL, SELECT_STORED, SELECT_THINKING};
 use super::{effect_parts, go_to, result as command_result};
-use crate::psi::connection::{Ask, Connection, Done, Handled, session_error};
-use crate::psi::item::{Cause, OpError, Part};
+use crate::psi::connection::Connection;
+use crate::psi::error::OpError;
+use crate::psi::item::{Cause, Part};
 use crate::psi::live::Live;
 use crate::psi::ops::navigation;
 use crate::psi::ops::settings::{self, ModelScope};
 use crate::psi::params::{either, word_of};
 use crate::psi::payload;
+use crate::psi::request::{Call, Done, Handled};
 use crate::psi::shared::Shared;
 
-pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let request_id = ask.params.filled("request-id")?;
-    let name = action_name(ask)?;
-    let status = ask.params.word("status")?;
+pub(in crate::psi) async fn result(call: &mut Call<'_>) -> Handled {
+    let request_id = call.params.filled("request-id")?;
+    let name = action_name(call)?;
+    let status = call.params.word("status")?;
     let status = status.ok_or_else(|| OpError::params(":status is missing"))?;
-    let live = connection.target(ask).await?;
-    let cause = ask.answerer.cause();
+    let live = call.target().await?;
+    let cause = call.answerer.cause();
     match status {
         "cancelled" => {
             let text = format!("Cancelled {name}.");
@@ -32,7 +34,7 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
             Done::accepted().of(&live).behind(parts).into()
         }
         "failed" => {
-            let text = ask.params.text("error-message")?;
+            let text = call.params.text("error-message")?;
             let usual = format!("{name} failed.");
             let text = text
                 .filter(|text| !text.trim().is_empty())
@@ -41,7 +43,7 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
             Done::accepted().of(&live).behind(parts).into()
         }
         "submitted" => {
-            let parts = submitted(connection, ask, &live, name, &cause).await;
+            let parts = submitted(call, &live, name, &cause).await;
             Done::data(payload::map(|data| {
                 data.field("accepted", &true)
                     .field("request-id", request_id);
@@ -57,38 +59,34 @@ pub(in crate::psi) async fn result(connection: &mut Connection, ask: &Ask<'_>) -
 }
 
 /// The name inside the echoed action, else the one beside it.
-fn action_name<'a>(ask: &Ask<'a>) -> Result<&'a str, OpError> {
-    let echoed = ask.params.get("ui/action");
+fn action_name<'a>(call: &Call<'a>) -> Result<&'a str, OpError> {
+    let echoed = call.params.get("ui/action");
     let inside = echoed
         .and_then(|action| action.get("ui/action-name"))
         .and_then(word_of);
     match inside {
         Some(name) => Ok(name),
-        None => ask
+        None => call
             .params
             .word("action-name")?
             .ok_or_else(|| OpError::params(":action-name is missing")),
     }
 }
 
-async fn submitted(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
-    live: &Arc<Live>,
-    name: &str,
-    cause: &Cause,
-) -> Vec<Part> {
-    let value = ask.params.get("value");
+async fn submitted(call: &mut Call<'_>, live: &Arc<Live>, name: &str, cause: &Cause) -> Vec<Part> {
+    let value = call.params.get("value");
     // The result comes before the snapshots that show what it changed.
     live.hold_snapshots();
     let chosen = match (name, value) {
-        (SELECT_MODEL, Some(value)) => choose_model(&connection.shared, live, value, cause).await,
+        (SELECT_MODEL, Some(value)) => {
+            choose_model(&call.connection.shared, live, value, cause).await
+        }
         (SELECT_THINKING, Some(value)) => choose_thinking(live, value, cause).await,
         (SELECT_STORED, Some(value)) => match word_of(value) {
-            Some(path) => choose_stored(connection, path, cause).await,
+            Some(path) => choose_stored(call.connection, path, cause).await,
             None => None,
         },
-        (SELECT_LIVE, Some(value)) => choose_live(connection, live, value, cause).await,
+        (SELECT_LIVE, Some(value)) => choose_live(call.connection, live, value, cause).await,
         _ => None,
     };
     let is_navigation = matches!(name, SELECT_STORED | SELECT_LIVE);
@@ -96,8 +94,7 @@ async fn submitted(
     let mut parts = chosen.unwrap_or_default();
     parts.push(Part::SnapshotsHeld(Arc::clone(live)));
     if !(is_navigation && was_chosen) {
-        let (live, cause) = (Arc::clone(live), cause.clone());
-        parts.push(Part::Snapshots { live, cause });
+        parts.push(Part::Snapshots(Arc::clone(live), cause.clone()));
     }
     parts
 }
@@ -111,7 +108,7 @@ async fn choose_model(
     let provider = either(value, "provider").and_then(word_of)?;
     let id = either(value, "id").and_then(word_of)?;
     let chosen = settings::choose_model(shared, live, provider, id, ModelScope::Session).await;
-    // A model that cannot be had is told by nothing but the unchanged snapshots.
+    // That a model cannot be had is seen in the unchanged snapshots only.
     let model = chosen.ok()?.model;
     let text = format!("✓ Model set to {} {}", model.provider, model.id);
     Some(vec![command_result("text", Some(&text), cause)])
@@ -122,7 +119,7 @@ async fn choose_thinking(live: &Live, value: &Value<'_>, cause: &Cause) -> Optio
     let level = live.session.set_thinking(level).await;
     let text = match level {
         Ok(level) => format!("✓ Thinking level set to {level}"),
-        Err(error) => session_error(error).message,
+        Err(error) => OpError::from(error).message,
     };
     Some(vec![command_result("text", Some(&text), cause)])
 }

@@ -6,9 +6,11 @@ use stentor_agent::jobs::JobStatus;
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::session::SessionError;
 
-use super::{Effect, Slash, Tree, go_to, pickers, texts};
-use crate::psi::connection::{Connection, session_error};
-use crate::psi::item::{Cause, OpError};
+use super::grammar::{Command, Tree, tree};
+use super::{Effect, go_to, pickers, texts};
+use crate::psi::connection::Connection;
+use crate::psi::error::OpError;
+use crate::psi::item::Cause;
 use crate::psi::live::Live;
 use crate::psi::ops::settings::{self, ModelScope, NotChosen};
 use crate::psi::ops::{jobs, navigation};
@@ -26,52 +28,49 @@ pub(super) fn thinking_usage() -> String {
 pub(super) async fn perform(
     connection: &mut Connection,
     live: &Arc<Live>,
-    slash: Slash,
+    command: Command,
+    arguments: &str,
     cause: &Cause,
 ) -> Effect {
-    match slash {
-        Slash::Quit => Effect::Quit,
-        Slash::New => match navigation::beside(&connection.shared, live).await {
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    match command {
+        Command::Quit => Effect::Quit,
+        Command::New => match navigation::new_like(&connection.shared, live).await {
             Ok(new) => go_to(connection, new, true, cause, Some(NEW_SESSION)).await,
             Err(error) => Effect::Text(error.message),
         },
-        Slash::Resume(Some(path)) => match navigation::resume(connection, &path).await {
+        Command::Resume => match navigation::resume(connection, arguments).await {
             Ok((found, is_new)) => go_to(connection, found, is_new, cause, None).await,
             Err(error) => Effect::Text(error.message),
         },
-        Slash::Tree(tree) => walk(connection, live, tree, cause).await,
-        Slash::Model(words) => model(connection, live, &words, cause).await,
-        Slash::Thinking(None) => pickers::thinking_levels(cause),
-        Slash::Thinking(Some(level)) => Effect::Text(set_thinking(live, &level).await),
-        Slash::Status => texts::status(live).await,
-        Slash::History => texts::history(live).await,
-        Slash::Help => texts::help(live),
-        Slash::Prompts => texts::prompts(live),
-        Slash::Skills => texts::skills(live),
-        Slash::Worktree => texts::worktree(live).await,
-        Slash::Delegate(_) => texts::agents(live),
-        Slash::Jobs(words) => list_jobs(live, &words),
-        Slash::Job(id) => show_job(live, id.as_deref(), false),
-        Slash::CancelJob(id) => show_job(live, id.as_deref(), true),
-        Slash::ReloadPrompts => {
-            let book = live.session.slash().book();
+        Command::Tree => walk(connection, live, tree(arguments), cause).await,
+        Command::Model => model(connection, live, &words, cause).await,
+        Command::Thinking if arguments.is_empty() => pickers::thinking_levels(cause),
+        Command::Thinking => Effect::Text(set_thinking(live, arguments).await),
+        Command::Status => texts::status(live).await,
+        Command::History => texts::history(live).await,
+        Command::Help => texts::help(&live.commands().await),
+        Command::Prompts => texts::prompts(&*live.book().await),
+        Command::Skills => texts::skills(&*live.book().await),
+        Command::Worktree => texts::worktree(live).await,
+        Command::Delegate => texts::agents(&live.agents().await),
+        Command::Jobs => list_jobs(live, &words),
+        Command::Job => show_job(live, arguments, false),
+        Command::CancelJob => show_job(live, arguments, true),
+        Command::ReloadPrompts => {
+            let book = live.book().await;
             Effect::Text(format!(
                 "✓ Prompts reloaded: {} templates, {} skills.",
                 book.templates.len(),
                 book.skills.len()
             ))
         }
-        Slash::ReloadExtensions => texts::extensions(live),
-        Slash::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
+        Command::ReloadExtensions => texts::extensions(&live.commands().await),
+        Command::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
         // The caller takes these.
-        Slash::Prompt
-        | Slash::Extension
-        | Slash::Unknown
-        | Slash::Resume(None)
-        | Slash::Remember(_)
-        | Slash::Login(_)
-        | Slash::Logout
-        | Slash::ReloadModels => Effect::Text("[not a command]".to_owned()),
+        Command::Remember | Command::Login | Command::Logout | Command::ReloadModels => {
+            Effect::Text("[not a command]".to_owned())
+        }
     }
 }
 
@@ -102,7 +101,7 @@ async fn walk(connection: &mut Connection, live: &Arc<Live>, tree: Tree, cause: 
             };
             match found.session.set_name(&name).await {
                 Ok(()) => Effect::Text(format!("Renamed session {} to \"{name}\"", found.id)),
-                Err(error) => Effect::Text(session_error(error).message),
+                Err(error) => Effect::Text(OpError::from(error).message),
             }
         }
     }
@@ -131,7 +130,7 @@ async fn by_prefix(connection: &Connection, wanted: &str) -> Result<Option<Arc<L
 async fn model(
     connection: &mut Connection,
     live: &Arc<Live>,
-    words: &[String],
+    words: &[&str],
     cause: &Cause,
 ) -> Effect {
     match words {
@@ -170,7 +169,7 @@ async fn set_model(
             provider: provider.to_owned(),
             id: id.to_owned(),
         },
-        Err(NotChosen::Session(error)) => Effect::Text(session_error(error).message),
+        Err(NotChosen::Session(error)) => Effect::Text(OpError::from(error).message),
         Err(NotChosen::NotKept(why)) => Effect::Text(format!("The model stays as it was: {why}")),
     }
 }
@@ -184,11 +183,11 @@ async fn set_thinking(live: &Live, wanted: &str) -> String {
     };
     match live.session.set_thinking(level).await {
         Ok(level) => format!("✓ Thinking level set to {level}"),
-        Err(error) => session_error(error).message,
+        Err(error) => OpError::from(error).message,
     }
 }
 
-fn list_jobs(live: &Live, words: &[String]) -> Effect {
+fn list_jobs(live: &Live, words: &[&str]) -> Effect {
     let mut statuses = Vec::new();
     for word in words {
         match JobStatus::parse(word) {
@@ -210,11 +209,11 @@ fn list_jobs(live: &Live, words: &[String]) -> Effect {
     Effect::Text(lines.join("\n"))
 }
 
-fn show_job(live: &Live, id: Option<&str>, cancel: bool) -> Effect {
-    let Some(id) = id else {
+fn show_job(live: &Live, id: &str, cancel: bool) -> Effect {
+    if id.is_empty() {
         let name = if cancel { "cancel-job" } else { "job" };
         return Effect::Text(format!("Usage: /{name} ID"));
-    };
+    }
     let jobs = live.session.jobs();
     let job = if cancel {
         jobs.cancel(id)

@@ -2,86 +2,109 @@
 
 use stentor_agent::event::CommandSource;
 
-/// The built-in commands, in the order of the help, without the slash.
-pub(in crate::psi) const BUILTINS: &[(&str, &str)] = &[
-    ("help", "Show the commands there are"),
-    ("new", "Start a new session"),
-    (
-        "resume",
-        "Choose a stored session, or load the one in a file",
-    ),
-    (
-        "tree",
-        "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames",
-    ),
-    (
-        "model",
-        "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too",
-    ),
-    (
-        "thinking",
-        "Choose a thinking level; /thinking LEVEL sets it",
-    ),
-    ("effort", "The same as /thinking"),
-    ("status", "Show how the session is"),
-    ("history", "Show the message history"),
-    ("prompts", "List the prompt templates"),
-    ("skills", "List the skills"),
-    ("worktree", "Show the working folder and its repository"),
-    (
-        "delegate",
-        "Give a task to an agent: /delegate AGENT TASK; alone it lists the agents",
-    ),
-    (
-        "jobs",
-        "List background jobs; /jobs STATUS… lists others than running ones",
-    ),
-    ("job", "Show a background job"),
-    ("cancel-job", "Stop a background job"),
-    ("remember", "Keep a note across sessions"),
-    ("login", "Log in at a provider"),
-    ("logout", "Log out"),
-    ("reload-models", "Look for models again"),
-    (
-        "reload-prompts",
-        "Read the prompt templates and skills again",
-    ),
-    (
-        "reload-extension-installs",
-        "Show the extensions' commands, and how to look for extensions again",
-    ),
-    ("project-repl", "Talk to the project's REPL"),
-    ("quit", "Leave"),
-    ("exit", "Leave"),
-];
+/// A built-in command.
+pub(in crate::psi) struct Builtin {
+    /// Without the slash.
+    pub name: &'static str,
+    pub about: &'static str,
+    command: Command,
+    arguments: Arguments,
+}
 
-/// A slash input, resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::psi) enum Slash {
-    Quit,
+/// What may follow the name of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arguments {
+    /// With something behind it the text is another command, or none.
+    None,
+    Any,
+}
+
+/// What the built-in commands do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Command {
+    Help,
     New,
-    Resume(Option<String>),
-    Tree(Tree),
-    Model(Vec<String>),
-    Thinking(Option<String>),
+    Resume,
+    Tree,
+    Model,
+    Thinking,
     Status,
     History,
-    Help,
     Prompts,
     Skills,
     Worktree,
-    /// The agent and its task; without them the agents are listed.
-    Delegate(Option<String>),
-    Jobs(Vec<String>),
-    Job(Option<String>),
-    CancelJob(Option<String>),
-    Remember(Option<String>),
-    Login(Option<String>),
+    Delegate,
+    Jobs,
+    Job,
+    CancelJob,
+    Remember,
+    Login,
     Logout,
     ReloadModels,
     ReloadPrompts,
     ReloadExtensions,
     ProjectRepl,
+    Quit,
+}
+
+/// The built-in commands, in the order of the help.
+#[rustfmt::skip]
+pub(in crate::psi) const BUILTINS: &[Builtin] = &[
+    builtin("help", Command::Help, Arguments::None, "Show the commands there are"),
+    builtin("new", Command::New, Arguments::None, "Start a new session"),
+    builtin("resume", Command::Resume, Arguments::Any,
+        "Choose a stored session, or load the one in a file"),
+    builtin("tree", Command::Tree, Arguments::Any,
+        "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"),
+    builtin("model", Command::Model, Arguments::Any,
+        "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too"),
+    builtin("thinking", Command::Thinking, Arguments::Any,
+        "Choose a thinking level; /thinking LEVEL sets it"),
+    builtin("effort", Command::Thinking, Arguments::Any, "The same as /thinking"),
+    builtin("status", Command::Status, Arguments::None, "Show how the session is"),
+    builtin("history", Command::History, Arguments::None, "Show the message history"),
+    builtin("prompts", Command::Prompts, Arguments::None, "List the prompt templates"),
+    builtin("skills", Command::Skills, Arguments::None, "List the skills"),
+    builtin("worktree", Command::Worktree, Arguments::None,
+        "Show the working folder and its repository"),
+    builtin("delegate", Command::Delegate, Arguments::Any,
+        "Give a task to an agent: /delegate AGENT TASK; alone it lists the agents"),
+    builtin("jobs", Command::Jobs, Arguments::Any,
+        "List background jobs; /jobs STATUS… lists others than running ones"),
+    builtin("job", Command::Job, Arguments::Any, "Show a background job"),
+    builtin("cancel-job", Command::CancelJob, Arguments::Any, "Stop a background job"),
+    builtin("remember", Command::Remember, Arguments::Any, "Keep a note across sessions"),
+    builtin("login", Command::Login, Arguments::Any, "Log in at a provider"),
+    builtin("logout", Command::Logout, Arguments::None, "Log out"),
+    builtin("reload-models", Command::ReloadModels, Arguments::None, "Look for models again"),
+    builtin("reload-prompts", Command::ReloadPrompts, Arguments::None,
+        "Read the prompt templates and skills again"),
+    builtin("reload-extension-installs", Command::ReloadExtensions, Arguments::None,
+        "Show the extensions' commands, and how to look for extensions again"),
+    builtin("project-repl", Command::ProjectRepl, Arguments::Any, "Talk to the project's REPL"),
+    builtin("quit", Command::Quit, Arguments::None, "Leave"),
+    builtin("exit", Command::Quit, Arguments::None, "Leave"),
+];
+
+const fn builtin(
+    name: &'static str,
+    command: Command,
+    arguments: Arguments,
+    about: &'static str,
+) -> Builtin {
+    Builtin {
+        name,
+        about,
+        command,
+        arguments,
+    }
+}
+
+/// A slash input, resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Slash {
+    /// A built-in command and what follows its name.
+    Builtin(Command, String),
     /// A command of an extension.
     Extension,
     /// A prompt template, a skill or another prompt: it says what the agent is asked.
@@ -89,23 +112,20 @@ pub(in crate::psi) enum Slash {
     Unknown,
 }
 
-impl Slash {
+impl Command {
     /// Whether it looks at files, asks servers or waits for others.
-    pub fn takes_long(&self) -> bool {
-        matches!(
-            self,
-            Self::Resume(None)
-                | Self::Remember(_)
-                | Self::Login(_)
-                | Self::Logout
-                | Self::ReloadModels
-        )
+    pub fn takes_long(self, arguments: &str) -> bool {
+        match self {
+            Self::Resume => arguments.is_empty(),
+            Self::Remember | Self::Login | Self::Logout | Self::ReloadModels => true,
+            _ => false,
+        }
     }
 }
 
 /// What `/tree` is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::psi) enum Tree {
+pub(super) enum Tree {
     Choose,
     Switch(String),
     Rename { session: String, name: String },
@@ -114,18 +134,19 @@ pub(in crate::psi) enum Tree {
 
 /// Resolves a text. `None` when it is no slash input at all. `called` says whose command it is that
 /// the session knows by that name.
-pub(in crate::psi) fn parse(text: &str, called: Option<CommandSource>) -> Option<Slash> {
-    let text = text.trim();
-    let command = text.strip_prefix('/')?;
-    if let Some(exact) = exact(command) {
-        return Some(exact);
-    }
+pub(super) fn parse(text: &str, called: Option<CommandSource>) -> Option<Slash> {
+    let command = text.trim().strip_prefix('/')?;
     let (name, rest) = match command.split_once(char::is_whitespace) {
         Some((name, rest)) => (name, rest.trim()),
         None => (command, ""),
     };
-    if let Some(prefixed) = prefixed(name, rest) {
-        return Some(prefixed);
+    let name = if command == "?" { "help" } else { name };
+    let mut builtins = BUILTINS.iter();
+    let builtin = builtins.find(|builtin| {
+        builtin.name == name && (rest.is_empty() || builtin.arguments == Arguments::Any)
+    });
+    if let Some(builtin) = builtin {
+        return Some(Slash::Builtin(builtin.command, rest.to_owned()));
     }
     Some(match called {
         None | Some(CommandSource::Builtin) => Slash::Unknown,
@@ -139,46 +160,8 @@ pub(in crate::psi) fn parse(text: &str, called: Option<CommandSource>) -> Option
     })
 }
 
-/// The commands that are the whole text.
-fn exact(command: &str) -> Option<Slash> {
-    Some(match command {
-        "quit" | "exit" => Slash::Quit,
-        "new" => Slash::New,
-        "status" => Slash::Status,
-        "history" => Slash::History,
-        "help" | "?" => Slash::Help,
-        "prompts" => Slash::Prompts,
-        "skills" => Slash::Skills,
-        "worktree" => Slash::Worktree,
-        "logout" => Slash::Logout,
-        "reload-models" => Slash::ReloadModels,
-        "reload-prompts" => Slash::ReloadPrompts,
-        "reload-extension-installs" => Slash::ReloadExtensions,
-        _ => return None,
-    })
-}
-
-/// The commands that something may follow.
-fn prefixed(name: &str, rest: &str) -> Option<Slash> {
-    let one = || (!rest.is_empty()).then(|| rest.to_owned());
-    let words = || rest.split_whitespace().map(str::to_owned).collect();
-    Some(match name {
-        "resume" => Slash::Resume(one()),
-        "tree" => Slash::Tree(tree(rest)),
-        "model" => Slash::Model(words()),
-        "thinking" | "effort" => Slash::Thinking(one()),
-        "delegate" => Slash::Delegate(one().filter(|rest| rest != "list")),
-        "jobs" => Slash::Jobs(words()),
-        "job" => Slash::Job(one()),
-        "cancel-job" => Slash::CancelJob(one()),
-        "remember" => Slash::Remember(one()),
-        "login" => Slash::Login(one()),
-        "project-repl" => Slash::ProjectRepl,
-        _ => return None,
-    })
-}
-
-fn tree(rest: &str) -> Tree {
+/// What follows `/tree`.
+pub(super) fn tree(rest: &str) -> Tree {
     let mut words = rest.split_whitespace();
     match (words.next(), words.next()) {
         (None, _) => Tree::Choose,
@@ -208,50 +191,52 @@ mod tests {
             let is_extension = text.starts_with("/deploy") || text.starts_with("/quit");
             parse(text, is_extension.then_some(CommandSource::Extension))
         };
-        let some = |text: &str| Some(text.to_owned());
+        let builtin = |command, rest: &str| Some(Slash::Builtin(command, rest.to_owned()));
         for (text, expected) in [
             ("hello", None),
-            (" /quit ", Some(Slash::Quit)),
-            ("/exit", Some(Slash::Quit)),
+            (" /quit ", builtin(Command::Quit, "")),
+            ("/exit", builtin(Command::Quit, "")),
             ("/quit now", Some(Slash::Extension)),
-            ("/?", Some(Slash::Help)),
-            ("/resume", Some(Slash::Resume(None))),
-            (
-                "/resume /a b.jsonl",
-                Some(Slash::Resume(some("/a b.jsonl"))),
-            ),
-            ("/tree", Some(Slash::Tree(Tree::Choose))),
-            ("/tree abc", Some(Slash::Tree(Tree::Switch("abc".into())))),
-            ("/tree a b", Some(Slash::Tree(Tree::Wrong))),
-            ("/tree name", Some(Slash::Tree(Tree::Wrong))),
-            ("/tree name a", Some(Slash::Tree(Tree::Wrong))),
-            (
-                "/tree name a my  name",
-                Some(Slash::Tree(Tree::Rename {
-                    session: "a".into(),
-                    name: "my name".into(),
-                })),
-            ),
-            ("/model", Some(Slash::Model(vec![]))),
-            (
-                "/model a b",
-                Some(Slash::Model(vec!["a".into(), "b".into()])),
-            ),
-            ("/thinking high", Some(Slash::Thinking(some("high")))),
-            ("/delegate", Some(Slash::Delegate(None))),
-            ("/delegate list", Some(Slash::Delegate(None))),
+            ("/?", builtin(Command::Help, "")),
+            ("/? now", Some(Slash::Unknown)),
+            ("/resume", builtin(Command::Resume, "")),
+            ("/resume /a b.jsonl", builtin(Command::Resume, "/a b.jsonl")),
+            ("/tree  name a", builtin(Command::Tree, "name a")),
+            ("/model", builtin(Command::Model, "")),
+            ("/model a b", builtin(Command::Model, "a b")),
+            ("/thinking high", builtin(Command::Thinking, "high")),
+            ("/effort", builtin(Command::Thinking, "")),
+            ("/delegate", builtin(Command::Delegate, "")),
             (
                 "/delegate scout look around",
-                Some(Slash::Delegate(some("scout look around"))),
+                builtin(Command::Delegate, "scout look around"),
             ),
-            ("/jobs", Some(Slash::Jobs(vec![]))),
-            ("/remember a\nb", Some(Slash::Remember(some("a\nb")))),
+            ("/jobs", builtin(Command::Jobs, "")),
+            ("/remember a\nb", builtin(Command::Remember, "a\nb")),
             ("/deploy now", Some(Slash::Extension)),
             ("/modelling", Some(Slash::Unknown)),
             ("/nope", Some(Slash::Unknown)),
             ("/", Some(Slash::Unknown)),
         ] {
             assert_eq!(resolve(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_chosen_from_switched_to_or_renamed() {
+        let renamed = Tree::Rename {
+            session: "a".into(),
+            name: "my name".into(),
+        };
+        for (rest, expected) in [
+            ("", Tree::Choose),
+            ("abc", Tree::Switch("abc".into())),
+            ("a b", Tree::Wrong),
+            ("name", Tree::Wrong),
+            ("name a", Tree::Wrong),
+            ("name a my  name", renamed),
+        ] {
+            assert_eq!(tree(rest), expected, "{rest}");
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Slash commands: the server owns them (section 13).
 //!
 //! [`grammar`] says which command a text is, [`builtins`] and [`texts`] what the built-in ones do,
-//! [`patient`] what those do that may take long, [`pickers`] what the user is asked to choose from, [`actions`] what becomes of the choice.
+//! [`background`] what those do that may take long, [`pickers`] what the user is asked to choose
+//! from, [`actions`] what becomes of the choice.
 
 pub(super) mod actions;
+mod background;
 mod builtins;
 mod grammar;
-mod patient;
 mod pickers;
 mod texts;
 
@@ -16,15 +17,18 @@ use stentor_agent::hooks::CommandRan;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
-use super::connection::{Answerer, Ask, Connection, Done, Handled, Outcome};
-use super::item::{Cause, OpError, Part};
+use super::connection::Connection;
+use super::error::OpError;
+use super::item::{Cause, Part};
 use super::live::Live;
-use super::ops::{login, navigation, prompting};
+use super::ops::{navigation, prompting};
 use super::payload;
+use super::payload::message::transcript_text;
+use super::request::{Answered, Answerer, Call, Done, Handled};
 
 pub(super) use grammar::BUILTINS;
 
-use grammar::{Slash, Tree};
+use grammar::{Command, Slash};
 
 /// What a command did.
 pub(super) enum Effect {
@@ -44,72 +48,75 @@ pub(super) enum Effect {
         live: Arc<Live>,
         message: Option<&'static str>,
     },
-    /// Texts in the transcript.
-    Said(Vec<Part>),
+    /// Its events are these.
+    Published(Vec<Part>),
     /// The user is asked to choose: the payload of the request.
     Picker(Vec<u8>),
 }
 
 /// The `command` operation (section 9.4).
-pub(super) async fn command(connection: &mut Connection, ask: &Ask<'_>) -> Handled {
-    let text = ask.params.filled("text")?;
-    let live = connection.target(ask).await?;
-    let cause = ask.answerer.cause();
-    let slash = resolve(&live, text);
+pub(super) async fn command(call: &mut Call<'_>) -> Handled {
+    let text = call.params.filled("text")?;
+    let live = call.target().await?;
+    let cause = call.answerer.cause();
+    let slash = resolve(&live, text).await;
     let effect = match slash {
         Some(Slash::Prompt) => {
-            return prompting::run_to_its_end(&ask.answerer, &live, text.to_owned());
-        }
-        Some(Slash::Delegate(Some(task))) if let Some(called) = agent_called(&live, &task) => {
-            return prompting::run_to_its_end(&ask.answerer, &live, called);
+            return prompting::run_to_its_end(&call.answerer, &live, text.to_owned());
         }
         Some(Slash::Extension) => {
-            let starter = ask.answerer.clone();
+            let starter = call.answerer.clone();
             let running = extension(starter, live, text.to_owned());
-            return ask.answerer.later(running);
+            return call.answerer.later(running);
         }
-        Some(slash) if slash.takes_long() => {
-            let shared = Arc::clone(&connection.shared);
-            return ask.answerer.later(async move {
-                let effect = patient::perform(&shared, &live, slash, &cause).await;
-                Ok(told(effect, &live, cause))
+        Some(Slash::Builtin(command, arguments)) if command.takes_long(&arguments) => {
+            let shared = Arc::clone(&call.connection.shared);
+            return call.answerer.later(async move {
+                let done = background::perform(&shared, &live, command, arguments, &cause);
+                Ok(command_done(done.await, &live, cause))
             });
         }
         Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
-            let starter = ask.answerer.clone();
+            let starter = call.answerer.clone();
             let text = text.to_owned();
-            return ask.answerer.later(async move {
+            return call.answerer.later(async move {
                 to_come.await;
-                if let Some(Slash::Extension) = resolve(&live, &text) {
+                if let Some(Slash::Extension) = resolve(&live, &text).await {
                     return extension(starter, live, text).await;
                 }
                 let effect = Effect::Text(format!("[not a command] {text}"));
-                Ok(told(effect, &live, cause))
+                Ok(command_done(effect, &live, cause))
             });
         }
         Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
-        Some(slash) => {
+        Some(Slash::Builtin(command, arguments)) => {
+            if command == Command::Delegate
+                && let Some(called) = agent_called(&live, &arguments).await
+            {
+                return prompting::run_to_its_end(&call.answerer, &live, called);
+            }
             // The result comes before the snapshots that show what it changed.
             live.hold_snapshots();
-            let effect = builtins::perform(connection, &live, slash, &cause).await;
+            let effect =
+                builtins::perform(call.connection, &live, command, &arguments, &cause).await;
             let mut parts = effect_parts(effect, &cause);
             parts.push(Part::SnapshotsHeld(Arc::clone(&live)));
             return behind(parts, &live, cause).into();
         }
     };
-    told(effect, &live, cause).into()
+    command_done(effect, &live, cause).into()
 }
 
 /// What the session is asked so that an agent gets a task. `None` when there is no such agent, or
 /// nothing for it to do.
-fn agent_called(live: &Live, task: &str) -> Option<String> {
+async fn agent_called(live: &Live, task: &str) -> Option<String> {
     let (name, task) = task.split_once(char::is_whitespace)?;
-    let agents = live.session.slash().agents();
+    let agents = live.agents().await;
     let agent = agents.iter().find(|agent| agent.name == name)?;
     Some(agent.given(task.trim()))
 }
 
-/// The command of an extension: what it says is the result, and it may have the agent asked.
+/// The command of an extension: what it returns is the result, and it may have the agent asked.
 async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<Done, OpError> {
     let command = text.trim().trim_start_matches('/');
     let (name, rest) = command
@@ -119,7 +126,7 @@ async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<D
     let preparing = live.preparing();
     let effect = match live.session.run_command(name, rest.trim()).await {
         Some(CommandRan::Said(Some(said))) => Effect::Text(said),
-        Some(CommandRan::Said(None)) => Effect::Said(Vec::new()),
+        Some(CommandRan::Said(None)) => Effect::Published(Vec::new()),
         Some(CommandRan::Ask(prompt)) => {
             prompting::run_through(&starter, &live, prompt, preparing).await?;
             return Ok(Done::data(handled(false)).of(&live));
@@ -127,63 +134,66 @@ async fn extension(starter: Answerer, live: Arc<Live>, text: String) -> Result<D
         Some(CommandRan::Failed(why)) => Effect::Text(format!("[extension command error: {why}]")),
         None => Effect::Text(format!("[extension command error: /{name} is gone]")),
     };
-    Ok(told(effect, &live, cause))
+    Ok(command_done(effect, &live, cause))
 }
 
 /// The events of a command, the snapshots of the session that is focused then, the answer.
-fn told(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
+fn command_done(effect: Effect, live: &Arc<Live>, cause: Cause) -> Done {
     behind(effect_parts(effect, &cause), live, cause)
 }
 
 fn behind(mut parts: Vec<Part>, live: &Arc<Live>, cause: Cause) -> Done {
-    parts.push(Part::FocusedSnapshots { cause });
+    parts.push(Part::FocusedSnapshots(cause));
     Done::data(handled(false)).of(live).behind(parts)
 }
 
-/// A slash command that came as a prompt: its result is said in the transcript (section 13.2).
+/// A slash command that came as a prompt: its result goes into the transcript (section 13.2).
 /// `None` when it is for the model.
 pub(super) async fn through_prompt(
-    connection: &mut Connection,
-    ask: &Ask<'_>,
+    call: &mut Call<'_>,
     live: &Arc<Live>,
     text: &str,
 ) -> Option<Handled> {
-    let slash = resolve(live, text)?;
-    let cause = ask.answerer.cause();
-    let effect = match slash {
-        Slash::Prompt | Slash::Extension | Slash::Unknown => return None,
-        Slash::Quit => Effect::Text("/quit is not supported over RPC prompt.".to_owned()),
-        Slash::Resume(_) => Effect::Text("/resume is not supported over RPC prompt.".to_owned()),
-        Slash::Delegate(Some(_)) => {
-            Effect::Text("/delegate is not supported over RPC prompt.".to_owned())
-        }
-        Slash::Tree(_) => Effect::Text("/tree is for terminals only.".to_owned()),
-        Slash::Model(words) if words.is_empty() => Effect::Text(builtins::MODEL_USAGE.to_owned()),
-        Slash::Thinking(None) => Effect::Text(builtins::thinking_usage()),
-        slash if slash.takes_long() => {
-            let (shared, live) = (Arc::clone(&connection.shared), Arc::clone(live));
-            let answerer = ask.answerer.clone();
+    let Some(Slash::Builtin(command, arguments)) = resolve(live, text).await else {
+        return None;
+    };
+    let cause = call.answerer.cause();
+    let is_bare = arguments.is_empty();
+    let effect = match command {
+        Command::Quit => not_over_prompt("/quit"),
+        Command::Resume => not_over_prompt("/resume"),
+        Command::Delegate if !is_bare && arguments != "list" => not_over_prompt("/delegate"),
+        Command::Tree => Effect::Text("/tree is for terminals only.".to_owned()),
+        Command::Model if is_bare => Effect::Text(builtins::MODEL_USAGE.to_owned()),
+        Command::Thinking if is_bare => Effect::Text(builtins::thinking_usage()),
+        _ if command.takes_long(&arguments) => {
+            let (shared, live) = (Arc::clone(&call.connection.shared), Arc::clone(live));
+            let answerer = call.answerer.clone();
             tokio::spawn(async move {
                 answerer.done(Done::accepted().of(&live)).await;
-                let effect = patient::perform(&shared, &live, slash, &cause).await;
-                shared.tell(said(effect, &live, cause)).await;
+                let done = background::perform(&shared, &live, command, arguments, &cause);
+                shared.write(in_transcript(done.await, &live, cause)).await;
             });
-            return Some(Ok(Outcome::Later));
+            return Some(Ok(Answered::Later));
         }
-        slash => builtins::perform(connection, live, slash, &cause).await,
+        _ => builtins::perform(call.connection, live, command, &arguments, &cause).await,
     };
     let mut done = Done::accepted().of(live);
-    done.after = said(effect, live, cause);
+    done.after = in_transcript(effect, live, cause);
     Some(done.into())
 }
 
+fn not_over_prompt(command: &str) -> Effect {
+    Effect::Text(format!("{command} is not supported over RPC prompt."))
+}
+
 /// What a command did, in the transcript, and the snapshots.
-fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
+fn in_transcript(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
     let mut parts = match effect {
         Effect::Text(text)
         | Effect::Typed(_, text)
         | Effect::UnusableModel { message: text, .. } => {
-            vec![login::say(live, &text, cause.clone())]
+            vec![transcript_text(live, &text, cause.clone())]
         }
         Effect::Quit | Effect::Picker(_) => Vec::new(),
         Effect::Moved {
@@ -191,20 +201,21 @@ fn said(effect: Effect, live: &Arc<Live>, cause: Cause) -> Vec<Part> {
             live,
             message,
         } => {
-            parts.extend(message.map(|message| login::say(&live, message, cause.clone())));
+            parts.extend(message.map(|message| transcript_text(&live, message, cause.clone())));
             parts
         }
-        Effect::Said(parts) => parts,
+        Effect::Published(parts) => parts,
     };
-    parts.push(Part::FocusedSnapshots { cause });
+    parts.push(Part::FocusedSnapshots(cause));
     parts
 }
 
-pub(super) fn resolve(live: &Live, text: &str) -> Option<Slash> {
-    let slash = live.session.slash();
-    // A file that was written a moment ago counts.
-    slash.book();
-    let called = slash.called(text);
+async fn resolve(live: &Live, text: &str) -> Option<Slash> {
+    if text.trim_start().starts_with('/') {
+        // A file that was written a moment ago counts.
+        live.book().await;
+    }
+    let called = live.session.slash().called(text);
     grammar::parse(text, called.map(|called| called.source))
 }
 
@@ -234,7 +245,7 @@ fn effect_parts(effect: Effect, cause: &Cause) -> Vec<Part> {
             parts.extend(message.map(|message| result("new_session", Some(message), cause)));
             parts
         }
-        Effect::Said(parts) => parts,
+        Effect::Published(parts) => parts,
         Effect::Picker(data) => vec![Part::Event {
             topic: Topic::FrontendActionRequested,
             session: None,
@@ -265,7 +276,7 @@ pub(super) fn handled(by_template: bool) -> Vec<u8> {
     })
 }
 
-/// Moves the focus and tells of it.
+/// Moves the focus and publishes it.
 async fn go_to(
     connection: &mut Connection,
     live: Arc<Live>,

@@ -43,8 +43,7 @@ struct Item {
 }
 
 pub(super) fn models(connection: &Connection, cause: &Cause) -> Effect {
-    let mut models = connection.shared.agent.models().available();
-    models.sort_by(|one, other| (&one.provider, &one.id).cmp(&(&other.provider, &other.id)));
+    let models = connection.shared.models();
     let items = models
         .iter()
         .map(|model| {
@@ -134,12 +133,9 @@ pub(super) async fn live_sessions(
     for (place, slot) in sorted.iter().enumerate() {
         items.push(session_item(slot, active.as_deref()));
         if place + 1 == subtree {
-            items.extend(
-                forks
-                    .iter()
-                    .filter(|(_, said)| !said.trim_start().starts_with('/'))
-                    .map(|(entry_id, said)| fork_item(target, entry_id, said)),
-            );
+            let prompts = forks.iter();
+            let prompts = prompts.filter(|(_, text)| !text.trim_start().starts_with('/'));
+            items.extend(prompts.map(|(entry_id, text)| fork_item(target, entry_id, text)));
         }
     }
     Picker {
@@ -170,26 +166,14 @@ fn subtree_of(sorted: &[&Slot], target: &Live) -> usize {
 }
 
 fn session_item(slot: &Slot, active: Option<&str>) -> Item {
-    let id = slot.id.to_string();
     let label = slot.label();
     let action = Value::map([
         ("action/kind", Value::keyword("switch-session")),
-        ("action/session-id", id.clone().into()),
+        ("action/session-id", slot.id.to_string().into()),
     ]);
-    let parent = slot.parent.as_deref();
     let meta = payload::map(|map| {
-        map.key("item/id").vector(|pair| {
-            pair.keyword("session").str(&id);
-        });
-        map.field("item/kind", &Keyword("session"))
-            .key("item/parent-id");
-        match parent {
-            Some(parent) => map.vector(|pair| {
-                pair.keyword("session").str(parent);
-            }),
-            None => map.nil(),
-        };
-        map.field("item/session-id", &id)
+        write_place(map, ("session", &slot.id), slot.parent.as_deref());
+        map.field("item/session-id", &*slot.id)
             .field("item/display-name", &label)
             .field("item/default-label", &label)
             .field("item/is-active", &(active == Some(&*slot.id)))
@@ -200,31 +184,23 @@ fn session_item(slot: &Slot, active: Option<&str>) -> Item {
             .field("item/action", &action);
     });
     Item {
-        id: id.into(),
+        id: slot.id.to_string().into(),
         label,
         value: action,
         meta: Some(meta),
     }
 }
 
-fn fork_item(target: &Live, entry_id: &str, said: &str) -> Item {
-    let label = format!("⎇ {}", text::one_line(said, FORK_LABEL_CHARS));
-    let session_id = target.id.to_string();
+fn fork_item(target: &Live, entry_id: &str, message: &str) -> Item {
+    let label = format!("⎇ {}", text::one_line(message, FORK_LABEL_CHARS));
     let action = Value::map([
         ("action/kind", Value::keyword("fork-session")),
-        ("action/session-id", session_id.clone().into()),
+        ("action/session-id", target.id.to_string().into()),
         ("action/entry-id", entry_id.to_owned().into()),
     ]);
     let meta = payload::map(|map| {
-        map.key("item/id").vector(|pair| {
-            pair.keyword("fork-point").str(entry_id);
-        });
-        map.field("item/kind", &Keyword("fork-point"))
-            .key("item/parent-id")
-            .vector(|pair| {
-                pair.keyword("session").str(&session_id);
-            });
-        map.field("item/session-id", &session_id)
+        write_place(map, ("fork-point", entry_id), Some(&target.id));
+        map.field("item/session-id", &*target.id)
             .field("item/entry-id", entry_id)
             .field("item/display-name", &label)
             .field("item/default-label", &label)
@@ -238,6 +214,20 @@ fn fork_item(target: &Live, entry_id: &str, said: &str) -> Item {
         value: action,
         meta: Some(meta),
     }
+}
+
+/// What an item is and which session it is below.
+fn write_place(map: &mut EdnWriter<'_>, (kind, id): (&str, &str), parent: Option<&str>) {
+    map.key("item/id").vector(|pair| {
+        pair.keyword(kind).str(id);
+    });
+    map.field("item/kind", &Keyword(kind)).key("item/parent-id");
+    match parent {
+        Some(parent) => map.vector(|pair| {
+            pair.keyword("session").str(parent);
+        }),
+        None => map.nil(),
+    };
 }
 
 impl Picker<'_> {

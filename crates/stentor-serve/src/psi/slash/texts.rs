@@ -1,22 +1,24 @@
-//! The commands that only say something.
+//! The commands whose result is a text about what is there.
 
+use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::CommandSource;
 use stentor_journal::message::{KnownMessage, Message, text_of};
 
 use super::{BUILTINS, Effect};
-use crate::psi::connection::session_error;
+use crate::psi::error::OpError;
+use crate::psi::git;
 use crate::psi::limits::HISTORY_LINE_CHARS;
-use crate::psi::live::Live;
-use crate::psi::ops::reading::context_fraction;
-use crate::psi::{git, text};
+use crate::psi::live::{Commands, Live};
+use crate::psi::text;
 
 pub(super) async fn status(live: &Live) -> Effect {
-    let (state, entries) = match (live.session.state().await, live.session.entries().await) {
-        (Ok(state), Ok((_, entries))) => (state, entries.len()),
-        (Err(error), _) | (_, Err(error)) => return Effect::Text(session_error(error).message),
+    let (view, entries) = match (live.view(false).await, live.session.entries().await) {
+        (Ok(view), Ok((_, entries))) => (view, entries.len()),
+        (Err(error), _) | (_, Err(error)) => return Effect::Text(OpError::from(error).message),
     };
-    let model = state.model.as_ref().map(|model| model.full_name());
-    let context = context_fraction(&state).map_or("?".to_owned(), |fraction| {
+    let model = view.state.model.as_ref().map(|model| model.full_name());
+    let context = view.context_fraction();
+    let context = context.map_or("?".to_owned(), |fraction| {
         format!("{:.1}%", fraction * 100.0)
     });
     Effect::Text(format!(
@@ -31,7 +33,7 @@ pub(super) async fn status(live: &Live) -> Effect {
 pub(super) async fn history(live: &Live) -> Effect {
     let messages = match live.session.messages().await {
         Ok(messages) => messages,
-        Err(error) => return Effect::Text(session_error(error).message),
+        Err(error) => return Effect::Text(OpError::from(error).message),
     };
     let mut lines = vec![format!("Message history ({} messages)", messages.len())];
     for message in &messages {
@@ -71,77 +73,56 @@ pub(in crate::psi) fn in_words(message: &Message) -> (&'static str, String) {
     }
 }
 
-pub(super) fn help(live: &Live) -> Effect {
-    let none = String::new();
+pub(super) fn help(commands: &Commands) -> Effect {
     let mut text = "Commands:".to_owned();
-    for (name, description) in BUILTINS {
-        text.push_str(&format!("\n  /{name} — {description}"));
+    for builtin in BUILTINS {
+        text.push_str(&format!("\n  /{} — {}", builtin.name, builtin.about));
     }
-    let book = live.session.slash().book();
-    let templates = book
-        .templates
-        .iter()
-        .map(|one| (one.name.clone(), &one.description));
-    let skills = book
-        .skills
-        .iter()
-        .map(|one| (format!("skill:{}", one.name), &one.description));
-    section(&mut text, "Prompt templates:", templates);
-    section(&mut text, "Skills:", skills);
+    section(&mut text, "Prompt templates:", templates(&commands.book));
+    section(&mut text, "Skills:", named_skills(&commands.book));
     for (title, source) in [
         ("Agents:", CommandSource::Agent),
         ("Prompts of servers:", CommandSource::McpPrompt),
         ("Extension commands:", CommandSource::Extension),
     ] {
-        let commands = live.commands_of(source);
-        let named = commands
-            .iter()
-            .map(|one| (one.name.clone(), one.description.as_ref()));
-        section(
-            &mut text,
-            title,
-            named.map(|(name, about)| (name, about.unwrap_or(&none))),
-        );
+        let named = commands.of(source).map(|one| {
+            let about = one.description.as_deref().unwrap_or_default();
+            (one.name.clone(), about)
+        });
+        section(&mut text, title, named);
     }
     Effect::Text(text)
 }
 
-pub(super) fn prompts(live: &Live) -> Effect {
-    let book = live.session.slash().book();
-    if book.templates.is_empty() {
-        return Effect::Text("There are no prompt templates.".to_owned());
-    }
-    let mut text = String::new();
-    let templates = book
-        .templates
-        .iter()
-        .map(|one| (one.name.clone(), &one.description));
-    section(&mut text, "Prompt templates:", templates);
-    Effect::Text(text.trim_start().to_owned())
+pub(super) fn prompts(book: &CommandBook) -> Effect {
+    alone(
+        "Prompt templates:",
+        templates(book),
+        "There are no prompt templates.",
+    )
 }
 
-pub(super) fn skills(live: &Live) -> Effect {
-    let book = live.session.slash().book();
-    if book.skills.is_empty() {
-        return Effect::Text("There are no skills.".to_owned());
-    }
-    let mut text = String::new();
-    let skills = book
-        .skills
-        .iter()
-        .map(|one| (format!("skill:{}", one.name), &one.description));
-    section(&mut text, "Skills:", skills);
-    Effect::Text(text.trim_start().to_owned())
+pub(super) fn skills(book: &CommandBook) -> Effect {
+    alone("Skills:", named_skills(book), "There are no skills.")
+}
+
+fn templates(book: &CommandBook) -> impl Iterator<Item = (String, &str)> {
+    let templates = book.templates.iter();
+    templates.map(|one| (one.name.clone(), one.description.as_str()))
+}
+
+fn named_skills(book: &CommandBook) -> impl Iterator<Item = (String, &str)> {
+    let skills = book.skills.iter();
+    skills.map(|one| (format!("skill:{}", one.name), one.description.as_str()))
 }
 
 /// Whom tasks can be given to, and how.
-pub(super) fn agents(live: &Live) -> Effect {
-    let agents = live.session.slash().agents();
+pub(super) fn agents(agents: &[AgentDefinition]) -> Effect {
     if agents.is_empty() {
         return Effect::Text("There are no agents to give a task to.".to_owned());
     }
     let mut text = "Usage: /delegate AGENT TASK. The agents are:".to_owned();
-    for agent in &agents {
+    for agent in agents {
         text.push_str(&format!("\n  {}", agent.name));
         if !agent.description.is_empty() {
             text.push_str(&format!(" — {}", agent.description));
@@ -151,18 +132,14 @@ pub(super) fn agents(live: &Live) -> Effect {
 }
 
 /// Extensions belong to a session from its beginning on.
-pub(super) fn extensions(live: &Live) -> Effect {
+pub(super) fn extensions(commands: &Commands) -> Effect {
     let mut text = "Extensions are looked for when a session begins: /new begins one with those \
         that are installed now."
         .to_owned();
-    let commands = live.commands_of(CommandSource::Extension);
-    let none = String::new();
-    let commands = commands.into_iter().map(|command| (command.name, &none));
-    section(
-        &mut text,
-        "Commands of the extensions of this session:",
-        commands,
-    );
+    let commands = commands.of(CommandSource::Extension);
+    let named = commands.map(|command| (command.name.clone(), ""));
+    let title = "Commands of the extensions of this session:";
+    section(&mut text, title, named);
     Effect::Text(text)
 }
 
@@ -176,11 +153,21 @@ pub(super) async fn worktree(live: &Live) -> Effect {
     Effect::Text(text)
 }
 
-fn section<'a>(
-    text: &mut String,
+/// A list that is the whole text.
+fn alone<'a>(
     title: &str,
-    entries: impl Iterator<Item = (String, &'a String)>,
-) {
+    entries: impl Iterator<Item = (String, &'a str)>,
+    nothing: &str,
+) -> Effect {
+    let mut text = String::new();
+    section(&mut text, title, entries);
+    if text.is_empty() {
+        return Effect::Text(nothing.to_owned());
+    }
+    Effect::Text(text.trim_start().to_owned())
+}
+
+fn section<'a>(text: &mut String, title: &str, entries: impl Iterator<Item = (String, &'a str)>) {
     let mut is_first = true;
     for (name, description) in entries {
         if std::mem::take(&mut is_first) {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use stentor_agent::memory::NewNote;
 use stentor_agent::model::ModelRegistry;
 
-use super::{Effect, Slash, pickers};
+use super::grammar::Command;
+use super::{Effect, pickers};
 use crate::psi::item::Cause;
 use crate::psi::live::Live;
 use crate::psi::ops::login;
@@ -20,20 +21,20 @@ const MOST_NAMES: usize = 8;
 pub(super) async fn perform(
     shared: &Arc<Shared>,
     live: &Arc<Live>,
-    slash: Slash,
+    command: Command,
+    arguments: String,
     cause: &Cause,
 ) -> Effect {
-    match slash {
-        Slash::Resume(None) => pickers::stored_sessions(shared, live, cause).await,
-        Slash::Remember(text) => remember(shared, live, text).await,
-        Slash::Login(provider) => {
-            match login::slash_login(shared, live, provider, cause.clone()).await {
-                Ok(parts) => Effect::Said(parts),
-                Err(why) => Effect::Typed("login-error", why),
-            }
-        }
-        Slash::Logout => logout(shared).await,
-        Slash::ReloadModels => reload_models(shared).await,
+    let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+    match command {
+        Command::Resume => pickers::stored_sessions(shared, live, cause).await,
+        Command::Remember => remember(shared, live, arguments).await,
+        Command::Login => match login::slash_login(shared, live, arguments, cause.clone()).await {
+            Ok(parts) => Effect::Published(parts),
+            Err(error) => Effect::Typed("login-error", error.to_string()),
+        },
+        Command::Logout => logout(shared).await,
+        Command::ReloadModels => reload_models(shared).await,
         // The others take no time, and the caller knows.
         _ => Effect::Text("[not a command]".to_owned()),
     }

@@ -1,9 +1,8 @@
-//! The events of one session on their way out: what they need to remember from one to the next.
+//! What the events of one session need to remember from one to the next on their way out.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use stentor_agent::hub::Subscription;
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_wire::edn::escape_into;
@@ -13,10 +12,9 @@ use super::item::Cause;
 use super::limits::TOOL_SIGN_OF_LIFE;
 use super::live::Live;
 
-/// The events of one session.
-pub(super) struct Feed {
+/// What was published of one session.
+pub(super) struct SessionEncoder {
     pub live: Arc<Live>,
-    pub events: Subscription,
     /// The request that caused what is going on.
     pub cause: Cause,
     /// The visible text of the current model call.
@@ -26,7 +24,7 @@ pub(super) struct Feed {
     /// The arguments of the tool call that is being written, and its id.
     pub arguments: Growing,
     pub arguments_of: String,
-    /// The last answer of the run that was not told as the final one.
+    /// The last answer of the run that was not published as the final one.
     pub answer: Option<Arc<Message>>,
     /// The answer that failed and is to be had again; if it is not, this is how the run ended.
     pub given_up: Option<Arc<Message>>,
@@ -48,14 +46,13 @@ pub(super) struct Growing {
 pub(super) struct RunningTool {
     pub call: Arc<ToolCall>,
     pub last: Option<Arc<ToolOutput>>,
-    told: Instant,
+    shown: Instant,
 }
 
-impl Feed {
-    pub fn new(live: Arc<Live>, events: Subscription) -> Self {
+impl SessionEncoder {
+    pub fn new(live: Arc<Live>) -> Self {
         Self {
             live,
-            events,
             cause: None,
             text: Growing::default(),
             thinking: Growing::default(),
@@ -67,14 +64,14 @@ impl Feed {
         }
     }
 
-    /// Another answer begins, or all of this one has been told.
+    /// Another answer begins, or all of this one has been published.
     pub fn forget_texts(&mut self) {
         self.text.restart();
         self.thinking.restart();
         self.arguments.restart();
     }
 
-    /// The next moment at which something must be said though nothing happens.
+    /// The next moment at which something must be written though nothing happens.
     pub fn deadline(&self, interval: Duration) -> Option<Instant> {
         let texts = [&self.text, &self.thinking, &self.arguments]
             .into_iter()
@@ -99,12 +96,12 @@ impl Growing {
         self.escaped.is_empty()
     }
 
-    /// Whether there is something to be told that was not.
+    /// Whether there is something in it that no event carried.
     pub fn is_unsent(&self) -> bool {
         self.unsent
     }
 
-    /// When what was not told must be told at the latest.
+    /// When what no event carried must go out at the latest.
     pub fn due(&self, interval: Duration) -> Option<Instant> {
         self.unsent
             .then(|| self.sent.map_or_else(Instant::now, |sent| sent + interval))
@@ -128,16 +125,16 @@ impl RunningTool {
         Self {
             call,
             last: None,
-            told: Instant::now(),
+            shown: Instant::now(),
         }
     }
 
     pub fn due(&self) -> Instant {
-        self.told + TOOL_SIGN_OF_LIFE
+        self.shown + TOOL_SIGN_OF_LIFE
     }
 
-    pub fn told(&mut self, now: Instant) {
-        self.told = now;
+    pub fn shown(&mut self, now: Instant) {
+        self.shown = now;
     }
 }
 

@@ -1,0 +1,143 @@
+//! What is shown beside the transcript: the plan, questions, notifications, statuses, widgets.
+
+use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::tool::{Plan, PlanStatus};
+
+use crate::psi::encoder::SessionEncoder;
+use crate::psi::ui::{DialogShape, Question, permission_shape, shape_of};
+use crate::psi::wire::Wire;
+
+/// The key of the widget that shows the plan.
+const PLAN_WIDGET: &str = "plan";
+
+pub(super) fn publish(encoder: &SessionEncoder, wire: &mut Wire, kind: &EventKind) {
+    match kind {
+        EventKind::PlanChanged(plan) => {
+            let lines = (!plan.phases.is_empty()).then(|| plan_lines(plan));
+            let id = &encoder.live.id;
+            let mut ui = wire.shared.ui();
+            ui.set_widget(id, PLAN_WIDGET, lines, Default::default());
+            drop(ui);
+            wire.widgets_changed(&encoder.live);
+        }
+        EventKind::Widget {
+            key,
+            lines,
+            placement,
+        } => {
+            let id = &encoder.live.id;
+            let mut ui = wire.shared.ui();
+            ui.set_widget(id, key, lines.clone(), *placement);
+            drop(ui);
+            wire.widgets_changed(&encoder.live);
+        }
+        EventKind::PermissionAsked { id, request } => {
+            let title = format!("Permission for {}", request.call.name);
+            let shape = permission_shape(request);
+            ask(encoder, wire, Question::Permission(*id), title, shape);
+        }
+        EventKind::PermissionAnswered { id, .. } => {
+            closed(encoder, wire, Question::Permission(*id));
+        }
+        EventKind::DialogAsked { id, dialog } => {
+            let (title, shape) = (dialog.title.clone(), shape_of(dialog));
+            ask(encoder, wire, Question::Dialog(*id), title, shape);
+        }
+        EventKind::DialogClosed { id, .. } => closed(encoder, wire, Question::Dialog(*id)),
+        EventKind::Status { key, text } => status(encoder, wire, key, text.clone()),
+        EventKind::SubagentStarted(agent) => {
+            let text = format!("{}: started", agent.name);
+            status(encoder, wire, &subagent_key(agent.id), Some(text));
+        }
+        EventKind::SubagentProgress {
+            agent, status: now, ..
+        } => {
+            let text = format!("{}: {now}", agent.name);
+            status(encoder, wire, &subagent_key(agent.id), Some(text));
+        }
+        EventKind::SubagentEnded { agent, .. } => {
+            status(encoder, wire, &subagent_key(agent.id), None);
+        }
+        _ => notification(wire, kind),
+    }
+}
+
+fn notification(wire: &mut Wire, kind: &EventKind) {
+    match kind {
+        EventKind::Notice { level, message, .. } => {
+            let level = match level {
+                NoticeLevel::Info => "info",
+                NoticeLevel::Warning => "warning",
+                NoticeLevel::Error => "error",
+            };
+            wire.notification(message.clone(), level, None);
+        }
+        EventKind::ExtensionFailed {
+            extension,
+            event,
+            error,
+        } => {
+            let text = format!("{event}: {error}");
+            wire.notification(text, "error", Some(extension.clone()));
+        }
+        EventKind::FallbackApplied(fallback) => {
+            let text = format!("{} steps in for {}", fallback.to, fallback.from);
+            wire.notification(text, "warning", None);
+        }
+        EventKind::RulesTriggered(rules) => {
+            let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+            let text = format!("Rules that apply now: {}", names.join(", "));
+            wire.notification(text, "info", None);
+        }
+        _ => {}
+    }
+}
+
+fn ask(
+    encoder: &SessionEncoder,
+    wire: &mut Wire,
+    question: Question,
+    title: String,
+    shape: DialogShape,
+) {
+    let opened = wire.shared.ui().ask(&encoder.live, question, title, shape);
+    if opened {
+        wire.dialog_opened();
+    }
+}
+
+fn closed(encoder: &SessionEncoder, wire: &mut Wire, question: Question) {
+    let another = wire.shared.ui().close(&encoder.live.id, question);
+    if another {
+        wire.dialog_opened();
+    }
+}
+
+fn status(encoder: &SessionEncoder, wire: &mut Wire, key: &str, text: Option<String>) {
+    wire.shared.ui().set_status(&encoder.live.id, key, text);
+    wire.statuses_changed(&encoder.live);
+}
+
+fn subagent_key(id: u64) -> String {
+    format!("subagent-{id}")
+}
+
+fn plan_lines(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for phase in &plan.phases {
+        if plan.phases.len() > 1 {
+            lines.push(phase.name.clone());
+        }
+        for task in &phase.tasks {
+            let sign = match task.status {
+                PlanStatus::Pending => "☐",
+                PlanStatus::InProgress => "▶",
+                PlanStatus::Completed => "☑",
+                PlanStatus::Abandoned => "☒",
+                PlanStatus::Blocked => "⚠",
+            };
+            lines.push(format!("{sign} {}", task.content));
+        }
+    }
+    lines
+}

@@ -1,0 +1,392 @@
+//! Frames in the making: whether they go out, what is in them, and how they get to stdout.
+
+use std::sync::Arc;
+
+use stentor_journal::clock::iso_time;
+use stentor_wire::edn::EdnWriter;
+use stentor_wire::psi::frame::{self, Stamp};
+use stentor_wire::psi::{Topic, TopicSet};
+use tokio::time::Instant;
+
+use super::encoder::{Growing, SessionEncoder};
+use super::eql::session::SessionFacts;
+use super::item::Cause;
+use super::limits::BATCH_BYTES;
+use super::live::Live;
+use super::long_text::{LongTexts, Piece, Text};
+use super::payload::context::Context;
+use super::payload::footer::Footer;
+use super::payload::session::SessionUpdated;
+use super::payload::{message, tool, ui};
+use super::shared::Shared;
+use super::trace::{Direction, Trace};
+use super::ui::Panel;
+use crate::output::Output;
+
+/// Frames in the making: what decides whether and how they are written.
+pub(super) struct Wire {
+    pub shared: Arc<Shared>,
+    pub topics: TopicSet,
+    pub focus: Option<Arc<Live>>,
+    /// The number of the last event.
+    seq: u64,
+    pub frames: Vec<u8>,
+    /// Requests whose answers are among the frames.
+    pub answered: Vec<Arc<str>>,
+    output: Output,
+    trace: Trace,
+    /// Nobody reads any more.
+    pub closed: bool,
+}
+
+impl Wire {
+    pub fn new(shared: Arc<Shared>, output: Output, trace: Trace) -> Self {
+        Self {
+            shared,
+            topics: TopicSet::default(),
+            focus: None,
+            seq: 0,
+            frames: Vec::new(),
+            answered: Vec::new(),
+            output,
+            trace,
+            closed: false,
+        }
+    }
+
+    /// Hands over what was written.
+    pub async fn hand_over(&mut self) {
+        // Before they go out: who has read an answer may use its id again at once.
+        let answered = !self.answered.is_empty();
+        for id in self.answered.drain(..) {
+            self.shared.pending.answered(&id);
+        }
+        if !self.frames.is_empty() {
+            self.trace.note(Direction::Out, &self.frames);
+            self.closed |= self.output.send_all(&mut self.frames).await.is_err();
+            if self.frames.capacity() > 16 * BATCH_BYTES {
+                self.frames = Vec::new();
+            }
+        }
+        if answered {
+            self.shared.at_rest();
+        }
+    }
+
+    /// Whether an event goes out (sections 7 and 8).
+    pub fn lets(&self, topic: Topic, session: Option<&str>) -> bool {
+        self.topics.covers(topic)
+            && (!topic.is_gated() || session.is_none_or(|session| self.is_focused(session)))
+    }
+
+    pub fn is_focused(&self, session: &str) -> bool {
+        self.focus.as_ref().is_some_and(|live| &*live.id == session)
+    }
+
+    /// Writes an event, if it goes out. `data` writes one form.
+    pub fn event(
+        &mut self,
+        topic: Topic,
+        session: Option<&str>,
+        cause: Option<&str>,
+        data: impl FnOnce(&mut EdnWriter<'_>),
+    ) {
+        if self.lets(topic, session) {
+            self.seq += 1;
+            let ts = iso_time(self.shared.clock().now_ms());
+            let stamp = Stamp {
+                id: cause,
+                seq: self.seq,
+                ts: &ts,
+            };
+            frame::event(&mut self.frames, topic, stamp, data);
+        }
+    }
+
+    /// Writes an event of a session's run.
+    pub fn session_event(
+        &mut self,
+        topic: Topic,
+        encoder: &SessionEncoder,
+        data: impl FnOnce(&mut EdnWriter<'_>),
+    ) {
+        self.event(
+            topic,
+            Some(&encoder.live.id),
+            encoder.cause.as_deref(),
+            data,
+        );
+    }
+
+    pub async fn snapshots(&mut self, live: &Arc<Live>, cause: &Cause) {
+        self.look_up(live, cause, true, true).await;
+    }
+
+    pub async fn session_updated(&mut self, live: &Arc<Live>, cause: &Cause) {
+        self.look_up(live, cause, true, false).await;
+    }
+
+    pub async fn footer(&mut self, live: &Arc<Live>, cause: &Cause) {
+        self.look_up(live, cause, false, true).await;
+    }
+
+    /// Writes `session/updated` and `footer/updated`, as far as they are wanted and go out. The
+    /// session is asked once for both.
+    async fn look_up(&mut self, live: &Arc<Live>, cause: &Cause, updated: bool, footer: bool) {
+        let id = Some(&*live.id);
+        let updated = updated && self.lets(Topic::SessionUpdated, id);
+        let footer = footer && self.lets(Topic::FooterUpdated, id);
+        if !updated && !footer {
+            return;
+        }
+        let Ok(view) = live.view(footer).await else {
+            return;
+        };
+        let cause = cause.as_deref();
+        let footer = match footer {
+            true => Footer::look(&self.shared, live, &view).await,
+            false => None,
+        };
+        if updated {
+            let data = SessionUpdated {
+                facts: SessionFacts::among_events(&self.shared, live, view),
+                commands: live.commands().await,
+            };
+            self.event(Topic::SessionUpdated, id, cause, |frame| {
+                frame.value(&data);
+            });
+        }
+        if let Some(data) = footer {
+            self.event(Topic::FooterUpdated, id, cause, |frame| {
+                frame.value(&data);
+            });
+        }
+    }
+
+    pub async fn context(&mut self, cause: &Cause) {
+        if self.lets(Topic::ContextUpdated, None) {
+            let data = Context::look(&self.shared, self.focus.as_deref()).await;
+            self.event(Topic::ContextUpdated, None, cause.as_deref(), |frame| {
+                frame.value(&data);
+            });
+        }
+    }
+
+    /// The set of sessions or a name changed though nobody asked for it here (section 17).
+    pub async fn context_changed(&mut self) {
+        if self.topics.wants_projections(Topic::ContextUpdated) {
+            self.context(&None).await;
+        }
+    }
+
+    pub async fn rehydration(&mut self, live: &Live, cause: &Cause) {
+        let Ok(view) = live.view(false).await else {
+            return;
+        };
+        let (id, cause) = (Some(&*live.id), cause.as_deref());
+        self.event(Topic::SessionResumed, id, cause, |frame| {
+            frame.map(|data| {
+                data.field("session-id", &*live.id)
+                    .field("session-file", &view.file())
+                    .field("message-count", &view.messages.len());
+            });
+        });
+        self.event(Topic::SessionRehydrated, id, cause, |frame| {
+            frame.map(|data| {
+                data.field("session-id", &*live.id).key("messages");
+                message::write_messages(data, &view.messages);
+                data.key("tool-calls").map(|_| {});
+                data.key("tool-order").vector(|_| {});
+            });
+        });
+    }
+
+    /// Writes an event with long texts, if it goes out, a part at a time. `data` writes one form
+    /// and leaves the texts open.
+    pub async fn event_with_texts<'t>(
+        &mut self,
+        topic: Topic,
+        session: &str,
+        cause: Option<&str>,
+        data: impl FnOnce(&mut EdnWriter<'_>, &mut LongTexts<'t>),
+    ) {
+        let mut texts = LongTexts::default();
+        let before = std::mem::take(&mut self.frames);
+        self.event(topic, Some(session), cause, |frame| data(frame, &mut texts));
+        let frame = std::mem::replace(&mut self.frames, before);
+        for piece in texts.pieces(&frame) {
+            match piece {
+                Piece::Frame(bytes) => self.frames.extend_from_slice(bytes),
+                Piece::Text(mut text) => {
+                    while let Some(part) = text.take_part() {
+                        // A trace takes whole frames only.
+                        if self.frames.len() >= BATCH_BYTES && !self.trace.is_on() {
+                            self.hand_over().await;
+                        }
+                        part.write(&mut self.frames);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the texts of which an event is due.
+    pub async fn texts_that_are_due(&mut self, encoder: &mut SessionEncoder) {
+        let interval = self.shared.options.delta_interval;
+        let now = Instant::now();
+        self.texts(encoder, now, |text| text.is_due(interval, now))
+            .await;
+    }
+
+    /// Writes the texts of which not everything was written.
+    pub async fn rest_of_texts(&mut self, encoder: &mut SessionEncoder) {
+        self.texts(encoder, Instant::now(), Growing::is_unsent)
+            .await;
+    }
+
+    async fn texts(
+        &mut self,
+        encoder: &mut SessionEncoder,
+        now: Instant,
+        wanted: impl Fn(&Growing) -> bool,
+    ) {
+        let id = &*encoder.live.id;
+        let cause = encoder.cause.as_deref();
+        for (topic, text) in [
+            (Topic::AssistantThinkingDelta, &mut encoder.thinking),
+            (Topic::AssistantDelta, &mut encoder.text),
+        ] {
+            if wanted(text) {
+                let text = Text::Escaped(text.take(now));
+                self.event_with_texts(topic, id, cause, |frame, texts| {
+                    frame.map(|data| {
+                        data.field("session-id", id).key("text");
+                        texts.leave_open(data, [text]);
+                    });
+                })
+                .await;
+            }
+        }
+        if wanted(&encoder.arguments) {
+            let text = Text::Escaped(encoder.arguments.take(now));
+            let tool_id = &encoder.arguments_of;
+            self.event_with_texts(Topic::ToolDelta, id, cause, |frame, texts| {
+                frame.map(|data| {
+                    data.field("session-id", id)
+                        .field("tool-id", tool_id)
+                        .key("arguments");
+                    texts.leave_open(data, [text]);
+                });
+            })
+            .await;
+        }
+    }
+
+    /// Shows tools again that have been silent for long (section 18.4).
+    pub fn signs_of_life(&mut self, encoder: &mut SessionEncoder, now: Instant) {
+        for index in 0..encoder.tools.len() {
+            let Some(running) = encoder
+                .tools
+                .get_mut(index)
+                .filter(|tool| tool.due() <= now)
+            else {
+                continue;
+            };
+            running.shown(now);
+            let call = Arc::clone(&running.call);
+            let last = running.last.clone();
+            let id = Arc::clone(&encoder.live.id);
+            match last.as_deref() {
+                Some(output) => self.session_event(Topic::ToolUpdate, encoder, |data| {
+                    tool::write_output(data, &id, &call, output);
+                }),
+                // It has shown nothing yet, so there is nothing to show again.
+                None => self.session_event(Topic::ToolExecuting, encoder, |data| {
+                    tool::write_call(data, &id, &call, true);
+                }),
+            }
+        }
+    }
+
+    /// Everything the user interface shows (section 9.1, step 2).
+    pub fn ui_snapshot(&mut self) {
+        self.open_dialog();
+        self.widgets();
+        self.event(Topic::WidgetSpecsUpdated, None, None, |frame| {
+            frame.map(|_| {});
+        });
+        self.statuses();
+        let now_ms = self.shared.clock().now_ms();
+        let visible: Vec<_> = self.shared.ui().visible(now_ms).cloned().collect();
+        for notification in visible {
+            self.event(Topic::Notification, None, None, |frame| {
+                ui::write_notification(frame, &notification);
+            });
+        }
+    }
+
+    pub fn widgets(&mut self) {
+        let panel = self.panel();
+        self.event(Topic::WidgetsUpdated, None, None, |frame| {
+            ui::write_widgets(frame, &panel);
+        });
+    }
+
+    pub fn statuses(&mut self) {
+        let panel = self.panel();
+        self.event(Topic::StatusUpdated, None, None, |frame| {
+            ui::write_statuses(frame, &panel);
+        });
+    }
+
+    fn open_dialog(&mut self) {
+        let open = self.shared.ui().open_dialog().cloned();
+        if let Some(dialog) = open {
+            self.event(Topic::DialogRequested, None, None, |frame| {
+                ui::write_dialog(frame, &dialog);
+            });
+        }
+    }
+
+    /// Another question is open now.
+    pub fn dialog_opened(&mut self) {
+        if self.topics.wants_projections(Topic::DialogRequested) {
+            self.open_dialog();
+        }
+    }
+
+    pub fn widgets_changed(&mut self, live: &Live) {
+        if self.topics.wants_projections(Topic::WidgetsUpdated) && self.is_focused(&live.id) {
+            self.widgets();
+        }
+    }
+
+    pub fn statuses_changed(&mut self, live: &Live) {
+        if self.topics.wants_projections(Topic::StatusUpdated) && self.is_focused(&live.id) {
+            self.statuses();
+        }
+    }
+
+    /// Shows a person something for a short while.
+    pub fn notification(
+        &mut self,
+        message: String,
+        level: &'static str,
+        extension: Option<String>,
+    ) {
+        let now_ms = self.shared.clock().now_ms();
+        let note = self.shared.ui().notify(message, level, extension, now_ms);
+        if self.topics.wants_projections(Topic::Notification) {
+            self.event(Topic::Notification, None, None, |frame| {
+                ui::write_notification(frame, &note);
+            });
+        }
+    }
+
+    /// What is shown beside the editor for the focused session.
+    fn panel(&self) -> Panel {
+        let focus = self.focus.as_ref();
+        let panel = focus.map(|live| self.shared.ui().panel(&live.id));
+        panel.unwrap_or_default()
+    }
+}
