@@ -17,6 +17,7 @@ use crate::dialog::DialogAnswer;
 use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
 use crate::model::ThinkingLevel;
 use crate::tool::{Plan, Tool, ToolSpec};
+use crate::turn::CompactionError;
 
 /// Commands a session may have waiting. A caller waits when it is full.
 pub(super) const COMMANDS: usize = 64;
@@ -80,7 +81,7 @@ pub(super) enum Command {
     Compact {
         reason: CompactionReason,
         instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, String>>,
+        reply: Reply<Result<CompactionResult, CompactionError>>,
     },
     SetModel {
         provider: String,

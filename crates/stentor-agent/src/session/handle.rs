@@ -366,7 +366,7 @@ impl Session {
                 reply,
             })
             .await?;
-        result.map_err(SessionError::Compaction)
+        Ok(result?)
     }
 
     /// Chooses a model.

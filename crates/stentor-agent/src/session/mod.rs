@@ -22,6 +22,7 @@ mod tool_host;
 mod weak;
 
 pub use crate::budget::Budget;
+pub use crate::turn::CompactionError;
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
 pub use hook_source::{HookSource, HookedSession};

@@ -8,9 +8,9 @@ use std::time::Duration;
 use stentor_journal::message::Message;
 use tokio::sync::oneshot;
 
-use super::compaction::{self, Compaction};
-use super::link::{FallbackPlan, Link, Request};
-use super::rounds::{self, Ran, Start};
+use super::compaction::{self, CompactionError, Uncompacted};
+use super::link::{AfterRun, FallbackPlan, Gone, Link, Request};
+use super::run::{self, Begin, Ran};
 use super::tools::Stopped;
 use crate::event::{CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome};
 use crate::model::{ModelError, ModelErrorKind};
@@ -23,7 +23,7 @@ pub(crate) enum Work {
     Compact {
         reason: CompactionReason,
         instructions: Option<String>,
-        reply: oneshot::Sender<Result<CompactionResult, String>>,
+        reply: oneshot::Sender<Result<CompactionResult, CompactionError>>,
     },
 }
 
@@ -31,51 +31,57 @@ pub(crate) enum Work {
 pub(crate) async fn perform(link: Link, work: Work) {
     match work {
         Work::Answer(messages) => {
-            let start = Start {
+            let begin = Begin {
                 messages,
-                queue_was_asked: false,
+                may_compact: true,
+                take_steering: !link.watch.steering_waits_for_first_call,
             };
-            answer(&link, start).await;
+            answer(&link, begin).await;
         }
         Work::Compact {
             reason,
             instructions,
             reply,
         } => {
-            let end = compaction::compact(&link, reason, instructions, false).await;
-            let result = match end {
-                Compaction::Done(result) => Ok(result),
-                Compaction::NotNeeded => Err("Nothing to compact (session too small)".to_owned()),
-                Compaction::Cancelled => Err("Compaction cancelled".to_owned()),
-                Compaction::Failed(why) => Err(why),
-                Compaction::Gone => return,
+            let done = compaction::compact_as_asked(&link, reason, instructions).await;
+            let result = match done {
+                Ok(result) => Ok(result),
+                Err(Uncompacted::Failed(error)) => Err(error),
+                Err(Uncompacted::Gone) => return,
             };
-            let waiting = finish(&link, !link.cancel.is_cancelled()).await;
+            let next = finish(&link, true, false).await;
             // A client that no longer waits for the result lost nothing: the entry is on disk.
             reply.send(result).ok();
-            if let Some(waiting) = waiting {
-                answer(&link, waiting).await;
+            if let Ok(Some(next)) = next {
+                let may_compact = true;
+                answer(
+                    &link,
+                    Begin {
+                        may_compact,
+                        ..next
+                    },
+                )
+                .await;
             }
         }
     }
 }
 
-async fn answer(link: &Link, start: Start) {
+async fn answer(link: &Link, begin: Begin) {
     let mut retries = Retries::default();
-    let mut next = start;
+    let mut next = begin;
     link.slash.refresh().await;
-    auto_compact(link).await;
     loop {
         let mut ran = Ran::default();
         let stopped = {
             let mut on_success = || retries.succeeded(link);
-            rounds::run(link, std::mem::take(&mut next), &mut on_success, &mut ran).await
+            run::run(link, next, &mut on_success, &mut ran).await
         };
         match stopped {
             Ok(()) => {}
             Err(Stopped::Gone) => return,
             Err(Stopped::Store(error)) => {
-                ran.outcome = Some(rounds::store_failure(&error));
+                ran.outcome = Some(run::store_failure(&error));
                 ran.failure = None;
             }
         }
@@ -98,37 +104,35 @@ async fn answer(link: &Link, start: Start) {
             at_once = true;
             then = Then::Retry;
         }
-        let go_on = match (then, failed) {
+        let again = match (then, failed) {
             (Then::Retry, Some((error, entry_id))) => {
                 retry(link, &mut retries, &error, entry_id, at_once).await
             }
             (Then::Compact, Some((_, entry_id))) => {
                 forget(link, entry_id).await;
                 retries.compacted = true;
-                let reason = CompactionReason::Overflow;
-                matches!(
-                    compaction::compact(link, reason, None, true).await,
-                    Compaction::Done(_)
-                )
+                compaction::compact_overflow(link).await
             }
             _ => {
                 retries.gave_up(link);
-                if went_well && !link.cancel.is_cancelled() && !link.signals.is_interrupted() {
-                    auto_compact(link).await;
-                }
                 false
             }
         };
-        if go_on {
+        if again {
+            next = Begin {
+                messages: Vec::new(),
+                may_compact: false,
+                take_steering: !link.watch.steering_waits_for_first_call,
+            };
             continue;
         }
         // After a failure or an abort what waits stays waiting: going on would repeat it.
-        match finish(link, went_well && !link.cancel.is_cancelled()).await {
-            Some(waiting) => {
-                next = waiting;
+        match finish(link, went_well, went_well).await {
+            Ok(Some(begin)) => {
+                next = begin;
                 retries = Retries::default();
             }
-            None => return,
+            Ok(None) | Err(Gone) => return,
         }
     }
 }
@@ -309,10 +313,6 @@ impl Retries {
     }
 }
 
-async fn auto_compact(link: &Link) {
-    compaction::compact(link, CompactionReason::Threshold, None, false).await;
-}
-
 fn end_run(link: &Link, ran: Ran, will_retry: bool) {
     link.signals.in_run.store(false, Ordering::Release);
     link.signals
@@ -327,13 +327,28 @@ fn end_run(link: &Link, ran: Ran, will_retry: bool) {
 }
 
 /// Ends the activity, unless messages wait that it should go on with.
-async fn finish(link: &Link, go_on: bool) -> Option<Start> {
-    let messages = link
-        .ask(|reply| Request::Finish { go_on, reply })
-        .await
-        .ok()?;
-    (!messages.is_empty()).then_some(Start {
-        messages,
-        queue_was_asked: true,
-    })
+async fn finish(link: &Link, go_on: bool, may_compact: bool) -> Result<Option<Begin>, Gone> {
+    let mut may_compact = may_compact;
+    loop {
+        let finished = link.ask(|reply| Request::Finish {
+            may_compact,
+            go_on,
+            reply,
+        });
+        match finished.await? {
+            AfterRun::Idle => return Ok(None),
+            AfterRun::Compact(plan) => {
+                compaction::compact_at_threshold(link, plan).await?;
+                may_compact = false;
+            }
+            AfterRun::GoOn(messages) => {
+                // The queue has had its turn.
+                return Ok(Some(Begin {
+                    messages,
+                    may_compact: false,
+                    take_steering: false,
+                }));
+            }
+        }
+    }
 }

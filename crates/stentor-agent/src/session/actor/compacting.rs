@@ -11,7 +11,7 @@ use super::{Actor, Afterwards};
 use crate::event::{CompactionReason, CompactionResult};
 use crate::session::command::Reply;
 use crate::tool::{Plan, ToolHost};
-use crate::turn::{CompactionPlan, Work, find_cut};
+use crate::turn::{CompactionError, CompactionPlan, Work, find_cut};
 
 impl Actor {
     /// Compacts because somebody asked for it. A running turn is stopped first.
@@ -19,7 +19,7 @@ impl Actor {
         &mut self,
         reason: CompactionReason,
         instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, String>>,
+        reply: Reply<Result<CompactionResult, CompactionError>>,
     ) {
         self.cancel_questions();
         if let Some(activity) = &self.activity {
@@ -45,9 +45,9 @@ impl Actor {
     pub(super) fn plan_compaction(
         &self,
         reason: CompactionReason,
-    ) -> Result<Option<Box<CompactionPlan>>, String> {
+    ) -> Result<Option<Box<CompactionPlan>>, CompactionError> {
         let Some(chosen) = self.model_of_now() else {
-            return Err("No model selected.".to_owned());
+            return Err(CompactionError::NoModel);
         };
         let window = chosen.info.context_window;
         let manual = reason.is_asked_for();
@@ -63,12 +63,12 @@ impl Actor {
         }
         let items = self.conversation.items();
         if manual && self.only_just_compacted() {
-            return Err("Already compacted".to_owned());
+            return Err(CompactionError::AlreadyCompacted);
         }
         if reason == CompactionReason::Handoff {
             // One that was never answered has nothing to hand over.
             if items.len() < 2 {
-                return Err("Nothing to hand off (no messages yet)".to_owned());
+                return Err(CompactionError::NothingToHandOff);
             }
             return self.plan_of(items.len(), tokens_before).map(Some);
         }
@@ -79,21 +79,25 @@ impl Actor {
             return if reason == CompactionReason::Threshold {
                 Ok(None)
             } else {
-                Err("Nothing to compact (session too small)".to_owned())
+                Err(CompactionError::TooSmall)
             };
         };
         self.plan_of(cut, tokens_before).map(Some)
     }
 
     /// The plan to summarise the first `cut` messages.
-    fn plan_of(&self, cut: usize, tokens_before: u64) -> Result<Box<CompactionPlan>, String> {
+    fn plan_of(
+        &self,
+        cut: usize,
+        tokens_before: u64,
+    ) -> Result<Box<CompactionPlan>, CompactionError> {
         let Some(chosen) = self.model_of_now() else {
-            return Err("No model selected.".to_owned());
+            return Err(CompactionError::NoModel);
         };
         let model = chosen
             .opened
             .as_ref()
-            .map_err(|error| error.message.clone())?;
+            .map_err(|error| CompactionError::Model(error.clone()))?;
         let items = self.conversation.items();
         let older = items.iter().take(cut).map(|item| &item.message);
         let first_kept = items.get(cut);

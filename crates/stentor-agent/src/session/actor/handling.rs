@@ -107,7 +107,7 @@ impl Actor {
             }
             Command::SetInterruptMode(mode) => {
                 self.settings.interrupt_mode = mode;
-                self.signal_steering();
+                self.signal_queues();
                 self.changed(StateChange::InterruptMode(mode));
             }
             Command::SetAutoCompaction(on) => {

@@ -35,14 +35,14 @@ use super::command::{Command, Reply, Started};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::options::{Environment, RunOptions, SessionOptions, Storage};
-use super::queues::{QueueKind, WaitingMessages};
+use super::queues::WaitingMessages;
 use super::record::Record;
 use super::settings::{ForRun, Settings};
 use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
 use crate::event::{
-    CompactionReason, CompactionResult, EventKind, InterruptMode, NoticeLevel, NoticeSource,
-    RunEnd, RunOutcome, StateChange,
+    CompactionReason, CompactionResult, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome,
+    StateChange,
 };
 use crate::fallback::FallbackSettings;
 use crate::hooks::Hooks;
@@ -52,7 +52,7 @@ use crate::model::ModelErrorKind;
 use crate::sandbox::SandboxState;
 use crate::subagents::Subagents;
 use crate::tool::{Place, Tool, ToolSpec};
-use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
+use crate::turn::{CompactionError, Link, Request, RetryPolicy, Signals, Watch};
 
 use asking::OpenQuestion;
 use bash::{Deferred, FinishedBash};
@@ -143,7 +143,7 @@ enum Afterwards {
     Compact {
         reason: CompactionReason,
         instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, String>>,
+        reply: Reply<Result<CompactionResult, CompactionError>>,
     },
     Abort {
         reply: Reply<()>,
@@ -380,13 +380,6 @@ impl Actor {
 
     fn changed(&self, change: StateChange) {
         self.hub.publish(EventKind::StateChanged(change));
-    }
-
-    /// Lets the running turn see whether a steering message must not wait.
-    fn signal_steering(&self) {
-        let now = self.settings.interrupt_mode == InterruptMode::Immediate
-            && self.waiting.has(QueueKind::Steering);
-        self.signals.steering_now.store(now, Ordering::Release);
     }
 
     fn link(&self, cancel: CancellationToken, cancel_retry: Arc<Notify>) -> Link {

@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
 use stentor_journal::message::{ContentBlock, Message};
-use stentor_journal::store::EntryKind;
+use stentor_journal::store::{EntryKind, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Activity, Actor, Afterwards, News, Started, answer};
-use crate::event::EventKind;
+use crate::event::{CompactionReason, EventKind};
 use crate::jobs::JobKind;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::state::Interrupted;
-use crate::turn::{self, Work};
+use crate::turn::{self, AfterRun, RunStart, Work};
 
 impl Actor {
     pub(super) async fn prompt(
@@ -179,10 +179,50 @@ impl Actor {
         }
     }
 
-    /// The activity would end. Messages that came meanwhile keep it going, if it may go on.
-    pub(super) async fn finish(&mut self, go_on: bool, reply: Reply<Vec<Arc<Message>>>) {
+    /// A run begins, unless the context must be compacted first.
+    pub(super) fn run_begins(
+        &mut self,
+        may_compact: bool,
+        take_steering: bool,
+        reply: Reply<Result<RunStart, StoreError>>,
+    ) {
+        if may_compact
+            && let Some(plan) = self
+                .plan_compaction(CompactionReason::Threshold)
+                .transpose()
+        {
+            return answer(reply, Ok(RunStart::CompactFirst(plan)));
+        }
+        self.signals.winding_up.store(false, Ordering::Release);
+        self.signals.in_run.store(true, Ordering::Release);
+        self.hub.publish(EventKind::RunStarted);
+        if !take_steering {
+            return answer(reply, Ok(RunStart::Begun(Vec::new())));
+        }
+        let taken = self.deliver_to_run(false);
+        let lasts = taken.as_ref().is_ok_and(Vec::is_empty);
+        let started = taken.map(RunStart::Begun);
+        if lasts {
+            answer(reply, started);
+        } else {
+            self.answer_when_lasting_one(reply, started);
+        }
+    }
+
+    /// The activity would end. A compaction that is due and messages that came meanwhile keep it
+    /// going, if it may go on.
+    pub(super) async fn finish(&mut self, may_compact: bool, go_on: bool, reply: Reply<AfterRun>) {
         // The abort may have come after the run looked: the queues must survive it.
-        if go_on && !self.is_stopping() && !self.signals.is_interrupted() {
+        let may_go_on = !self.is_stopping() && !self.signals.is_interrupted();
+        if may_compact
+            && may_go_on
+            && let Some(plan) = self
+                .plan_compaction(CompactionReason::Threshold)
+                .transpose()
+        {
+            return answer(reply, AfterRun::Compact(plan));
+        }
+        if go_on && may_go_on {
             let queue = if self.waiting.has(QueueKind::Steering) {
                 QueueKind::Steering
             } else {
@@ -196,14 +236,14 @@ impl Actor {
                     if let Err(error) = self.record.sync().await {
                         tracing::warn!(%error, "queued messages may not survive a power cut");
                     }
-                    answer(reply, waiting);
+                    answer(reply, AfterRun::GoOn(waiting));
                     return;
                 }
                 Err(error) => tracing::warn!(%error, "queued messages could not be delivered"),
             }
         }
         // The run is told first: what it still holds must be gone when the next one begins.
-        answer(reply, Vec::new());
+        answer(reply, AfterRun::Idle);
         self.activity_over().await;
     }
 
@@ -215,7 +255,7 @@ impl Actor {
         self.signals.interrupted.store(false, Ordering::Release);
         self.signals.retry_attempt.store(0, Ordering::Release);
         self.set_for_run(RunOptions::default());
-        self.forget_untold();
+        self.forget_unannounced();
         // A run that died leaves its questions behind.
         self.cancel_questions();
         if let Err(error) = self.tell_unheard_bash() {

@@ -10,7 +10,7 @@ use stentor_journal::message::{
 use stentor_journal::store::{EntryKind, StoreError};
 
 use super::Actor;
-use crate::event::{EventKind, QueueMode, Queues};
+use crate::event::{EventKind, InterruptMode, QueueMode, Queues};
 use crate::session::error::SessionError;
 use crate::session::queues::{self, CustomPart, QueueKind, Queued};
 
@@ -46,26 +46,34 @@ impl Actor {
 
     pub(super) async fn enqueue_message(&mut self, queued: Queued) -> Result<(), SessionError> {
         self.note_queued(&queued)?;
+        // A run that looks while the disk is waited for asks, and gets it.
+        self.signals.queued.store(true, Ordering::Release);
         if let Err(error) = self.record.sync().await {
             // Refused, so a resumed session must not deliver it either.
             self.note_unqueued(&[queued]);
+            self.signal_queues();
             return Err(error.into());
         }
-        let is_told = queued.is_told();
+        let is_shown = queued.is_shown();
         self.waiting.push(queued);
-        self.queues_changed(is_told);
+        self.queues_changed(is_shown);
         Ok(())
     }
 
-    /// The same for a run, unless it was told to stop: the queues survive an abort.
+    /// What waits for the run: steering messages, or else follow-ups if it would stop. Nothing for
+    /// one that was told to stop: the queues survive an abort.
     pub(super) fn deliver_to_run(
         &mut self,
-        queue: QueueKind,
+        or_follow_ups: bool,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
         if self.is_stopping() {
             return Ok(Vec::new());
         }
-        self.deliver(queue)
+        let steering = self.deliver(QueueKind::Steering)?;
+        if !steering.is_empty() || !or_follow_ups {
+            return Ok(steering);
+        }
+        self.deliver(QueueKind::FollowUp)
     }
 
     /// Takes waiting messages, as many as the mode says, into the conversation. What the disk
@@ -80,7 +88,7 @@ impl Actor {
         if taken.is_empty() {
             return Ok(Vec::new());
         }
-        let are_told = taken.iter().any(Queued::is_told);
+        let are_shown = taken.iter().any(Queued::is_shown);
         let mut delivered = Vec::with_capacity(taken.len());
         let mut taken = taken.into_iter();
         let mut failure = None;
@@ -102,7 +110,7 @@ impl Actor {
         };
         let left: Vec<Queued> = std::iter::once(refused).chain(taken).collect();
         self.waiting.put_back(queue, left);
-        self.queues_changed(are_told);
+        self.queues_changed(are_shown);
         if delivered.is_empty() {
             Err(error)
         } else {
@@ -179,7 +187,7 @@ impl Actor {
             self.note_unqueued(&dropped);
             self.queues_changed(true);
         }
-        let said = dropped.iter().filter(|queued| queued.is_told());
+        let said = dropped.iter().filter(|queued| queued.is_shown());
         said.map(Queued::text).collect()
     }
 
@@ -241,30 +249,37 @@ impl Actor {
         }
     }
 
-    /// A turn tells of a message, which waits no more then.
-    pub(super) fn told(&mut self, message: &Arc<Message>) {
-        if self.waiting.told(message) {
+    /// A turn announces a message, which waits no more then.
+    pub(super) fn announced(&mut self, message: &Arc<Message>) {
+        if self.waiting.announced(message) {
             self.queues_changed(true);
         }
     }
 
-    /// The run is over: what it did not tell of is not told any more.
-    pub(super) fn forget_untold(&mut self) {
-        if self.waiting.forget_untold() {
+    /// The run is over: nobody announces any more what it did not.
+    pub(super) fn forget_unannounced(&mut self) {
+        if self.waiting.forget_unannounced() {
             self.queues_changed(true);
         }
     }
 
-    fn signal_queues(&self) {
-        self.signal_steering();
-        let untold = self.waiting.has_untold();
-        self.signals.untold.store(untold, Ordering::Release);
+    /// Lets a run see what it need not ask for.
+    pub(super) fn signal_queues(&self) {
+        let steering = self.waiting.has(QueueKind::Steering);
+        let now = self.settings.interrupt_mode == InterruptMode::Immediate && steering;
+        let queued = steering || self.waiting.has(QueueKind::FollowUp);
+        let unannounced = self.waiting.has_unannounced();
+        self.signals.steering_now.store(now, Ordering::Release);
+        self.signals.queued.store(queued, Ordering::Release);
+        self.signals
+            .unannounced
+            .store(unannounced, Ordering::Release);
     }
 
-    /// The queues changed; `is_told` where clients know of what changed.
-    fn queues_changed(&self, is_told: bool) {
+    /// The queues changed; `is_shown` where clients know of what changed.
+    fn queues_changed(&self, is_shown: bool) {
         self.signal_queues();
-        if is_told {
+        if is_shown {
             let queues = Arc::new(self.waiting.texts());
             self.hub.publish(EventKind::QueueChanged(queues));
         }

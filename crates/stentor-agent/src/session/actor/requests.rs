@@ -8,7 +8,6 @@ use stentor_journal::usage::Usage;
 use super::{Actor, Consumed, answer};
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
-use crate::session::queues::QueueKind;
 use crate::tool::{Tool, ToolHost, ToolSpec};
 use crate::turn::{Automatic, ModelCall, Refusal, Request, Why};
 
@@ -85,16 +84,20 @@ impl Actor {
                 let usage = self.consumed_by_tools();
                 answer(reply, usage);
             }
-            Request::TakeSteering { reply } => {
-                let taken = self.deliver_to_run(QueueKind::Steering);
+            Request::BeginRun {
+                may_compact,
+                take_steering,
+                reply,
+            } => self.run_begins(may_compact, take_steering, reply),
+            Request::TakeQueued {
+                or_follow_ups,
+                reply,
+            } => {
+                let taken = self.deliver_to_run(or_follow_ups);
                 self.answer_when_lasting(reply, taken);
             }
-            Request::TakeFollowUp { reply } => {
-                let taken = self.deliver_to_run(QueueKind::FollowUp);
-                self.answer_when_lasting(reply, taken);
-            }
-            Request::Telling { message, reply } => {
-                self.told(&message);
+            Request::Announcing { message, reply } => {
+                self.announced(&message);
                 answer(reply, ());
             }
             Request::Permit {
@@ -119,7 +122,11 @@ impl Actor {
                 let recorded = self.compacted(result);
                 self.answer_when_lasting_one(reply, recorded);
             }
-            Request::Finish { go_on, reply } => self.finish(go_on, reply).await,
+            Request::Finish {
+                may_compact,
+                go_on,
+                reply,
+            } => self.finish(may_compact, go_on, reply).await,
         }
     }
 
@@ -293,7 +300,7 @@ impl Actor {
     }
 
     /// Answers when what was appended would survive a power cut.
-    fn answer_when_lasting_one<T: Send + 'static>(
+    pub(super) fn answer_when_lasting_one<T: Send + 'static>(
         &self,
         reply: crate::session::command::Reply<Result<T, StoreError>>,
         value: Result<T, StoreError>,

@@ -201,7 +201,7 @@ impl Actor {
                 self.unheard_bash.push(deferred);
             }
         }
-        self.signal_steering();
+        self.signal_queues();
     }
 
     /// The plan is in the newest note of one, or in the details of the newest result that set it.

@@ -77,14 +77,14 @@ pub(super) async fn before_call(
                 .map_err(|problems| format!("An extension changed the arguments. {problems}"))?;
             let mut wanted = ToolCall::clone(call);
             wanted.arguments = changed;
-            tell_of_change(link, &wanted);
+            publish_change(link, &wanted);
             Ok((Arc::new(wanted), arguments))
         }
     }
 }
 
 /// Whoever watches has seen the call as the model made it, and must see what runs instead.
-fn tell_of_change(link: &Link, wanted: &ToolCall) {
+fn publish_change(link: &Link, wanted: &ToolCall) {
     let arguments = Value::Object(wanted.arguments.clone());
     link.hub.publish(EventKind::Notice {
         level: NoticeLevel::Info,
