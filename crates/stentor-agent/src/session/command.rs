@@ -27,33 +27,42 @@ pub(super) type Reply<T> = oneshot::Sender<T>;
 
 /// What a handle asks of the actor.
 pub(super) enum Command {
+    Run(RunCommand),
+    Queue(QueueCommand),
+    Model(ModelCommand),
+    Setting(SettingCommand),
+    Query(Query),
+    AnswerPermission {
+        id: u64,
+        answer: PermissionAnswer,
+        reply: Reply<Result<(), SessionError>>,
+    },
+    AnswerDialog {
+        id: u64,
+        answer: DialogAnswer,
+        reply: Reply<bool>,
+    },
+    AppendCustom {
+        custom_type: String,
+        data: Option<Value>,
+        reply: Reply<Result<String, SessionError>>,
+    },
+    Close {
+        reply: Reply<()>,
+    },
+}
+
+/// What begins and stops activities.
+pub(super) enum RunCommand {
     Prompt {
         content: Vec<ContentBlock>,
         options: RunOptions,
         reply: Reply<Result<Started, SessionError>>,
     },
-    Enqueue {
-        queue: QueueKind,
-        content: Vec<ContentBlock>,
-        reply: Reply<Result<(), SessionError>>,
-    },
     Inject {
         injected: Injected,
         delivery: Delivery,
         reply: Reply<Result<(), SessionError>>,
-    },
-    AskForShutdown,
-    ClearQueues {
-        reply: Reply<Queues>,
-    },
-    RemoveQueued {
-        queue: QueueKind,
-        text: String,
-        reply: Reply<bool>,
-    },
-    PromoteQueued {
-        text: String,
-        reply: Reply<Result<bool, SessionError>>,
     },
     Abort {
         reply: Reply<()>,
@@ -72,23 +81,49 @@ pub(super) enum Command {
         reply: Reply<Result<Started, SessionError>>,
     },
     AbortRetry,
+    Compact {
+        reason: CompactionReason,
+        instructions: Option<String>,
+        reply: Reply<Result<CompactionResult, CompactionError>>,
+    },
     Bash {
         command: String,
         exclude_from_context: bool,
         reply: Reply<Result<BashResult, SessionError>>,
     },
     AbortBash,
-    Compact {
-        reason: CompactionReason,
-        instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, CompactionError>>,
+    AskForShutdown,
+}
+
+/// What changes the queues.
+pub(super) enum QueueCommand {
+    Enqueue {
+        queue: QueueKind,
+        content: Vec<ContentBlock>,
+        reply: Reply<Result<(), SessionError>>,
     },
-    SetModel {
+    Clear {
+        reply: Reply<Queues>,
+    },
+    Remove {
+        queue: QueueKind,
+        text: String,
+        reply: Reply<bool>,
+    },
+    Promote {
+        text: String,
+        reply: Reply<Result<bool, SessionError>>,
+    },
+}
+
+/// What chooses the model and how long it thinks.
+pub(super) enum ModelCommand {
+    Set {
         provider: String,
         id: String,
         reply: Reply<Result<ModelChoice, SessionError>>,
     },
-    CycleModel {
+    Cycle {
         backward: bool,
         reply: Reply<Result<Option<ModelChoice>, SessionError>>,
     },
@@ -99,33 +134,26 @@ pub(super) enum Command {
     CycleThinking {
         reply: Reply<Result<Option<ThinkingLevel>, SessionError>>,
     },
-    SetSteeringMode(QueueMode),
-    SetFollowUpMode(QueueMode),
-    SetInterruptMode(InterruptMode),
-    SetAutoCompaction(bool),
-    SetAutoRetry(bool),
-    SetPermissionMode(PermissionMode),
-    AnswerPermission {
-        id: u64,
-        answer: PermissionAnswer,
-        reply: Reply<Result<(), SessionError>>,
-    },
-    AnswerDialog {
-        id: u64,
-        answer: DialogAnswer,
-        reply: Reply<bool>,
-    },
-    SetName {
+}
+
+/// What changes other settings.
+pub(super) enum SettingCommand {
+    SteeringMode(QueueMode),
+    FollowUpMode(QueueMode),
+    InterruptMode(InterruptMode),
+    AutoCompaction(bool),
+    AutoRetry(bool),
+    PermissionMode(PermissionMode),
+    Name {
         name: String,
         reply: Reply<Result<(), SessionError>>,
     },
-    SetPlan(Plan),
-    SetTools(Vec<Arc<dyn Tool>>),
-    AppendCustom {
-        custom_type: String,
-        data: Option<Value>,
-        reply: Reply<Result<String, SessionError>>,
-    },
+    Plan(Plan),
+    Tools(Vec<Arc<dyn Tool>>),
+}
+
+/// What changes nothing.
+pub(super) enum Query {
     State {
         reply: Reply<Box<SessionState>>,
     },
@@ -142,10 +170,10 @@ pub(super) enum Command {
         reply: Reply<Option<String>>,
     },
     ActivePath {
-        reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
+        reply: Reply<Result<StoredEntries, SessionError>>,
     },
     Entries {
-        reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
+        reply: Reply<Result<StoredEntries, SessionError>>,
     },
     UserMessages {
         reply: Reply<Result<Vec<(String, String)>, SessionError>>,
@@ -154,11 +182,44 @@ pub(super) enum Command {
         point: ForkPoint,
         /// The id of the new session, if it must have a certain one.
         id: Option<String>,
-        reply: Reply<Result<(Opened, Option<String>), SessionError>>,
+        reply: Reply<Result<Forked, SessionError>>,
     },
-    Close {
-        reply: Reply<()>,
-    },
+}
+
+/// Entries of a session, with its header.
+pub(super) type StoredEntries = (Header, Vec<Entry>);
+
+/// A session made of a part of another, and the text of the message it stops before.
+pub(super) type Forked = (Opened, Option<String>);
+
+impl From<RunCommand> for Command {
+    fn from(command: RunCommand) -> Self {
+        Self::Run(command)
+    }
+}
+
+impl From<QueueCommand> for Command {
+    fn from(command: QueueCommand) -> Self {
+        Self::Queue(command)
+    }
+}
+
+impl From<ModelCommand> for Command {
+    fn from(command: ModelCommand) -> Self {
+        Self::Model(command)
+    }
+}
+
+impl From<SettingCommand> for Command {
+    fn from(command: SettingCommand) -> Self {
+        Self::Setting(command)
+    }
+}
+
+impl From<Query> for Command {
+    fn from(query: Query) -> Self {
+        Self::Query(query)
+    }
 }
 
 /// A prompt that is on disk. The run begins when `go` is used or dropped.

@@ -9,7 +9,10 @@ use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
-use super::command::{COMMANDS, Command, Reply, Started};
+use super::command::{
+    COMMANDS, Command, ModelCommand, Query, QueueCommand, Reply, RunCommand, SettingCommand,
+    Started,
+};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
 use super::hook_source::HookedSession;
@@ -129,7 +132,7 @@ impl Session {
         if let Some(hooks) = hook_chain::all_in_one(attached) {
             actor.set_hooks(hooks);
         }
-        tokio::spawn(actor.live());
+        tokio::spawn(actor.run());
         Ok(session)
     }
 
@@ -219,7 +222,7 @@ impl Session {
         options: RunOptions,
     ) -> Result<Accepted, SessionError> {
         let started = self
-            .ask(|reply| Command::Prompt {
+            .ask(|reply| RunCommand::Prompt {
                 content,
                 options,
                 reply,
@@ -231,7 +234,7 @@ impl Session {
     /// Queues a message for the running turn, or for the next run.
     pub async fn steer(&self, content: Vec<ContentBlock>) -> Result<(), SessionError> {
         let queue = QueueKind::Steering;
-        self.ask(|reply| Command::Enqueue {
+        self.ask(|reply| QueueCommand::Enqueue {
             queue,
             content,
             reply,
@@ -242,7 +245,7 @@ impl Session {
     /// Queues a message for when the agent would stop.
     pub async fn follow_up(&self, content: Vec<ContentBlock>) -> Result<(), SessionError> {
         let queue = QueueKind::FollowUp;
-        self.ask(|reply| Command::Enqueue {
+        self.ask(|reply| QueueCommand::Enqueue {
             queue,
             content,
             reply,
@@ -252,7 +255,7 @@ impl Session {
 
     /// Puts a message of an extension into the conversation, now or when its time comes.
     pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), SessionError> {
-        self.ask(|reply| Command::Inject {
+        self.ask(|reply| RunCommand::Inject {
             injected,
             delivery,
             reply,
@@ -262,37 +265,37 @@ impl Session {
 
     /// Has everybody told that the program should end, when nothing runs any more.
     pub async fn ask_for_shutdown(&self) -> Result<(), SessionError> {
-        self.tell(Command::AskForShutdown).await
+        self.send(RunCommand::AskForShutdown).await
     }
 
     /// Takes all waiting messages out of the queues and returns them.
     pub async fn clear_queues(&self) -> Result<Queues, SessionError> {
-        self.ask(|reply| Command::ClearQueues { reply }).await
+        self.ask(|reply| QueueCommand::Clear { reply }).await
     }
 
     /// Takes one waiting message out. False when there was none with that text.
     pub async fn remove_queued(&self, queue: QueueKind, text: &str) -> Result<bool, SessionError> {
         let text = text.to_owned();
-        self.ask(|reply| Command::RemoveQueued { queue, text, reply })
+        self.ask(|reply| QueueCommand::Remove { queue, text, reply })
             .await
     }
 
     /// Makes a waiting follow-up a steering message. False when there was none with that text.
     pub async fn promote_queued(&self, text: &str) -> Result<bool, SessionError> {
         let text = text.to_owned();
-        self.ask(|reply| Command::PromoteQueued { text, reply })
+        self.ask(|reply| QueueCommand::Promote { text, reply })
             .await?
     }
 
     /// Stops whatever runs and returns when the session is idle.
     pub async fn abort(&self) -> Result<(), SessionError> {
-        self.ask(|reply| Command::Abort { reply }).await
+        self.ask(|reply| RunCommand::Abort { reply }).await
     }
 
     /// Stops one run, if it is still going on, and returns when it is over.
     pub async fn abort_run(&self, run: RunId) -> Result<(), SessionError> {
         let RunId(run) = run;
-        self.ask(|reply| Command::AbortRun { run, reply }).await
+        self.ask(|reply| RunCommand::AbortRun { run, reply }).await
     }
 
     /// Stops whatever runs, then starts a run.
@@ -301,7 +304,7 @@ impl Session {
         content: Vec<ContentBlock>,
     ) -> Result<Accepted, SessionError> {
         let started = self
-            .ask(|reply| Command::AbortAndPrompt { content, reply })
+            .ask(|reply| RunCommand::AbortAndPrompt { content, reply })
             .await??;
         Ok(started.into())
     }
@@ -309,12 +312,12 @@ impl Session {
     /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay
     /// queued; nothing is retried any more.
     pub async fn interrupt(&self) -> Result<Interrupted, SessionError> {
-        self.ask(|reply| Command::Interrupt { reply }).await
+        self.ask(|reply| RunCommand::Interrupt { reply }).await
     }
 
     /// Gives up waiting for an automatic retry.
     pub async fn abort_retry(&self) -> Result<(), SessionError> {
-        self.tell(Command::AbortRetry).await
+        self.send(RunCommand::AbortRetry).await
     }
 
     /// Runs a shell command on the user's behalf. The model hears of it with the next prompt.
@@ -323,7 +326,7 @@ impl Session {
         command: String,
         exclude_from_context: bool,
     ) -> Result<BashResult, SessionError> {
-        self.ask(|reply| Command::Bash {
+        self.ask(|reply| RunCommand::Bash {
             command,
             exclude_from_context,
             reply,
@@ -333,7 +336,7 @@ impl Session {
 
     /// Stops the user's shell commands; never those of the model.
     pub async fn abort_bash(&self) -> Result<(), SessionError> {
-        self.tell(Command::AbortBash).await
+        self.send(RunCommand::AbortBash).await
     }
 
     /// Compacts the conversation. A running turn is stopped first.
@@ -360,7 +363,7 @@ impl Session {
         instructions: Option<String>,
     ) -> Result<CompactionResult, SessionError> {
         let result = self
-            .ask(|reply| Command::Compact {
+            .ask(|reply| RunCommand::Compact {
                 reason,
                 instructions,
                 reply,
@@ -372,7 +375,7 @@ impl Session {
     /// Chooses a model.
     pub async fn set_model(&self, provider: &str, id: &str) -> Result<ModelChoice, SessionError> {
         let (provider, id) = (provider.to_owned(), id.to_owned());
-        self.ask(|reply| Command::SetModel {
+        self.ask(|reply| ModelCommand::Set {
             provider,
             id,
             reply,
@@ -382,49 +385,50 @@ impl Session {
 
     /// Chooses the next model. `None` when there is no other.
     pub async fn cycle_model(&self, backward: bool) -> Result<Option<ModelChoice>, SessionError> {
-        self.ask(|reply| Command::CycleModel { backward, reply })
+        self.ask(|reply| ModelCommand::Cycle { backward, reply })
             .await?
     }
 
     /// Chooses how long the model thinks. Returns the level that the model has.
     pub async fn set_thinking(&self, level: ThinkingLevel) -> Result<ThinkingLevel, SessionError> {
-        self.ask(|reply| Command::SetThinking { level, reply })
+        self.ask(|reply| ModelCommand::SetThinking { level, reply })
             .await?
     }
 
     /// Chooses the next thinking level. `None` when there is no other.
     pub async fn cycle_thinking(&self) -> Result<Option<ThinkingLevel>, SessionError> {
-        self.ask(|reply| Command::CycleThinking { reply }).await?
+        self.ask(|reply| ModelCommand::CycleThinking { reply })
+            .await?
     }
 
     /// How many steering messages are delivered at once.
     pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SessionError> {
-        self.tell(Command::SetSteeringMode(mode)).await
+        self.send(SettingCommand::SteeringMode(mode)).await
     }
 
     /// How many follow-ups are delivered at once.
     pub async fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SessionError> {
-        self.tell(Command::SetFollowUpMode(mode)).await
+        self.send(SettingCommand::FollowUpMode(mode)).await
     }
 
     /// When a steering message gets through.
     pub async fn set_interrupt_mode(&self, mode: InterruptMode) -> Result<(), SessionError> {
-        self.tell(Command::SetInterruptMode(mode)).await
+        self.send(SettingCommand::InterruptMode(mode)).await
     }
 
     /// Whether the conversation is compacted when it comes near the window.
     pub async fn set_auto_compaction(&self, on: bool) -> Result<(), SessionError> {
-        self.tell(Command::SetAutoCompaction(on)).await
+        self.send(SettingCommand::AutoCompaction(on)).await
     }
 
     /// Whether a failed model call is repeated.
     pub async fn set_auto_retry(&self, on: bool) -> Result<(), SessionError> {
-        self.tell(Command::SetAutoRetry(on)).await
+        self.send(SettingCommand::AutoRetry(on)).await
     }
 
     /// The stance where no permission rule decides.
     pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), SessionError> {
-        self.tell(Command::SetPermissionMode(mode)).await
+        self.send(SettingCommand::PermissionMode(mode)).await
     }
 
     /// Whether somebody can be asked. Where nobody can, asking means denying.
@@ -469,17 +473,18 @@ impl Session {
     /// Names the session.
     pub async fn set_name(&self, name: &str) -> Result<(), SessionError> {
         let name = name.to_owned();
-        self.ask(|reply| Command::SetName { name, reply }).await?
+        self.ask(|reply| SettingCommand::Name { name, reply })
+            .await?
     }
 
     /// Replaces the plan.
     pub async fn set_plan(&self, plan: Plan) -> Result<(), SessionError> {
-        self.tell(Command::SetPlan(plan)).await
+        self.send(SettingCommand::Plan(plan)).await
     }
 
     /// Replaces the tools, from the next model call on.
     pub async fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
-        self.tell(Command::SetTools(tools)).await
+        self.send(SettingCommand::Tools(tools)).await
     }
 
     /// Keeps something in the session that is never in context. Returns the id of its entry.
@@ -498,42 +503,42 @@ impl Session {
 
     /// The session as it is.
     pub async fn state(&self) -> Result<SessionState, SessionError> {
-        Ok(*self.ask(|reply| Command::State { reply }).await?)
+        Ok(*self.ask(|reply| Query::State { reply }).await?)
     }
 
     /// Counts and sums.
     pub async fn stats(&self) -> Result<SessionStats, SessionError> {
-        Ok(*self.ask(|reply| Command::Stats { reply }).await??)
+        Ok(*self.ask(|reply| Query::Stats { reply }).await??)
     }
 
     /// The tools its model is told of.
     pub async fn tools(&self) -> Result<Arc<[ToolSpec]>, SessionError> {
-        self.ask(|reply| Command::Tools { reply }).await
+        self.ask(|reply| Query::Tools { reply }).await
     }
 
     /// The messages in context.
     pub async fn messages(&self) -> Result<Vec<Arc<Message>>, SessionError> {
-        self.ask(|reply| Command::Messages { reply }).await
+        self.ask(|reply| Query::Messages { reply }).await
     }
 
     /// The text of the last answer that has any.
     pub async fn last_assistant_text(&self) -> Result<Option<String>, SessionError> {
-        self.ask(|reply| Command::LastText { reply }).await
+        self.ask(|reply| Query::LastText { reply }).await
     }
 
     /// The entries from the first to the one the session goes on from.
     pub async fn active_path(&self) -> Result<(Header, Vec<Entry>), SessionError> {
-        self.ask(|reply| Command::ActivePath { reply }).await?
+        self.ask(|reply| Query::ActivePath { reply }).await?
     }
 
     /// Every entry of the session, of all branches, in the order they were made.
     pub async fn entries(&self) -> Result<(Header, Vec<Entry>), SessionError> {
-        self.ask(|reply| Command::Entries { reply }).await?
+        self.ask(|reply| Query::Entries { reply }).await?
     }
 
     /// Entry id and text of every user message: where one can fork.
     pub async fn user_messages(&self) -> Result<Vec<(String, String)>, SessionError> {
-        self.ask(|reply| Command::UserMessages { reply }).await?
+        self.ask(|reply| Query::UserMessages { reply }).await?
     }
 
     /// Copies the conversation up to a point into a new session, ready to be resumed. With
@@ -548,7 +553,7 @@ impl Session {
         point: ForkPoint,
         id: Option<String>,
     ) -> Result<(Opened, Option<String>), SessionError> {
-        self.ask(|reply| Command::Fork { point, id, reply }).await?
+        self.ask(|reply| Query::Fork { point, id, reply }).await?
     }
 
     /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.
@@ -556,16 +561,19 @@ impl Session {
         self.ask(|reply| Command::Close { reply }).await.ok();
     }
 
-    async fn tell(&self, command: Command) -> Result<(), SessionError> {
+    async fn send(&self, command: impl Into<Command>) -> Result<(), SessionError> {
         self.commands
-            .send(command)
+            .send(command.into())
             .await
             .map_err(|_| SessionError::Closed)
     }
 
-    async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+    async fn ask<T, C: Into<Command>>(
+        &self,
+        make: impl FnOnce(Reply<T>) -> C,
+    ) -> Result<T, SessionError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(make(reply)).await?;
+        self.send(make(reply)).await?;
         answer.await.map_err(|_| SessionError::Closed)
     }
 }

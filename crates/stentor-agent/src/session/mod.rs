@@ -11,13 +11,12 @@ mod handle;
 mod hook_source;
 mod injected;
 mod options;
-mod plan_keeper;
+mod plan_store;
 mod queues;
 mod record;
 mod servers;
-mod settings;
 mod state;
-mod steered;
+mod subagent;
 mod tool_host;
 mod weak;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_core::future::BoxFuture;
 use stentor_agent::session::Session;
-use stentor_journal::store::{self, Entry, Header, Journal, Opened, StoreError, Totals};
+use stentor_journal::store::{self, Entry, Header, Journal, JournalReader, Opened, StoreError};
 use stentor_model::script::{Scenario, Turn};
 
 use crate::stage::{Setup, with};
@@ -41,20 +41,8 @@ impl Journal for Failing {
         })
     }
 
-    fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read_all()
-    }
-
-    fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.inner.user_messages()
-    }
-
-    fn totals(&self) -> Result<Totals, StoreError> {
-        self.inner.totals()
-    }
-
-    fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
-        self.inner.path_to(entry_id)
+    fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
+        self.inner.reader()
     }
 }
 

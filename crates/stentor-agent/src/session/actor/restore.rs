@@ -11,38 +11,56 @@ use stentor_journal::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
     StopReason, ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_journal::store::{Compaction, Entry, EntryKind};
+use stentor_journal::store::{Compaction, Entry, EntryKind, Journal, Opened};
 use stentor_policy::PermissionMode;
 
-use super::bash::{DEFERRED, Deferred};
-use super::queueing::{QUEUED, UNQUEUED};
-use super::{Actor, Consumed};
-use crate::event::{EventKind, NoticeLevel, NoticeSource};
+use super::Actor;
+use super::permissions::PERMISSION_MODE;
+use super::queues::{QUEUED, UNQUEUED};
+use super::shells::{DEFERRED, Deferred};
 use crate::model::NamedBy;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
-use crate::session::settings::ChosenModel;
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
 
-/// How earlier versions noted that an answer, and what its calls were told, left the context.
+/// How earlier versions noted that an answer, and the results of its calls, left the context.
 const FORGOTTEN: &str = "stentor.forgotten";
 
 /// The note on disk of a plan that no tool's result has.
 pub(super) const PLAN: &str = "stentor.plan";
 
-/// The note on disk of the permission mode that was chosen.
-pub(super) const PERMISSION_MODE: &str = "stentor.permissionMode";
-
 /// What a stored session says, its journal aside.
 pub(super) struct Stored {
     pub context: Vec<Entry>,
-    pub leaf: Option<String>,
     pub name: Option<String>,
     pub model: Option<(String, String)>,
     pub thinking_level: Option<String>,
     pub warnings: Vec<String>,
+}
+
+impl Stored {
+    /// Takes an opened session apart: its journal, its last entry, and the rest.
+    pub fn of(opened: Opened) -> (Box<dyn Journal>, Option<String>, Self) {
+        let Opened {
+            journal,
+            context,
+            leaf,
+            name,
+            model,
+            thinking_level,
+            warnings,
+        } = opened;
+        let stored = Self {
+            context,
+            name,
+            model,
+            thinking_level,
+            warnings,
+        };
+        (journal, leaf, stored)
+    }
 }
 
 impl Actor {
@@ -51,8 +69,7 @@ impl Actor {
         stored: Stored,
         options: &SessionOptions,
     ) -> Result<(), SessionError> {
-        self.leaf = stored.leaf;
-        self.consumed = Consumed::Unread;
+        self.spending.restore(&self.log)?;
         for message in stored.warnings {
             self.warn(message);
         }
@@ -61,19 +78,10 @@ impl Actor {
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
         self.restore_permission_mode(&stored.context, options);
-        self.settle_interrupted_calls()?;
-        self.tell_unheard_bash()?;
+        self.close_interrupted_calls()?;
+        self.shells.deliver(&mut self.log)?;
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
         Ok(())
-    }
-
-    fn warn(&self, message: String) {
-        let level = NoticeLevel::Warning;
-        self.hub.publish(EventKind::Notice {
-            level,
-            message,
-            from: NoticeSource::Agent,
-        });
     }
 
     /// What the options say otherwise than the file goes into the file.
@@ -84,23 +92,20 @@ impl Actor {
         level: Option<String>,
         options: &SessionOptions,
     ) -> Result<(), SessionError> {
-        if let Some(info) = self.settings.info()
+        if let Some(info) = self.models.info()
             && (options.model.is_some() || model.is_none())
+            && model != Some((info.provider.clone(), info.id.clone()))
         {
-            let (provider, model_id) = (info.provider.clone(), info.id.clone());
-            if model != Some((provider.clone(), model_id.clone())) {
-                self.append(EntryKind::ModelChange { provider, model_id }, false)?;
-            }
+            self.log.note_model(info, false)?;
         }
-        let thinking_level = Some(self.settings.thinking.to_string());
-        if (options.thinking.is_some() || level.is_none()) && level != thinking_level {
-            self.append(EntryKind::ThinkingLevelChange { thinking_level }, false)?;
+        let thinking = self.models.thinking();
+        let is_other = level != Some(thinking.to_string());
+        if (options.thinking.is_some() || level.is_none()) && is_other {
+            self.log.note_thinking(thinking, false)?;
         }
-        match self.name.clone() {
-            None => self.name = name,
-            Some(new) if name.as_ref() != Some(&new) => {
-                self.append(EntryKind::SessionInfo { name: new }, false)?;
-            }
+        match self.log.name() {
+            None => self.log.set_name(name),
+            Some(new) if name.as_ref() != Some(new) => self.log.note_name(false)?,
             Some(_) => {}
         }
         Ok(())
@@ -115,7 +120,7 @@ impl Actor {
         if options.model.is_none() {
             let known = model.as_ref();
             let models = &self.environment.models;
-            let by = named_by(self.record.path(), &options.trusted_session_folders);
+            let by = named_by(self.log.path(), &options.trusted_session_folders);
             let known = known.and_then(|(provider, id)| models.find(provider, id, by));
             if let (Some((provider, id)), None) = (&model, &known) {
                 let instead = match &options.usual_model {
@@ -135,12 +140,12 @@ impl Actor {
             }
             let info = known.or_else(|| options.usual_model.clone());
             if let Some(info) = info {
-                self.settings.model = Some(ChosenModel::new(&self.environment, info));
+                self.models.begin_with(info);
             }
         }
         let level = options.thinking.or_else(|| level?.parse().ok());
-        let level = level.unwrap_or(self.settings.thinking);
-        self.settings.thinking = self.settings.info().map_or(level, |info| info.clamp(level));
+        self.models
+            .begin_at(level.unwrap_or(self.models.thinking()));
     }
 
     fn restore_messages(&mut self, context: &[Entry]) {
@@ -149,7 +154,7 @@ impl Actor {
             _ => None,
         });
         if let Some((entry, compaction)) = compaction {
-            self.conversation
+            self.log
                 .push(entry.id.clone(), summary_of(entry, compaction));
         }
         let edits = edits_of(context);
@@ -165,11 +170,11 @@ impl Actor {
                     None => message,
                 },
             };
-            self.conversation.push(entry.id.clone(), message);
+            self.log.push(entry.id.clone(), message);
         }
         for data in notes(context, FORGOTTEN) {
             if let Some(id) = data.get("entryId").and_then(|id| id.as_str()) {
-                self.conversation.forget(id);
+                self.log.forget_restored(id);
             }
         }
     }
@@ -191,17 +196,16 @@ impl Actor {
             if let Ok(queued) = Queued::deserialize(data)
                 && is_mine(&queued.session, &queued.deliver_as)
             {
-                self.waiting.push(queued);
+                self.queues.restore(&mut self.log, queued);
             }
         }
         for data in notes(context, DEFERRED) {
             if let Ok(deferred) = Deferred::deserialize(data)
                 && is_mine(&deferred.session, &deferred.deliver_as)
             {
-                self.unheard_bash.push(deferred);
+                self.shells.restore(&mut self.log, deferred);
             }
         }
-        self.signal_queues();
     }
 
     /// The plan is in the newest note of one, or in the details of the newest result that set it.
@@ -218,7 +222,7 @@ impl Actor {
             _ => None,
         });
         if let Some(plan) = plan {
-            self.host.restore_plan(plan);
+            self.tools.host.restore_plan(plan);
         }
     }
 
@@ -228,18 +232,17 @@ impl Actor {
             .filter_map(|data| PermissionMode::deserialize(data.get("mode")?).ok())
             .last();
         if let Some(mode) = chosen.filter(|_| options.keeps_permission_mode) {
-            self.policy.set_mode(mode);
-            self.chosen_mode = Some(mode);
+            self.permissions.restore_mode(mode);
         }
     }
 
     /// A call of the last answer without a result was running when its process died. It is never
     /// run again: its result says that what it did is unknown.
     ///
-    /// Open calls further back are left alone: a result must follow its call, and there is no
-    /// place for it any more. Models are not told of such calls.
-    fn settle_interrupted_calls(&mut self) -> Result<(), SessionError> {
-        let messages = self.conversation.messages();
+    /// Open calls further back stay as they are: a result must follow its call, and there is no
+    /// place for it any more. Models do not see such calls.
+    fn close_interrupted_calls(&mut self) -> Result<(), SessionError> {
+        let messages = self.log.conversation().messages();
         let last = messages
             .iter()
             .rposition(|message| message.as_tool_result().is_none());
@@ -276,12 +279,12 @@ impl Actor {
                 content: vec![ContentBlock::text(text)],
                 details: Some(serde_json::json!({ "interrupted": true })),
                 is_error: true,
-                timestamp: self.environment.clock.now_ms(),
+                timestamp: self.log.now_ms(),
                 rest: Default::default(),
             })
             .into();
-            let id = self.new_entry_id();
-            self.append_message(id, Arc::new(message))?;
+            let id = self.log.new_entry_id();
+            self.log.append_message(id, Arc::new(message))?;
         }
         Ok(())
     }
