@@ -7,8 +7,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{CompactionReason, CompactionResult};
-use crate::session::command::{Reply, Started};
+use crate::session::command::Reply;
 use crate::session::error::SessionError;
+use crate::session::handle::{Accepted, RunId};
 use crate::session::options::RunOptions;
 use crate::turn::CompactionError;
 
@@ -23,7 +24,7 @@ pub(super) struct Activities {
 
 /// Something that is running.
 pub(super) struct Activity {
-    pub number: u64,
+    pub run: RunId,
     pub cancel: CancellationToken,
     pub cancel_retry: Arc<Notify>,
     /// Answered when it is over.
@@ -35,7 +36,7 @@ pub(super) enum Pending {
     Prompt {
         content: Vec<ContentBlock>,
         options: RunOptions,
-        reply: Reply<Result<Started, SessionError>>,
+        reply: Reply<Result<Accepted, SessionError>>,
     },
     Compact {
         reason: CompactionReason,
@@ -52,9 +53,9 @@ impl Activities {
         self.current.is_some()
     }
 
-    pub fn is_running(&self, number: u64) -> bool {
+    pub fn is_running(&self, run: RunId) -> bool {
         let current = self.current.as_ref();
-        current.is_some_and(|activity| activity.number == number)
+        current.is_some_and(|activity| activity.run == run)
     }
 
     /// True when the activity was told to stop: it gets nothing more to do.
@@ -66,7 +67,7 @@ impl Activities {
     pub fn begin(&mut self) -> &Activity {
         self.count += 1;
         self.current.insert(Activity {
-            number: self.count,
+            run: RunId(self.count),
             cancel: CancellationToken::new(),
             cancel_retry: Arc::new(Notify::new()),
             waiters: Vec::new(),

@@ -217,8 +217,7 @@ impl SessionLog {
     }
 
     /// Gives the session another name.
-    pub fn rename(&mut self, name: &str) -> Result<(), StoreError> {
-        let name = name.to_owned();
+    pub fn rename(&mut self, name: String) -> Result<(), StoreError> {
         let kind = EntryKind::SessionInfo { name: name.clone() };
         self.append(kind, false)?;
         self.name = Some(name);

@@ -40,7 +40,7 @@ use super::options::{CompactionSettings, Environment, SessionOptions, Storage};
 use super::record::Record;
 use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
-use crate::event::{EventKind, NoticeLevel, NoticeSource};
+use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
@@ -255,7 +255,8 @@ impl Actor {
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(Command::Close { reply }) => return Some(reply),
-                    Some(command) => self.handle(command).await,
+                    Some(Command::Act(act)) => act(self),
+                    Some(Command::ActAsync(act)) => act(self).await,
                     None => return None,
                 },
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
@@ -282,6 +283,10 @@ impl Actor {
         self.log.note_thinking(self.models.thinking(), false)?;
         self.log.note_name(false)?;
         Ok(())
+    }
+
+    fn publish_change(&self, change: StateChange) {
+        self.hub.publish(EventKind::StateChanged(change));
     }
 
     fn warn(&self, message: String) {

@@ -8,7 +8,7 @@ use stentor_journal::message::{CustomMessage, KnownMessage, Message, UserMessage
 use stentor_journal::store::{EntryKind, StoreError};
 
 use super::log::SessionLog;
-use crate::event::{EventKind, InterruptMode, QueueMode, Queues, StateChange};
+use crate::event::{EventKind, InterruptMode, QueueMode, Queues};
 use crate::hub::Hub;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
@@ -26,9 +26,9 @@ pub(super) struct MessageQueues {
     hub: Hub,
     signals: Arc<Signals>,
     waiting: WaitingMessages,
-    steering_mode: QueueMode,
-    follow_up_mode: QueueMode,
-    interrupt_mode: InterruptMode,
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    pub interrupt_mode: InterruptMode,
 }
 
 impl MessageQueues {
@@ -43,32 +43,9 @@ impl MessageQueues {
         }
     }
 
-    pub fn steering_mode(&self) -> QueueMode {
-        self.steering_mode
-    }
-
-    pub fn follow_up_mode(&self) -> QueueMode {
-        self.follow_up_mode
-    }
-
-    pub fn interrupt_mode(&self) -> InterruptMode {
-        self.interrupt_mode
-    }
-
-    pub fn set_steering_mode(&mut self, mode: QueueMode) {
-        self.steering_mode = mode;
-        self.publish_change(StateChange::SteeringMode(mode));
-    }
-
-    pub fn set_follow_up_mode(&mut self, mode: QueueMode) {
-        self.follow_up_mode = mode;
-        self.publish_change(StateChange::FollowUpMode(mode));
-    }
-
     pub fn set_interrupt_mode(&mut self, mode: InterruptMode) {
         self.interrupt_mode = mode;
         self.signal();
-        self.publish_change(StateChange::InterruptMode(mode));
     }
 
     /// What clients see of it.
@@ -277,10 +254,6 @@ impl MessageQueues {
             let queues = Arc::new(self.waiting.texts());
             self.hub.publish(EventKind::QueueChanged(queues));
         }
-    }
-
-    fn publish_change(&self, change: StateChange) {
-        self.hub.publish(EventKind::StateChanged(change));
     }
 }
 

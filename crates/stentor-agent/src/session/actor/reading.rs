@@ -10,10 +10,13 @@ use stentor_journal::store::{self, Entry, EntryKind, Header, Journal, JournalRea
 use stentor_journal::usage::Usage;
 
 use super::{Actor, answer};
-use crate::session::command::{Forked, Reply, StoredEntries};
+use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::state::{ContextUse, ForkPoint, SessionState, SessionStats};
 use crate::tool::ToolHost;
+
+/// A session made of a part of another, and the text of the message it stops before.
+type Forked = (Opened, Option<String>);
 
 impl Actor {
     pub(super) fn state(&self) -> SessionState {
@@ -28,9 +31,9 @@ impl Actor {
             is_compacting: self.signals.compacting.load(Ordering::Acquire),
             retry_attempt: self.signals.retry_attempt.load(Ordering::Acquire),
             interrupt_pending: self.signals.is_interrupted(),
-            steering_mode: self.queues.steering_mode(),
-            follow_up_mode: self.queues.follow_up_mode(),
-            interrupt_mode: self.queues.interrupt_mode(),
+            steering_mode: self.queues.steering_mode,
+            follow_up_mode: self.queues.follow_up_mode,
+            interrupt_mode: self.queues.interrupt_mode,
             auto_compaction: self.automatic.compaction,
             auto_retry: self.automatic.retry,
             permission_mode: self.permissions.mode(),
@@ -52,9 +55,9 @@ impl Actor {
     }
 
     /// Answers with counts and sums, when what was consumed earlier is known.
-    pub(super) fn answer_stats(&self, reply: Reply<Result<Box<SessionStats>, SessionError>>) {
+    pub(super) fn answer_stats(&self, reply: Reply<Result<SessionStats, SessionError>>) {
         let now = self.spending.now();
-        let mut stats = Box::new(SessionStats {
+        let mut stats = SessionStats {
             id: Arc::clone(&self.id),
             file: self.log.path().map(Into::into),
             user_messages: 0,
@@ -66,7 +69,7 @@ impl Actor {
             total_usage: now.usage,
             total_turns: now.turns,
             context: self.context_use(),
-        });
+        };
         for item in self.log.conversation().items() {
             match &*item.message {
                 Message::Known(KnownMessage::User(_)) => stats.user_messages += 1,
@@ -103,18 +106,6 @@ impl Actor {
             }
             Err(error) => answer(reply, Err(error.into())),
         }
-    }
-
-    /// Answers with the entries from the first to the one the session goes on from.
-    pub(super) fn answer_active_path(&self, reply: Reply<Result<StoredEntries, SessionError>>) {
-        let leaf = self.log.leaf().cloned();
-        self.answer_from_journal(reply, move |journal, header| {
-            let path = match leaf {
-                Some(leaf) => journal.path_to(&leaf)?,
-                None => journal.read_all()?,
-            };
-            Ok((header.clone(), path))
-        });
     }
 
     /// Copies the conversation up to a point into a new session.

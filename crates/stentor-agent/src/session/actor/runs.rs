@@ -15,8 +15,9 @@ use super::queues::append_queued;
 use super::{Actor, Report, answer};
 use crate::event::{CompactionReason, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome};
 use crate::model::ModelErrorKind;
-use crate::session::command::{Reply, Started};
+use crate::session::command::Reply;
 use crate::session::error::SessionError;
+use crate::session::handle::{Accepted, RunId};
 use crate::session::options::RunOptions;
 use crate::session::queues::{QueueKind, Queued};
 use crate::session::state::Interrupted;
@@ -33,7 +34,7 @@ impl Actor {
         &mut self,
         content: Vec<ContentBlock>,
         options: RunOptions,
-        reply: Reply<Result<Started, SessionError>>,
+        reply: Reply<Result<Accepted, SessionError>>,
     ) {
         if !self.activities.is_any_running() {
             let started = self.accept(content, options).await;
@@ -56,7 +57,7 @@ impl Actor {
         &mut self,
         content: Vec<ContentBlock>,
         options: RunOptions,
-    ) -> Result<Started, SessionError> {
+    ) -> Result<Accepted, SessionError> {
         if content.is_empty() {
             return Err(SessionError::EmptyMessage);
         }
@@ -68,7 +69,11 @@ impl Actor {
         }
         let run = begun?;
         let after = self.hub.seq();
-        Ok(Started { go, run, after })
+        Ok(Accepted {
+            _go: go,
+            run,
+            after,
+        })
     }
 
     /// Records the message a run begins with and starts the run: every run begins here. The actor
@@ -77,7 +82,7 @@ impl Actor {
         &mut self,
         opening: Opening,
         gate: Option<oneshot::Receiver<()>>,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<RunId, SessionError> {
         self.fallbacks
             .return_to_first(&mut self.models, &mut self.log);
         self.models.must_be_usable()?;
@@ -119,13 +124,13 @@ impl Actor {
         self.permissions.set_for_run(permission_mode);
     }
 
-    /// Starts an activity and gives its number. With a gate it begins when the gate opens or falls.
-    pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) -> u64 {
+    /// Starts an activity. With a gate it begins when the gate opens or falls.
+    pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) -> RunId {
         self.signals.interrupted.store(false, Ordering::Release);
         // The end of the activity before is no end of this one.
         self.signals.winding_up.store(false, Ordering::Release);
         let activity = self.activities.begin();
-        let (number, stopped) = (activity.number, activity.cancel.clone());
+        let (run, stopped) = (activity.run, activity.cancel.clone());
         let link = Link {
             hub: self.hub.clone(),
             clock: Arc::clone(&self.environment.clock),
@@ -159,11 +164,11 @@ impl Actor {
                 reports.send(Report::ActivityDied).await.ok();
             }
         });
-        number
+        run
     }
 
     /// Stops one activity, and no other that has begun meanwhile.
-    pub(super) fn abort_run(&mut self, run: u64, reply: Reply<()>) {
+    pub(super) fn abort_run(&mut self, run: RunId, reply: Reply<()>) {
         match self.activities.is_running(run) {
             true => self.stop_activity(reply),
             false => answer(reply, ()),
