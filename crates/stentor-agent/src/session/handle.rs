@@ -24,13 +24,18 @@ use crate::subagents::Subagents;
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
 pub struct Session {
-    pub(super) id: Arc<str>,
     pub(super) commands: mpsc::Sender<Command>,
-    pub(super) hub: Hub,
-    pub(super) dialogs: Arc<Dialogs>,
-    pub(super) jobs: Arc<Jobs>,
-    pub(super) subagents: Arc<Subagents>,
-    pub(super) slash: Arc<SlashCommands>,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What handles reach without the actor.
+pub(super) struct Shared {
+    pub id: Arc<str>,
+    pub hub: Hub,
+    pub dialogs: Arc<Dialogs>,
+    pub jobs: Arc<Jobs>,
+    pub subagents: Arc<Subagents>,
+    pub slash: Arc<SlashCommands>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -84,15 +89,8 @@ impl Session {
         let cwd = Arc::from(options.cwd.as_path());
         let resumed = matches!(beginning, Beginning::Resumed(_));
         let mut actor = Actor::new(environment, options, beginning, receiver)?;
-        let session = Self {
-            id: actor.id(),
-            commands,
-            hub: actor.hub(),
-            dialogs: actor.dialogs(),
-            jobs: actor.jobs(),
-            subagents: actor.subagents(),
-            slash: actor.slash(),
-        };
+        let shared = Arc::new(actor.shared());
+        let session = Self { commands, shared };
         let hooked = HookedSession {
             session: session.downgrade(),
             cwd,
@@ -104,7 +102,7 @@ impl Session {
         if let Some(servers) = servers {
             let brought = servers.starter.attach(&servers, hooked);
             attached.push(brought.hooks);
-            session.slash.add_source(brought.prompts);
+            session.shared.slash.add_source(brought.prompts);
         }
         if let Some(hooks) = hook_chain::all_in_one(attached) {
             actor.set_hooks(hooks);
@@ -115,33 +113,33 @@ impl Session {
 
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
-        &self.id
+        &self.shared.id
     }
 
     /// What runs beside the conversation, and what ran.
     pub fn jobs(&self) -> &Arc<Jobs> {
-        &self.jobs
+        &self.shared.jobs
     }
 
     /// The subagents at work for it.
     pub fn subagents(&self) -> &Arc<Subagents> {
-        &self.subagents
+        &self.shared.subagents
     }
 
     /// The slash commands it has.
     pub fn slash(&self) -> &Arc<SlashCommands> {
-        &self.slash
+        &self.shared.slash
     }
 
     /// Has a source of prompts asked for slash commands, too.
     pub async fn add_prompts(&self, source: Arc<dyn PromptSource>) {
-        self.slash.add_source(source);
-        self.slash.refresh().await;
+        self.shared.slash.add_source(source);
+        self.shared.slash.refresh().await;
     }
 
     /// The slash commands may have changed: they are published if they did.
     pub async fn commands_changed(&self) {
-        self.slash.refresh().await;
+        self.shared.slash.refresh().await;
     }
 
     /// What is said to the agent for what a user said: a template, a skill or another prompt that
@@ -154,7 +152,7 @@ impl Session {
         let Some(ContentBlock::Known(KnownBlock::Text(first))) = content.first() else {
             return Ok(content);
         };
-        let expanded = self.slash.expand(&first.text).await;
+        let expanded = self.shared.slash.expand(&first.text).await;
         match expanded.map_err(SessionError::Command)? {
             None => Ok(content),
             Some(expanded) => {
@@ -166,7 +164,7 @@ impl Session {
 
     /// Runs a command of an extension beside the conversation. `None` when it is nobody's.
     pub async fn run_command(&self, name: &str, arguments: &str) -> Option<CommandRan> {
-        match self.slash.run(name, arguments) {
+        match self.shared.slash.run(name, arguments) {
             Some(running) => running.await,
             None => None,
         }
@@ -174,39 +172,39 @@ impl Session {
 
     /// Subscribes to what happens from now on.
     pub fn subscribe(&self) -> Subscription {
-        self.hub.subscribe()
+        self.shared.hub.subscribe()
     }
 
     /// Subscribes to everything after event number `since`.
     pub fn subscribe_since(&self, since: u64) -> Result<Subscription, Missed> {
-        self.hub.subscribe_since(since)
+        self.shared.hub.subscribe_since(since)
     }
 
     /// The number of the newest event.
     pub fn seq(&self) -> u64 {
-        self.hub.seq()
+        self.shared.hub.seq()
     }
 
     /// Whether somebody can be asked. Where nobody can, asking means denying.
     pub async fn set_can_ask(&self, can_ask: bool) -> Result<(), SessionError> {
         // Not by way of the actor: who asks next must find it so.
-        self.dialogs.set_can_ask(can_ask);
+        self.shared.dialogs.set_can_ask(can_ask);
         Ok(())
     }
 
     /// Whether somebody answers questions.
     pub fn can_ask(&self) -> bool {
-        self.dialogs.can_ask()
+        self.shared.dialogs.can_ask()
     }
 
     /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked; dropping the
     /// future withdraws the question.
     pub async fn ask_dialog(&self, dialog: Dialog) -> DialogAnswer {
-        Arc::clone(&self.dialogs).ask(dialog).await
+        Arc::clone(&self.shared.dialogs).ask(dialog).await
     }
 
     /// Publishes an event to every subscriber: a status, a widget, a notice, a subagent's progress.
     pub fn publish(&self, event: EventKind) {
-        self.hub.publish(event);
+        self.shared.hub.publish(event);
     }
 }

@@ -85,28 +85,24 @@ async fn answer(link: &Link, begin: Begin) {
                 ran.failure = None;
             }
         }
-        let mut then = decide(link, &ran, &mut retries).await;
+        let then = decide(link, &ran, &mut retries).await;
         let went_well = matches!(
             ran.outcome,
             Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit)
         );
         let failed = ran.failure.clone();
         if !link.cancel.is_cancelled() {
-            // The run may have written commands; a client is told before it believes all is said.
+            // The run may have written commands; a client sees them before the run's end.
             link.slash.refresh().await;
         }
         end_run(link, ran, !matches!(then, Then::Over));
-        let mut at_once = false;
-        if let (Then::Fallback(plan), Some((error, _))) = (&mut then, &failed)
-            && let Some(plan) = plan.take()
-        {
-            fall_back(link, &mut retries, plan, error).await;
-            at_once = true;
-            then = Then::Retry;
-        }
         let again = match (then, failed) {
             (Then::Retry, Some((error, entry_id))) => {
-                retry(link, &mut retries, &error, entry_id, at_once).await
+                retry(link, &mut retries, &error, entry_id, false).await
+            }
+            (Then::Fallback(plan), Some((error, entry_id))) => {
+                fall_back(link, &mut retries, plan, &error).await;
+                retry(link, &mut retries, &error, entry_id, true).await
             }
             (Then::Compact, Some((_, entry_id))) => {
                 forget(link, entry_id).await;
@@ -141,8 +137,8 @@ async fn answer(link: &Link, begin: Begin) {
 enum Then {
     Over,
     Retry,
-    /// Another model is asked. Always there; taken when it is applied.
-    Fallback(Option<FallbackPlan>),
+    /// Another model is asked.
+    Fallback(FallbackPlan),
     Compact,
 }
 
@@ -175,7 +171,7 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
             reply,
         });
         if let Ok(Some(plan)) = found.await {
-            return Then::Fallback(Some(plan));
+            return Then::Fallback(plan);
         }
     }
     if may_repeat { Then::Retry } else { Then::Over }
@@ -238,7 +234,7 @@ async fn retry(
             .delay(retries.attempt, error, link.clock.random())
     };
     let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-    // Whoever sees the event may cancel at once, so this listens before it is told.
+    // Whoever sees the event may cancel at once, so this listens before it is published.
     let mut given_up = pin!(link.cancel_retry.notified());
     given_up.as_mut().enable();
     link.hub.publish(EventKind::RetryStarted {
@@ -258,7 +254,7 @@ async fn retry(
     }
 }
 
-/// Takes a failed answer out of the context. What is told of it comes before what follows.
+/// Takes a failed answer out of the context. The events of that come before what follows.
 async fn forget(link: &Link, entry_id: String) {
     let request = |reply| Request::Forget { entry_id, reply };
     // A session that is gone has nothing to forget.

@@ -24,7 +24,7 @@ use crate::model::{
 };
 
 /// A complete answer, not yet in the conversation.
-pub(super) struct Answer {
+pub(super) struct FinishedAnswer {
     pub number: u64,
     pub message: AssistantMessage,
     /// The tool calls, in the order the model made them.
@@ -40,7 +40,7 @@ pub(super) struct Answer {
 }
 
 /// Asks the model and publishes the answer as it comes.
-pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
+pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
     let info = Arc::clone(call.model.info());
     let request = ModelRequest {
         system: Arc::clone(&call.system),
@@ -68,7 +68,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
     let end = loop {
         let next = tokio::select! {
             biased;
-            () = &mut cancelled => break End::Aborted,
+            () = &mut cancelled => break StreamEnd::Aborted,
             next = AssertUnwindSafe(stream.next()).catch_unwind() => {
                 next.unwrap_or_else(|_| Some(Err(broken())))
             }
@@ -77,19 +77,19 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
             Some(Ok(ModelEvent::Finished(finish))) => break ended(finish, &info.full_name()),
             Some(Ok(event)) => {
                 if let Err(error) = writing.take(event).await {
-                    break End::Failed(error);
+                    break StreamEnd::Failed(error);
                 }
                 if !writing.stopped_by.is_empty() {
                     writing.publish(EventKind::RulesTriggered(
                         writing.stopped_by.as_slice().into(),
                     ));
-                    break End::Stopped;
+                    break StreamEnd::Stopped;
                 }
             }
-            Some(Err(error)) => break End::Failed(error),
+            Some(Err(error)) => break StreamEnd::Failed(error),
             None => {
                 let text = format!("{}: the answer broke off without an end", info.full_name());
-                break End::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
+                break StreamEnd::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
             }
         }
         // A model that is always ready must still let the others of this thread work.
@@ -100,23 +100,11 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
 }
 
 /// An answer that was never begun, because the run had been stopped.
-pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
-    let info = call.model.info();
-    let message = AssistantMessage {
-        content: Vec::new(),
-        api: info.api.clone(),
-        provider: info.provider.clone(),
-        model: info.id.clone(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Aborted,
-        error_message: Some(ABORTED.to_owned()),
-        timestamp: link.clock.now_ms(),
-        response_id: None,
-        duration: None,
-        ttft: None,
-        rest: Default::default(),
-    };
-    Answer {
+pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> FinishedAnswer {
+    let mut message = unwritten(Some(call.model.info()), link.clock.now_ms());
+    message.stop_reason = StopReason::Aborted;
+    message.error_message = Some(ABORTED.to_owned());
+    FinishedAnswer {
         number: link.signals.next_number(),
         message,
         calls: Vec::new(),
@@ -128,50 +116,16 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
     }
 }
 
-/// An answer that no model wrote, told as one that came all at once.
-pub(super) fn without_model(
-    link: &Link,
-    info: Option<&ModelInfo>,
-    text: String,
-) -> (u64, AssistantMessage) {
+/// An answer without content in the name of a model that was not asked.
+pub(super) fn unwritten(info: Option<&Arc<ModelInfo>>, timestamp: u64) -> AssistantMessage {
     let name = |part: fn(&ModelInfo) -> &String| {
         info.map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
     };
-    let timestamp = link.clock.now_ms();
-    let live = LiveMessage::new(
-        link.signals.next_number(),
-        name(|info| &info.api),
-        name(|info| &info.provider),
-        name(|info| &info.id),
-        timestamp,
-    );
-    link.hub.publish(EventKind::AnswerStarted(live.clone()));
-    let block = live.open_block(LiveBlockKind::Text);
-    let about = || (live.clone(), Arc::clone(&block));
-    let (live_now, block_now) = about();
-    link.hub.publish(EventKind::BlockStarted {
-        live: live_now,
-        block: block_now,
-    });
-    let range = block.append(&text);
-    let (live_now, block_now) = about();
-    link.hub.publish(EventKind::BlockDelta {
-        live: live_now,
-        block: block_now,
-        range,
-    });
-    let (live_now, block_now) = about();
-    link.hub.publish(EventKind::BlockEnded {
-        live: live_now,
-        block: block_now,
-        call: None,
-        cut: false,
-    });
-    let message = AssistantMessage {
-        content: vec![ContentBlock::text(text)],
-        api: live.api().to_owned(),
-        provider: live.provider().to_owned(),
-        model: live.model().to_owned(),
+    AssistantMessage {
+        content: Vec::new(),
+        api: name(|info| &info.api),
+        provider: name(|info| &info.provider),
+        model: name(|info| &info.id),
         usage: Usage::default(),
         stop_reason: StopReason::Stop,
         error_message: None,
@@ -180,11 +134,47 @@ pub(super) fn without_model(
         duration: None,
         ttft: None,
         rest: Default::default(),
-    };
-    (live.number(), message)
+    }
 }
 
-enum End {
+/// An answer that no model wrote, published as one that came all at once.
+pub(super) fn without_model(
+    link: &Link,
+    info: Option<&Arc<ModelInfo>>,
+    text: String,
+) -> (u64, AssistantMessage) {
+    let mut message = unwritten(info, link.clock.now_ms());
+    let live = LiveMessage::new(
+        link.signals.next_number(),
+        message.api.clone(),
+        message.provider.clone(),
+        message.model.clone(),
+        message.timestamp,
+    );
+    link.hub.publish(EventKind::AnswerStarted(live.clone()));
+    let block = live.open_block(LiveBlockKind::Text);
+    link.hub.publish(EventKind::BlockStarted {
+        live: live.clone(),
+        block: Arc::clone(&block),
+    });
+    let range = block.append(&text);
+    link.hub.publish(EventKind::BlockDelta {
+        live: live.clone(),
+        block: Arc::clone(&block),
+        range,
+    });
+    let number = live.number();
+    link.hub.publish(EventKind::BlockEnded {
+        live,
+        block,
+        call: None,
+        cut: false,
+    });
+    message.content.push(ContentBlock::text(text));
+    (number, message)
+}
+
+enum StreamEnd {
     Finished(Finish),
     Failed(ModelError),
     Aborted,
@@ -192,15 +182,15 @@ enum End {
     Stopped,
 }
 
-/// How a stream that came to its end ended. One that names an error without telling it failed.
-fn ended(finish: Finish, model: &str) -> End {
+/// How a stream that came to its end ended. One that ends with an error but does not name it failed.
+fn ended(finish: Finish, model: &str) -> StreamEnd {
     match finish.stop_reason {
-        StopReason::Error | StopReason::Aborted => End::Failed(ModelError::new(
+        StopReason::Error | StopReason::Aborted => StreamEnd::Failed(ModelError::new(
             ModelErrorKind::Other,
             format!("{model}: the answer ended with an error that was not told"),
         )),
         StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
-            End::Finished(finish)
+            StreamEnd::Finished(finish)
         }
     }
 }
@@ -221,13 +211,13 @@ struct Writing<'a> {
     first_ms: Option<u64>,
     begun: bool,
     open: Option<Arc<LiveBlock>>,
-    done: Vec<Done>,
+    done: Vec<FinishedBlock>,
     unreadable: HashMap<String, String>,
     stopped_by: Vec<Rule>,
 }
 
 /// A block that is complete.
-struct Done {
+struct FinishedBlock {
     block: Arc<LiveBlock>,
     signature: Option<String>,
     call: Option<Arc<ToolCall>>,
@@ -337,17 +327,17 @@ impl<'a> Writing<'a> {
             call: call.clone(),
             cut,
         });
-        self.done.push(Done {
+        self.done.push(FinishedBlock {
             block,
             signature,
             call,
         });
     }
 
-    fn finish(mut self, end: End) -> Answer {
+    fn finish(mut self, end: StreamEnd) -> FinishedAnswer {
         self.begin();
-        self.close(None, !matches!(end, End::Finished(_)));
-        let content: Vec<ContentBlock> = self.done.iter().map(Done::to_content).collect();
+        self.close(None, !matches!(end, StreamEnd::Finished(_)));
+        let content: Vec<ContentBlock> = self.done.iter().map(FinishedBlock::to_content).collect();
         let calls: Vec<Arc<ToolCall>> = self
             .done
             .iter()
@@ -356,7 +346,7 @@ impl<'a> Writing<'a> {
         let mut error = None;
         let mut refused = false;
         let (usage, stop_reason, error_message) = match end {
-            End::Finished(finish) => {
+            StreamEnd::Finished(finish) => {
                 refused = finish.refused;
                 let stop = match finish.stop_reason {
                     StopReason::Stop if !calls.is_empty() => StopReason::ToolUse,
@@ -364,19 +354,19 @@ impl<'a> Writing<'a> {
                 };
                 (finish.usage.priced(self.model.cost.as_ref()), stop, None)
             }
-            End::Failed(mut failed) => {
+            StreamEnd::Failed(mut failed) => {
                 // What a provider said, which every dialect shows.
                 failed.message = visible(&failed.message).into_owned();
                 let text = failed.message.clone();
                 error = Some(failed);
                 (self.live.usage(), StopReason::Error, Some(text))
             }
-            End::Aborted => (
+            StreamEnd::Aborted => (
                 self.live.usage(),
                 StopReason::Aborted,
                 Some(ABORTED.to_owned()),
             ),
-            End::Stopped => {
+            StreamEnd::Stopped => {
                 let names: Vec<&str> = self.stopped_by.iter().map(|rule| &*rule.name).collect();
                 let text = format!("Stopped by a rule: {}", names.join(", "));
                 (self.live.usage(), StopReason::Aborted, Some(text))
@@ -399,7 +389,7 @@ impl<'a> Writing<'a> {
                 .map(|first| first.saturating_sub(self.started_ms)),
             rest: Default::default(),
         };
-        Answer {
+        FinishedAnswer {
             number: self.live.number(),
             message,
             calls,
@@ -416,7 +406,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-impl Done {
+impl FinishedBlock {
     fn to_content(&self) -> ContentBlock {
         let text = || self.block.with_all(str::to_owned);
         match &self.block.kind {

@@ -109,7 +109,7 @@ pub(crate) enum Request {
         model_call: bool,
         reply: Reply<Result<Vec<String>, StoreError>>,
     },
-    /// Takes a failed answer, and what its calls were told, out of the context; both stay on disk.
+    /// Takes a failed answer, and the results of its calls, out of the context; both stay on disk.
     Forget { entry_id: String, reply: Reply<()> },
     /// Which model could step in for the one that failed with this error, and is none of `tried`.
     FindFallback {
@@ -226,12 +226,12 @@ pub(crate) struct ModelCall {
 /// No model is called.
 pub(crate) struct Refusal {
     pub model: Option<Arc<ModelInfo>>,
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 /// Why no model is called.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Why {
+pub(crate) enum RefusalReason {
     #[error("{message}")]
     Budget { limit: BudgetLimit, message: String },
     #[error("{0}")]

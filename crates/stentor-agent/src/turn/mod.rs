@@ -19,8 +19,8 @@ pub(crate) use activity::{Work, perform};
 pub use compaction::CompactionError;
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
-    AfterRun, Automatic, FallbackPlan, LINK_REQUESTS, Link, ModelCall, Refusal, Request, RunStart,
-    Signals, Verdict, Watch, Why,
+    AfterRun, Automatic, FallbackPlan, LINK_REQUESTS, Link, ModelCall, Refusal, RefusalReason,
+    Request, RunStart, Signals, Verdict, Watch,
 };
 pub use retry::RetryPolicy;
 

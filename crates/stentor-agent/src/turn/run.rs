@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stentor_journal::message::{AssistantMessage, KnownMessage, Message, StopReason};
+use stentor_journal::message::{KnownMessage, Message, StopReason};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
 
-use super::answer::{self, Answer};
+use super::answer::{self, FinishedAnswer};
 use super::compaction;
-use super::link::{Link, ModelCall, Refusal, Request, RunStart, Why};
+use super::link::{Link, ModelCall, Refusal, RefusalReason, Request, RunStart};
 use super::reminders::Reminders;
 use super::run_hooks::{self, Prompted};
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
-use crate::model::{ModelError, ModelErrorKind, ModelInfo};
+use crate::model::{ModelError, ModelErrorKind};
 use crate::rules;
 
 /// What a run did.
@@ -136,7 +136,7 @@ async fn turn(
         }
         Prompted::Answered(text) => answered(link, text, ran).await,
         Prompted::Denied(reason) => {
-            let why = Why::Hook(reason);
+            let why = RefusalReason::Hook(reason);
             refused(link, Refusal { model: None, why }, ran).await
         }
     }
@@ -175,7 +175,7 @@ async fn ask_model(
     } else {
         answer::ask(link, call).await
     };
-    let Answer {
+    let FinishedAnswer {
         number,
         message,
         calls,
@@ -310,7 +310,7 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
         Ok(call) => Some(Arc::clone(call.model.info())),
         Err(refusal) => refusal.model,
     };
-    let (number, message) = answer::without_model(link, model.as_deref(), text);
+    let (number, message) = answer::without_model(link, model.as_ref(), text);
     let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
     let recorded = append(link, &message, true, false).await;
     link.hub.publish(EventKind::MessageEnded {
@@ -330,28 +330,10 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
 /// Ends the run because no model may or can be called. Clients see why as a failed answer.
 async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
     let Refusal { model, why } = refusal;
-    let name = |part: fn(&ModelInfo) -> &String| {
-        model
-            .as_deref()
-            .map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
-    };
-    let message: Arc<Message> = Arc::new(
-        KnownMessage::Assistant(AssistantMessage {
-            content: Vec::new(),
-            api: name(|info| &info.api),
-            provider: name(|info| &info.provider),
-            model: name(|info| &info.id),
-            usage: Usage::default(),
-            stop_reason: StopReason::Error,
-            error_message: Some(why.to_string()),
-            timestamp: link.clock.now_ms(),
-            response_id: None,
-            duration: None,
-            ttft: None,
-            rest: Default::default(),
-        })
-        .into(),
-    );
+    let mut message = answer::unwritten(model.as_ref(), link.clock.now_ms());
+    message.stop_reason = StopReason::Error;
+    message.error_message = Some(why.to_string());
+    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
     let recorded = append(link, &message, true, false).await;
     announce(link, &message);
     ran.messages.push(Arc::clone(&message));
@@ -361,13 +343,13 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
     });
     recorded?;
     ran.outcome = Some(match why {
-        Why::Hook(message) => RunOutcome::Failed {
+        RefusalReason::Hook(message) => RunOutcome::Failed {
             kind: ModelErrorKind::Other,
             message,
             status: None,
         },
-        Why::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
-        Why::Model(ModelError {
+        RefusalReason::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
+        RefusalReason::Model(ModelError {
             kind,
             message,
             status,

@@ -22,7 +22,7 @@ pub(super) enum Prompted {
     Denied(String),
 }
 
-/// What the user said in messages that begin a run; `None` where there is nobody to tell, and for
+/// What the user said in messages that begin a run; `None` where there is nobody to ask, and for
 /// what an extension said in the user's name.
 pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<str>> {
     link.hooks.as_ref()?;

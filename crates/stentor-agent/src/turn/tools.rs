@@ -289,7 +289,10 @@ async fn execute(
     let _over = Over(over);
     let running = async {
         if let Err(error) = model_call.place.call_begins(&call.id).await {
-            tracing::warn!(error, "that a call runs could not be told");
+            tracing::warn!(
+                error,
+                "the place of the tools could not be notified of a call"
+            );
         }
         tool.run(arguments, context).await
     };

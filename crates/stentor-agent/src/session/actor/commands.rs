@@ -349,7 +349,7 @@ impl Session {
             .await?
     }
 
-    /// The tools its model is told of.
+    /// The tools its model may call.
     pub async fn tools(&self) -> Result<Arc<[ToolSpec]>, SessionError> {
         self.ask(|actor| actor.tools.current().specs).await
     }

@@ -36,6 +36,7 @@ use tokio::sync::mpsc;
 use super::command::{Command, Reply};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
+use super::handle::Shared;
 use super::options::{CompactionSettings, Environment, SessionOptions, Storage};
 use super::record::Record;
 use super::tool_host::SessionToolHost;
@@ -45,7 +46,6 @@ use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::sandbox::SandboxState;
-use crate::subagents::Subagents;
 use crate::turn::{Automatic, Request, RetryPolicy, Signals, Watch};
 
 use activities::Activities;
@@ -203,28 +203,16 @@ impl Actor {
         }
     }
 
-    pub fn id(&self) -> Arc<str> {
-        Arc::clone(&self.id)
-    }
-
-    pub fn hub(&self) -> Hub {
-        self.hub.clone()
-    }
-
-    pub fn jobs(&self) -> Arc<Jobs> {
-        Arc::clone(self.shells.jobs())
-    }
-
-    pub fn subagents(&self) -> Arc<Subagents> {
-        self.tools.host.running_subagents()
-    }
-
-    pub fn slash(&self) -> Arc<SlashCommands> {
-        Arc::clone(&self.tools.slash)
-    }
-
-    pub fn dialogs(&self) -> Arc<Dialogs> {
-        Arc::clone(&self.dialogs)
+    /// What handles reach without asking.
+    pub fn shared(&self) -> Shared {
+        Shared {
+            id: Arc::clone(&self.id),
+            hub: self.hub.clone(),
+            dialogs: Arc::clone(&self.dialogs),
+            jobs: Arc::clone(self.shells.jobs()),
+            subagents: self.tools.host.running_subagents(),
+            slash: Arc::clone(&self.tools.slash),
+        }
     }
 
     /// Has `hooks` asked from now on.

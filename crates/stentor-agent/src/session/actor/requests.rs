@@ -10,7 +10,7 @@ use super::{Actor, answer};
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::command::Reply;
 use crate::tool::ToolHost;
-use crate::turn::{ModelCall, NOT_RUN_ABORTED, Refusal, Request, Verdict, Why};
+use crate::turn::{ModelCall, NOT_RUN_ABORTED, Refusal, RefusalReason, Request, Verdict};
 
 impl Actor {
     pub(super) async fn serve(&mut self, request: Request) {
@@ -140,7 +140,7 @@ impl Actor {
         };
         let opened = opened.map_err(|error| Refusal {
             model,
-            why: Why::Model(error),
+            why: RefusalReason::Model(error),
         })?;
         let CurrentTools { tools, specs } = self.tools.current();
         Ok(ModelCall {

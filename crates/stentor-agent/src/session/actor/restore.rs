@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use stentor_journal::clock::parse_iso_time;
+use serde_json::Value;
 use stentor_journal::message::{
-    BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
-    StopReason, ToolCall, ToolResultMessage, UserContent,
+    ContentBlock, KnownMessage, Message, StopReason, ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_journal::store::{Compaction, Entry, EntryKind, Journal, Opened};
+use stentor_journal::store::{Entry, EntryKind, Journal, Opened};
 use stentor_policy::PermissionMode;
 
 use super::Actor;
@@ -149,17 +147,15 @@ impl Actor {
     }
 
     fn restore_messages(&mut self, context: &[Entry]) {
-        let compaction = context.iter().rev().find_map(|entry| match &entry.kind {
-            EntryKind::Compaction(compaction) => Some((entry, compaction)),
-            _ => None,
-        });
-        if let Some((entry, compaction)) = compaction {
-            self.log
-                .push(entry.id.clone(), summary_of(entry, compaction));
+        let is_compaction = |entry: &&Entry| matches!(entry.kind, EntryKind::Compaction(_));
+        let summary = context.iter().rev().find(is_compaction);
+        if let Some((entry, summary)) = summary.and_then(|entry| Some((entry, entry.to_message()?)))
+        {
+            self.log.push(entry.id.clone(), summary);
         }
         let edits = edits_of(context);
-        for entry in context {
-            let Some(message) = message_of(entry) else {
+        for entry in context.iter().filter(|entry| !is_compaction(entry)) {
+            let Some(message) = entry.to_message() else {
                 continue;
             };
             let message = match edits.get(entry.id.as_str()) {
@@ -326,76 +322,4 @@ fn edits_of(context: &[Entry]) -> HashMap<&str, Option<&UserContent>> {
         _ => None,
     });
     edits.collect()
-}
-
-/// The fields of these names.
-fn picked(fields: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
-    let named = fields
-        .iter()
-        .filter(|(name, _)| names.contains(&name.as_str()));
-    named
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
-}
-
-fn summary_of(entry: &Entry, compaction: &Compaction) -> Arc<Message> {
-    Arc::new(
-        KnownMessage::CompactionSummary(CompactionSummary {
-            summary: compaction.summary.clone(),
-            tokens_before: compaction.tokens_before,
-            timestamp: parse_iso_time(&entry.timestamp).unwrap_or_default(),
-            rest: picked(
-                &compaction.extra,
-                &["shortSummary", "tokensAfter", "method"],
-            ),
-        })
-        .into(),
-    )
-}
-
-/// The message an entry stands for in the conversation, if it stands for one.
-pub(super) fn message_of(entry: &Entry) -> Option<Arc<Message>> {
-    let timestamp = || parse_iso_time(&entry.timestamp).unwrap_or_default();
-    match &entry.kind {
-        EntryKind::Message { message } => Some(Arc::clone(message)),
-        EntryKind::CustomMessage {
-            custom_type,
-            content,
-            display,
-            details,
-            attribution,
-        } => Some(Arc::new(
-            KnownMessage::Custom(CustomMessage {
-                custom_type: custom_type.clone(),
-                content: content.clone(),
-                display: *display,
-                details: details.clone(),
-                timestamp: timestamp(),
-                rest: attribution
-                    .iter()
-                    .map(|by| ("attribution".to_owned(), by.as_str().into()))
-                    .collect(),
-            })
-            .into(),
-        )),
-        EntryKind::BranchSummary {
-            from_id, summary, ..
-        } => Some(Arc::new(
-            KnownMessage::BranchSummary(BranchSummary {
-                summary: summary.clone(),
-                from_id: from_id.clone(),
-                timestamp: timestamp(),
-                rest: Default::default(),
-            })
-            .into(),
-        )),
-        EntryKind::ModelChange { .. }
-        | EntryKind::ThinkingLevelChange { .. }
-        | EntryKind::Compaction(_)
-        | EntryKind::Custom { .. }
-        | EntryKind::ContextEdit { .. }
-        | EntryKind::Label { .. }
-        | EntryKind::SessionInfo { .. }
-        | EntryKind::Other(_) => None,
-    }
 }

@@ -15,7 +15,7 @@ use crate::budget::Budget;
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::tool_host::SessionToolHost;
-use crate::turn::Why;
+use crate::turn::RefusalReason;
 
 /// Tokens, cost and model calls.
 #[derive(Debug, Clone, Copy, Default)]
@@ -128,7 +128,7 @@ impl Spending {
 
     /// Why no model may be called any more. In a resumed session with a budget the actor waits for
     /// its file to be read, once.
-    pub async fn limit_reached(&self) -> Option<Why> {
+    pub async fn limit_reached(&self) -> Option<RefusalReason> {
         if self.budget == Budget::default() {
             return None;
         }
@@ -137,7 +137,10 @@ impl Spending {
             // A limit that cannot be checked must not be passed.
             Err(error) => {
                 let text = format!("cannot tell how much of the budget is left: {error}");
-                return Some(Why::Model(ModelError::new(ModelErrorKind::Other, text)));
+                return Some(RefusalReason::Model(ModelError::new(
+                    ModelErrorKind::Other,
+                    text,
+                )));
             }
         };
         let now = self.now();
@@ -168,7 +171,7 @@ impl Spending {
         } else {
             return None;
         };
-        Some(Why::Budget { limit, message })
+        Some(RefusalReason::Budget { limit, message })
     }
 }
 
