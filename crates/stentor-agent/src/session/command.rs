@@ -11,13 +11,13 @@ pub(super) const COMMANDS: usize = 64;
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = oneshot::Sender<T>;
 
+/// What an actor does while everything else waits.
+type AsyncAct = dyn for<'a> FnOnce(&'a mut Actor) -> BoxFuture<'a, ()> + Send;
+
 /// What a handle asks of the actor. What that is stands with the handle's methods, in
 /// `actor/commands.rs`.
 pub(super) enum Command {
     Act(Box<dyn FnOnce(&mut Actor) + Send>),
-    /// The actor waits with everything else until it is done.
-    ActAsync(Box<dyn for<'a> FnOnce(&'a mut Actor) -> BoxFuture<'a, ()> + Send>),
-    Close {
-        reply: Reply<()>,
-    },
+    ActAsync(Box<AsyncAct>),
+    Close { reply: Reply<()> },
 }
