@@ -18,7 +18,6 @@ use stentor_serve::omp::{
 };
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::attached_files::attached;
@@ -88,7 +87,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         subagents: true,
         rules: !words.no_rules,
         tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
+        mcp: models.mcp_servers(),
         notes: Notes::of(&config, false),
         trust: Asking::beside(),
         clock: setup::system_clock(),

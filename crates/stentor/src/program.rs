@@ -14,7 +14,7 @@ use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
+use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
@@ -292,7 +292,7 @@ impl Job<'_> {
             permission_mode,
             subagents,
             tools: BuiltinTools::default(),
-            mcp: McpServers::default(),
+            mcp: self.models.mcp_servers(),
             notes: Notes::of(&self.config, false),
             rules: true,
             trust: self.trust.clone(),
@@ -372,8 +372,11 @@ impl Job<'_> {
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
-                let launcher = launcher.map_err(Failure::other)?;
-                let tested = commands::mcp::test(chosen, &launcher, &self.cwd);
+                let access = ServerAccess {
+                    launcher: launcher.map_err(Failure::other)?,
+                    http: Arc::clone(self.models.registry().http()),
+                };
+                let tested = commands::mcp::test(chosen, &access, &self.cwd);
                 let tested = runtime()?.block_on(tested);
                 let all_work = tested.iter().all(commands::mcp::Tested::works);
                 Failure::printing(commands::mcp::report(&tested, json, out))?;

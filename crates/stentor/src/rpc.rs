@@ -20,7 +20,6 @@ use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_serve::synaps::{self, SynapsOptions};
 use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
@@ -163,15 +162,16 @@ fn agent(cwd: &Path) -> Result<Agent, String> {
 fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
     let flags = surroundings(cwd);
     let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
+    let models = setup::models_with(&config, &flags, cwd, originals_models)
+        .map_err(|errors| errors.to_string())?;
     let defaults = Defaults {
-        models: setup::models_with(&config, &flags, cwd, originals_models)
-            .map_err(|errors| errors.to_string())?,
+        mcp: models.mcp_servers(),
+        models,
         // The protocol has no way to ask.
         permission_mode: PermissionMode::All,
         subagents: true,
         rules: true,
         tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
         notes: Notes::of(&config, false),
         trust: Asking::beside(),
         clock: setup::system_clock(),

@@ -15,7 +15,6 @@ use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio;
 use stentor_tools::BuiltinTools;
-use stentor_tools::mcp::McpServers;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
@@ -162,7 +161,7 @@ fn serve(words: Words) -> Result<u8, String> {
         subagents: true,
         rules: true,
         tools: BuiltinTools::default(),
-        mcp: McpServers::default(),
+        mcp: models.mcp_servers(),
         notes: notes.clone(),
         trust: Asking::beside(),
         clock: setup::system_clock(),

@@ -362,6 +362,8 @@ fn registry(
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
+    let ca_file = config.settings.ca_file.as_ref();
+    sources.http.ca_file = ca_file.map(|set| set.value.clone());
     if !config.settings.use_local_servers.value {
         sources.local_servers.clear();
     }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::one::Extension;
+use super::extension::Extension;
 use super::port::Port;
 use super::runner::Attached;
 use super::spec::ExtensionSpec;
@@ -52,9 +52,6 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
                 problems: registered.problems,
             })
         }
-        Err(why) => Err(match attached.end(&extension).await {
-            Some(last_words) => format!("{why}; it said: {last_words}"),
-            None => why,
-        }),
+        Err(why) => Err(attached.end_with_stderr(&extension, why).await),
     }
 }

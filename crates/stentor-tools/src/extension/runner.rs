@@ -1,5 +1,6 @@
 //! Keeps an extension running: starts it, watches it, starts it again, gives it up.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_wire::extension::{
@@ -7,17 +8,20 @@ use stentor_wire::extension::{
     method,
 };
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
-use super::connection::{Connection, Fault};
-use super::incoming::Reader;
-use super::limits::{GRACE, PATIENCE_AFTER_EXIT, START_DELAY, STEADY};
-use super::one::{Extension, Live, State};
-use super::outbox::{NotSent, Outbox};
-use super::process::{Process, ProcessPipes};
+use super::connection::Connection;
+use super::extension::{Extension, Live, State};
+use super::incoming::Incoming;
+use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
+use super::ordered_output::OrderedOutput;
 use super::registered::Registered;
-use super::shown::Showcase;
-use super::turns::Turns;
+use super::spec::ExtensionSpec;
+use super::ui::ShownUi;
+use crate::json_rpc_child::{
+    ChildProcess, ChildSpec, GRACE, Inbox, LongLine, NotSent, RequestError, Restarts, StderrTail,
+    read_lines, wait_until_needed, write_lines,
+};
 
 /// How one process of an extension ended.
 enum Ending {
@@ -29,29 +33,22 @@ enum Ending {
 
 /// Keeps the extension running until the session is over or it is disabled.
 pub(super) async fn run(extension: Arc<Extension>) {
-    tokio::select! {
-        () = extension.needed.notified() => {}
-        () = sleep(START_DELAY) => {}
-        () = extension.over.cancelled() => return,
+    if !wait_until_needed(&extension.needed, &extension.over).await {
+        return;
     }
-    let mut failures = 0;
+    let mut restarts = Restarts::new(extension.spec.restart);
     let mut restarted = false;
     loop {
-        let began = Instant::now();
+        restarts.starts();
         let (at, why) = match run_once(&extension, restarted).await {
             Ending::Over => return,
             Ending::Failed { at, why } => (at, why),
         };
-        if began.elapsed() >= STEADY {
-            failures = 0;
-        }
-        failures += 1;
         restarted = true;
-        let Some(delay) = extension.spec.restart.delay_after(failures) else {
-            let often = if failures == 1 {
-                "once".to_owned()
-            } else {
-                format!("{failures} times in a row")
+        let Some(delay) = restarts.failed() else {
+            let often = match restarts.failures {
+                1 => "once".to_owned(),
+                failures => format!("{failures} times in a row"),
             };
             extension.failed(at, &format!("{why}; it failed {often} and is disabled"));
             extension.set_state(State::Disabled(why.into()));
@@ -71,40 +68,44 @@ pub(super) async fn run(extension: Arc<Extension>) {
 
 /// A process of an extension and everything that works for it.
 pub(super) struct Attached {
-    process: Process,
+    process: ChildProcess,
+    stderr: StderrTail,
     pub connection: Arc<Connection>,
     reading: JoinHandle<()>,
-    showcase: Arc<Mutex<Showcase>>,
+    ui: Arc<Mutex<ShownUi>>,
 }
 
 impl Attached {
     /// Starts a process and has it read and written to. The error is text for a person.
     pub async fn start(extension: &Arc<Extension>) -> Result<Self, String> {
-        let started = Process::start(&extension.spec, &extension.port.cwd).await;
-        let (process, pipes) = started.map_err(|error| {
+        let stderr = StderrTail::default();
+        let spec = child_spec(&extension.spec, &extension.port.cwd);
+        let started = ChildProcess::start(spec, &stderr).await;
+        let (process, stdin, stdout) = started.map_err(|error| {
             let program = extension.spec.command.first().map_or("", String::as_str);
             format!("`{program}` could not be started: {error}")
         })?;
-        let ProcessPipes { stdin, stdout } = pipes;
-        let (outbox, writing) = Outbox::new(stdin);
-        tokio::spawn(writing);
-        let connection = Arc::new(Connection::new(outbox));
-        let (turns, taking_turns) = Turns::new(Arc::clone(&extension.port));
-        tokio::spawn(taking_turns);
-        let showcase = Showcase::new(extension.name(), Arc::clone(&turns));
-        let showcase = Arc::new(Mutex::new(showcase));
-        let reader = Reader::new(
+        let (connection, outgoing) = Connection::new();
+        tokio::spawn(write_lines(outgoing, stdin));
+        let connection = Arc::new(connection);
+        let (output, writing_output) = OrderedOutput::new(Arc::clone(&extension.port));
+        tokio::spawn(writing_output);
+        let ui = ShownUi::new(extension.name(), Arc::clone(&output));
+        let ui = Arc::new(Mutex::new(ui));
+        let incoming = Incoming::new(
             Arc::clone(extension),
             Arc::clone(&connection),
-            Arc::clone(&showcase),
-            turns,
+            Arc::clone(&ui),
+            output,
         );
-        let reading = tokio::spawn(reader.read(stdout));
+        let inbox = Inbox::new(Arc::clone(&connection.peer), incoming);
+        let reading = read_lines(stdout, inbox, LINE_BYTES, LongLine::IsSkipped);
         Ok(Self {
             process,
+            stderr,
             connection,
-            reading,
-            showcase,
+            reading: tokio::spawn(reading),
+            ui,
         })
     }
 
@@ -140,8 +141,8 @@ impl Attached {
         let result = match answered {
             Ok(result) => result,
             // It is about to be seen why.
-            Err(Fault::Gone) => {
-                let given_up = self.connection.given_up();
+            Err(RequestError::Gone) => {
+                let given_up = self.connection.peer.given_up();
                 return Err(given_up.unwrap_or_else(|| "it ended before it answered".to_owned()));
             }
             Err(fault) => return Err(fault.to_string()),
@@ -154,8 +155,8 @@ impl Attached {
         tokio::select! {
             biased;
             why = ended(&mut self.process, &mut self.reading) => why,
-            () = self.connection.closed() => {
-                self.connection.given_up().unwrap_or_default()
+            () = self.connection.peer.closed() => {
+                self.connection.peer.given_up().unwrap_or_default()
             }
         }
     }
@@ -163,30 +164,49 @@ impl Attached {
     /// Lets it end by itself for a moment, then ends it.
     pub async fn end_gently(mut self, extension: &Extension) {
         let grace_ms = u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX);
-        let told = self
-            .connection
-            .outbox
-            .notify(method::SESSION_END, &SessionEndParams { grace_ms });
-        if told.and_then(|()| self.connection.outbox.finish()).is_ok() {
+        let outbox = &self.connection.peer.outbox;
+        let notified = outbox.notify(method::SESSION_END, &SessionEndParams { grace_ms });
+        if notified.and_then(|()| outbox.finish()).is_ok() {
             let _ = timeout(GRACE, self.process.ended()).await;
         }
         self.end(extension).await;
     }
 
-    /// Ends it. Returns what it said last on stderr.
-    pub async fn end(self, extension: &Extension) -> Option<String> {
-        self.connection.close();
-        let last_words = self.process.last_words();
+    /// Ends it. Why it failed, and the last line it wrote to stderr.
+    pub async fn end_with_stderr(self, extension: &Extension, why: String) -> String {
+        let stderr = self.stderr.clone();
+        self.end(extension).await;
+        stderr.closed().await;
+        match stderr.last_line() {
+            Some(line) => format!("{why}; it said: {line}"),
+            None => why,
+        }
+    }
+
+    async fn end(self, extension: &Extension) {
+        self.connection.peer.close();
         self.process.end().await;
         self.reading.abort();
-        let mut showcase = self.showcase.lock().unwrap_or_else(PoisonError::into_inner);
-        showcase.clear(&extension.port);
-        last_words
+        let mut ui = self.ui.lock().unwrap_or_else(PoisonError::into_inner);
+        ui.clear(&extension.port);
+    }
+}
+
+fn child_spec(spec: &ExtensionSpec, cwd: &Path) -> ChildSpec {
+    let mut words = spec.command.iter().cloned();
+    let mut env = spec.env.clone();
+    env.push(("STENTOR_EXTENSION".to_owned(), spec.name.clone()));
+    ChildSpec {
+        program: words.next().unwrap_or_default().into(),
+        args: words.collect(),
+        env,
+        cwd: spec.cwd.clone().unwrap_or_else(|| cwd.to_owned()),
+        launcher: spec.launcher.clone(),
     }
 }
 
 /// Resolves when the process has ended and what it wrote has been read. Returns how it ended.
-async fn ended(process: &mut Process, reading: &mut JoinHandle<()>) -> String {
+async fn ended(process: &mut ChildProcess, reading: &mut JoinHandle<()>) -> String {
     let status = process.ended().await;
     // What it started may hold the pipe open.
     let _ = timeout(PATIENCE_AFTER_EXIT, reading).await;
@@ -233,10 +253,7 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
             }
         }
     };
-    let why = match attached.end(extension).await {
-        Some(last_words) => format!("{why}; it said: {last_words}"),
-        None => why,
-    };
+    let why = attached.end_with_stderr(extension, why).await;
     Ending::Failed { at, why }
 }
 
@@ -255,7 +272,7 @@ async fn forward(extension: Arc<Extension>, live: Arc<Live>) {
             continue;
         }
         let params = (extension.encode)(&event);
-        match live.connection.outbox.notify(method::EVENT, &params) {
+        match live.connection.peer.outbox.notify(method::EVENT, &params) {
             Ok(()) => {}
             Err(NotSent::Gone) => return,
             Err(NotSent::Full | NotSent::TooLong) => {

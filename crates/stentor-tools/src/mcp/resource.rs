@@ -3,28 +3,31 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{ReadResourceRequestParams, Resource, ResourceTemplate};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
-use tokio::time::timeout;
 
-use super::content::{only, resource_shown, room};
-use super::offer::Listing;
-use super::server::Post;
+use super::client::Client;
+use super::content::{budget, only, resource_shown};
+use super::offer::{Listing, Unlisted};
+use super::protocol::{
+    RESOURCE_TEMPLATES, RESOURCES, ReadResourceResult, Resource, ResourceTemplate, method,
+};
+use super::server::{ServerHandle, Unavailable};
 use super::tool::{ABORTED, failed};
-use crate::call;
+use crate::tool_call;
 
 const LIST: &str = "list_mcp_resources";
 const READ: &str = "read_mcp_resource";
 
 /// The tools for the resources of these servers; none when they have none.
-pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
-    let with: Vec<Arc<Post>> = servers
+pub(super) fn tools(servers: &[Arc<ServerHandle>]) -> Vec<Arc<dyn Tool>> {
+    let with: Vec<Arc<ServerHandle>> = servers
         .iter()
         .filter(|server| server.offer().is_some_and(|offer| offer.has_resources))
         .cloned()
@@ -32,7 +35,7 @@ pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
     if with.is_empty() {
         return Vec::new();
     }
-    let with: Arc<[Arc<Post>]> = with.into();
+    let with: Arc<[Arc<ServerHandle>]> = with.into();
     let names: Vec<&str> = with.iter().map(|server| server.name()).collect();
     let server = json!({ "type": "string", "enum": names, "description": "The server's name" });
     vec![
@@ -78,12 +81,12 @@ pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
 
 struct List {
     spec: ToolSpec,
-    servers: Arc<[Arc<Post>]>,
+    servers: Arc<[Arc<ServerHandle>]>,
 }
 
 struct Read {
     spec: ToolSpec,
-    servers: Arc<[Arc<Post>]>,
+    servers: Arc<[Arc<ServerHandle>]>,
 }
 
 #[derive(Deserialize)]
@@ -108,7 +111,7 @@ impl Tool for List {
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         let work = async move {
-            let wanted: ListArguments = call::arguments(LIST, arguments)?;
+            let wanted: ListArguments = tool_call::arguments(LIST, arguments)?;
             let chosen = self.servers.iter().filter(|server| {
                 let name = wanted.server.as_deref();
                 name.is_none_or(|name| name == server.name())
@@ -125,7 +128,7 @@ impl Tool for List {
                 is_error: false,
             })
         };
-        unless_cancelled(context, call::outcome(work))
+        unless_cancelled(context, tool_call::outcome(work))
     }
 }
 
@@ -140,26 +143,37 @@ impl Tool for Read {
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         let work = async move {
-            let ReadArguments { server, uri } = call::arguments(READ, arguments)?;
+            let ReadArguments { server, uri } = tool_call::arguments(READ, arguments)?;
             let found = self.servers.iter().find(|have| have.name() == server);
             Ok(match found {
                 Some(found) => match read(found, uri).await {
                     Ok(output) => output,
-                    Err(why) => failed(&server, &why),
+                    Err(why) => failed(&server, &why.to_string()),
                 },
                 None => ToolOutput::error(format!("There is no MCP server {server:?}.")),
             })
         };
-        unless_cancelled(context, call::outcome(work))
+        unless_cancelled(context, tool_call::outcome(work))
     }
 }
 
 /// The resources of one server and the templates of further ones, for a model.
-async fn listed(server: &Post) -> String {
+async fn listed(server: &ServerHandle) -> String {
     let name = server.name();
-    match lists(server).await {
+    let lists = match server.live().await {
+        Ok(live) => {
+            let listed = ResourceLists::of(&live.client, server.wanted.call_limit).await;
+            listed.map_err(|why| why.to_string())
+        }
+        Err(why) => Err(why.to_string()),
+    };
+    match lists {
         Err(why) => format!("{name}: {why}"),
-        Ok((resources, templates)) => {
+        Ok(ResourceLists {
+            resources,
+            templates,
+            ..
+        }) => {
             let mut lines = vec![format!("{name}:")];
             lines.extend(resources.iter().map(resource_line));
             lines.extend(templates.iter().map(template_line));
@@ -171,21 +185,25 @@ async fn listed(server: &Post) -> String {
     }
 }
 
-/// What a server lists. A server without templates may refuse to list them.
-pub(super) async fn lists(server: &Post) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
-    let live = server.live().await?;
-    let (peer, limit) = (&live.peer, server.wanted.call_limit);
-    let resources = Listing::of("resources", limit, |page| async move {
-        let page = peer.list_resources(page).await?;
-        Ok((page.resources, page.next_cursor))
-    });
-    let templates = Listing::of("resource templates", limit, |page| async move {
-        let page = peer.list_resource_templates(page).await?;
-        Ok((page.resource_templates, page.next_cursor))
-    });
-    let resources = resources.await.map_err(|why| why.to_string())?.items;
-    let templates = templates.await.map(|listing| listing.items);
-    Ok((resources, templates.unwrap_or_default()))
+/// What a server lists.
+pub(super) struct ResourceLists {
+    pub resources: Vec<Resource>,
+    pub templates: Vec<ResourceTemplate>,
+    /// What was left out and why.
+    pub problem: Option<String>,
+}
+
+impl ResourceLists {
+    /// Asks a server. One without templates may refuse to list them.
+    pub async fn of(client: &Client, limit: Duration) -> Result<Self, Unlisted> {
+        let resources = Listing::of(client, &RESOURCES, limit).await?;
+        let templates = Listing::of(client, &RESOURCE_TEMPLATES, limit).await;
+        Ok(Self {
+            templates: templates.map_or(Vec::new(), |listing| listing.read()),
+            resources: resources.read(),
+            problem: resources.problem,
+        })
+    }
 }
 
 fn resource_line(resource: &Resource) -> String {
@@ -219,22 +237,15 @@ fn line(uri: &str, name: &str, kind: Option<&str>, description: Option<&str>) ->
     line
 }
 
-async fn read(server: &Post, uri: String) -> Result<ToolOutput, String> {
-    let live = server.live().await?;
-    let limit = server.wanted.call_limit;
-    let reading = live.peer.read_resource(ReadResourceRequestParams::new(uri));
-    let read = timeout(limit, reading).await;
-    let read = read.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
-    let read = match read {
-        Ok(read) => read,
-        Err(error) => return Err(server.told(&live, &error).await),
-    };
-    let mut room = room();
+async fn read(server: &ServerHandle, uri: String) -> Result<ToolOutput, Unavailable> {
+    let params = json!({ "uri": uri });
+    let read: ReadResourceResult = server.request(method::READ_RESOURCE, &params).await?;
+    let mut budget = budget();
     let parts = read.contents.into_iter();
     let mut content: Vec<_> = parts
-        .filter_map(|part| resource_shown(part, &mut room))
+        .filter_map(|part| resource_shown(part, &mut budget))
         .collect();
-    content.extend(room.left_out());
+    content.extend(budget.left_out());
     if content.is_empty() {
         content = only("(empty)");
     }

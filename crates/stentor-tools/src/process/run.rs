@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::capture::Capture;
 use super::program::ShellProgram;
 use super::reports::{Ended, Limit};
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 
 /// A command to run.
 pub(crate) struct Command<'a> {
@@ -63,20 +63,23 @@ const GRACE: Duration = Duration::from_millis(100);
 const MOST_LAST_READS: usize = 32;
 
 /// Runs the command. It ends soon after it is cancelled or its time is up, with what it wrote.
-pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<Finished, Fault> {
+pub(crate) async fn run(
+    command: Command<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Finished, ToolError> {
     let mut capture = Capture::new(command.spill_dir);
     if command.cancel.is_cancelled() {
         let ending = Ending::Aborted;
         return Ok(Finished { ending, capture });
     }
     if !command.cwd.is_dir() {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "Working directory does not exist: {}\nCannot execute bash commands.",
             command.cwd.display()
         )));
     }
     let cannot_start = |error: std::io::Error| {
-        Fault::refused(format!(
+        ToolError::refused(format!(
             "The command could not be started with {}: {error}",
             command.program.path().display()
         ))

@@ -132,6 +132,7 @@ settings! {
         "system_prompt" system_prompt: String, "Replaces the built-in system prompt.";
         "append_system_prompt" append_system_prompt: String, "Is added to the system prompt.";
         "memory" memory: bool, "Whether the model has a tool for notes that outlive sessions.";
+        "ca_file" ca_file: PathBuf, "Certificates to trust besides the system's, for models, logins and MCP servers.";
         "data_dir" data_dir: PathBuf, "The folder for what stentor keeps.";
         "session_dir" session_dir: PathBuf, "The folder for session files.";
         "extension_files" extension_files: Folders, "Further extensions, by their files.";

@@ -4,27 +4,23 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Messages a program may write at once, and how many more each second. One that writes faster is
-/// read more slowly, and waits at its end of the pipe.
-const BURST_MESSAGES: u32 = 1_000;
-/// See [`BURST_MESSAGES`].
-const MESSAGES_PER_SECOND: u32 = 200;
+use super::limits::{BURST_MESSAGES, MESSAGES_PER_SECOND};
 
 /// Lets a burst of messages through at once, and then so many a second.
-pub(crate) struct Pace {
+pub(super) struct ReadRate {
     /// When everything that was let through so far would have come at the steady rate.
     paid_until: Instant,
 }
 
 const EACH: Duration = Duration::from_nanos(1_000_000_000 / MESSAGES_PER_SECOND as u64);
 
-impl Pace {
-    pub(crate) fn new(now: Instant) -> Self {
+impl ReadRate {
+    pub fn new(now: Instant) -> Self {
         Self { paid_until: now }
     }
 
     /// Counts a message. Returns how long to wait before the next is read.
-    pub(crate) fn count(&mut self, now: Instant) -> Option<Duration> {
+    pub fn count(&mut self, now: Instant) -> Option<Duration> {
         self.paid_until = self.paid_until.max(now) + EACH;
         let ahead = self.paid_until - now;
         let allowed = EACH * BURST_MESSAGES;
@@ -40,15 +36,15 @@ mod tests {
     fn a_burst_passes_and_what_follows_is_slowed_to_the_steady_rate() {
         let mut now = Instant::now();
         let began = now;
-        let mut pace = Pace::new(now);
+        let mut rate = ReadRate::new(now);
         for _ in 0..BURST_MESSAGES {
-            assert_eq!(pace.count(now), None);
+            assert_eq!(rate.count(now), None);
         }
         for _ in 0..MESSAGES_PER_SECOND {
-            now += pace.count(now).expect("the burst is used up");
+            now += rate.count(now).expect("the burst is used up");
         }
         assert_eq!((now - began).as_secs(), 1);
         now += Duration::from_secs(60);
-        assert_eq!(pace.count(now), None);
+        assert_eq!(rate.count(now), None);
     }
 }
