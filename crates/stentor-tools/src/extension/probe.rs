@@ -38,7 +38,9 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
         CancellationToken::new(),
         Arc::new(Notify::new()),
     ));
-    let mut attached = Attached::start(&extension).await?;
+    let mut attached = Attached::start(&extension)
+        .await
+        .map_err(|error| error.to_string())?;
     match attached.initialize(&extension, false).await {
         Ok(registered) => {
             let took = began.elapsed();
@@ -52,6 +54,8 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
                 problems: registered.problems,
             })
         }
-        Err(why) => Err(attached.end_with_stderr(&extension, why).await),
+        Err(error) => Err(attached
+            .end_with_stderr(&extension, error.to_string())
+            .await),
     }
 }

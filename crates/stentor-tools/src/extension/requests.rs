@@ -20,7 +20,7 @@ use super::content;
 use super::extension::Extension;
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, TEXT_BYTES};
 use super::ordered_output::OrderedOutput;
-use super::port::Port;
+use super::port::{Port, PortError};
 use crate::truncation::cut;
 
 /// Something an extension asks, read and made to fit.
@@ -47,8 +47,8 @@ pub(super) enum Asked {
     Doing(oneshot::Receiver<Doing>),
 }
 
-/// Something on its way to the session. The error is text for the extension.
-type Doing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+/// Something on its way to the session.
+type Doing = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send>>;
 
 /// A question that is open, until it is answered or dropped.
 type Open = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
@@ -116,7 +116,7 @@ fn in_order<F>(
     work: impl FnOnce(Arc<Port>) -> F + Send + 'static,
 ) -> oneshot::Receiver<Doing>
 where
-    F: Future<Output = Result<(), String>> + Send + 'static,
+    F: Future<Output = Result<(), PortError>> + Send + 'static,
 {
     let (begun, doing) = oneshot::channel();
     output.ask(Box::new(move |port| {
@@ -156,21 +156,23 @@ impl Asked {
             }
             Asked::Set(StateSetParams { key, value }) => match state.set(port, key, value).await {
                 Ok(entry_id) => outbox.answer(id, &StateSetResult { entry_id }).await,
-                Err(why) => outbox.refuse(Some(id), code::INVALID_PARAMS, &why),
+                Err(error) => outbox.refuse(Some(id), code::INVALID_PARAMS, &error.to_string()),
             },
             Asked::Doing(doing) => {
                 let done = match doing.await {
                     Ok(doing) => doing.await,
-                    Err(_) => Err("too much waits already".to_owned()),
+                    Err(_) => Err(PortError::TooMuch),
                 };
                 match done {
                     Ok(()) => outbox.answer(id, &Nothing {}).await,
-                    Err(why) => outbox.refuse(Some(id), code::INVALID_REQUEST, &why),
+                    Err(error) => {
+                        outbox.refuse(Some(id), code::INVALID_REQUEST, &error.to_string())
+                    }
                 }
             }
             Asked::Get(StateGetParams { key }) => match state.get(port, &key).await {
                 Ok(value) => outbox.answer(id, &StateGetResult { value }).await,
-                Err(why) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &why),
+                Err(error) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &error.to_string()),
             },
         };
         if let Err(error) = sent {

@@ -1,5 +1,6 @@
 //! Keeps an extension running: starts it, watches it, starts it again, gives it up.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -66,6 +67,19 @@ pub(super) async fn run(extension: Arc<Extension>) {
     }
 }
 
+/// Why a process of an extension is of no use from the beginning.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("`{program}` could not be started: {error}")]
+    NotStarted { program: String, error: io::Error },
+    #[error("{0}")]
+    Ended(String),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error("{0}")]
+    Registration(String),
+}
+
 /// A process of an extension and everything that works for it.
 pub(super) struct Attached {
     process: ChildProcess,
@@ -76,14 +90,14 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Starts a process and has it read and written to. The error is text for a person.
-    pub async fn start(extension: &Arc<Extension>) -> Result<Self, String> {
+    /// Starts a process and has it read and written to.
+    pub async fn start(extension: &Arc<Extension>) -> Result<Self, StartError> {
         let stderr = StderrTail::default();
         let spec = child_spec(&extension.spec, &extension.port.cwd);
         let started = ChildProcess::start(spec, &stderr).await;
-        let (process, stdin, stdout) = started.map_err(|error| {
-            let program = extension.spec.command.first().map_or("", String::as_str);
-            format!("`{program}` could not be started: {error}")
+        let (process, stdin, stdout) = started.map_err(|error| StartError::NotStarted {
+            program: extension.spec.command.first().cloned().unwrap_or_default(),
+            error,
         })?;
         let (connection, outgoing) = Connection::new();
         tokio::spawn(write_lines(outgoing, stdin));
@@ -109,12 +123,12 @@ impl Attached {
         })
     }
 
-    /// Introduces the session and learns what the extension brings. The error is text for a person.
+    /// Introduces the session and learns what the extension brings.
     pub async fn initialize(
         &mut self,
         extension: &Extension,
         restarted: bool,
-    ) -> Result<Registered, String> {
+    ) -> Result<Registered, StartError> {
         let params = InitializeParams {
             protocol_version: PROTOCOL_VERSION,
             agent: AgentInfo {
@@ -136,18 +150,19 @@ impl Attached {
         let answered = tokio::select! {
             biased;
             answered = asked => answered,
-            why = ended(&mut self.process, &mut self.reading) => return Err(why),
+            why = ended(&mut self.process, &mut self.reading) => return Err(StartError::Ended(why)),
         };
         let result = match answered {
             Ok(result) => result,
             // It is about to be seen why.
             Err(RequestError::Gone) => {
                 let given_up = self.connection.peer.given_up();
-                return Err(given_up.unwrap_or_else(|| "it ended before it answered".to_owned()));
+                return Err(given_up.map_or(RequestError::Gone.into(), StartError::Ended));
             }
-            Err(fault) => return Err(fault.to_string()),
+            Err(error) => return Err(error.into()),
         };
-        Registered::from_initialize(result, extension.spec.events.as_deref())
+        let registered = Registered::from_initialize(result, extension.spec.events.as_deref());
+        registered.map_err(StartError::Registration)
     }
 
     /// Waits until the extension is of no use any more. Returns why.
@@ -219,7 +234,10 @@ async fn ended(process: &mut ChildProcess, reading: &mut JoinHandle<()>) -> Stri
 async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
     let mut attached = match Attached::start(extension).await {
         Ok(attached) => attached,
-        Err(why) => return Ending::Failed { at: "start", why },
+        Err(error) => {
+            let why = error.to_string();
+            return Ending::Failed { at: "start", why };
+        }
     };
     let registered = tokio::select! {
         registered = attached.initialize(extension, restarted) => registered,
@@ -229,7 +247,7 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
         }
     };
     let (at, why) = match registered {
-        Err(why) => ("start", why),
+        Err(error) => ("start", error.to_string()),
         Ok(registered) => {
             extension.tell_problems(&registered);
             let hears_events = !registered.events.is_empty();

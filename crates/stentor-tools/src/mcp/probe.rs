@@ -92,9 +92,8 @@ async fn brought(server: &ToolServer, offer: Offer, client: &Client, took: Durat
         match ResourceLists::of(client, server.start_limit).await {
             Ok(listed) => {
                 problems.extend(listed.problem);
-                resources.extend(listed.resources.into_iter().map(|resource| resource.uri));
-                let templates = listed.templates.into_iter();
-                resources.extend(templates.map(|template| template.uri_template));
+                let all = listed.resources.into_iter().chain(listed.templates);
+                resources.extend(all.map(|resource| resource.uri));
             }
             Err(why) => problems.push(why.to_string()),
         }

@@ -131,16 +131,9 @@ pub(super) enum Role {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource {
+    /// The address, or the template of addresses.
+    #[serde(alias = "uriTemplate")]
     pub uri: String,
-    pub name: String,
-    pub mime_type: Option<String>,
-    pub description: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ResourceTemplate {
-    pub uri_template: String,
     pub name: String,
     pub mime_type: Option<String>,
     pub description: Option<String>,

@@ -15,19 +15,18 @@ use stentor_agent::tool::{
 use super::client::Client;
 use super::content::{budget, only, resource_shown};
 use super::offer::{Listing, Unlisted};
-use super::protocol::{
-    RESOURCE_TEMPLATES, RESOURCES, ReadResourceResult, Resource, ResourceTemplate, method,
-};
+use super::protocol::{RESOURCE_TEMPLATES, RESOURCES, ReadResourceResult, Resource, method};
 use super::server::{ServerHandle, Unavailable};
-use super::tool::{ABORTED, failed};
+use super::tool::{ABORTED, failed, plain_output};
 use crate::tool_call;
+use crate::tool_error::ToolError;
 
 const LIST: &str = "list_mcp_resources";
 const READ: &str = "read_mcp_resource";
 
 /// The tools for the resources of these servers; none when they have none.
 pub(super) fn tools(servers: &[Arc<ServerHandle>]) -> Vec<Arc<dyn Tool>> {
-    let with: Vec<Arc<ServerHandle>> = servers
+    let with: Arc<[Arc<ServerHandle>]> = servers
         .iter()
         .filter(|server| server.offer().is_some_and(|offer| offer.has_resources))
         .cloned()
@@ -35,56 +34,44 @@ pub(super) fn tools(servers: &[Arc<ServerHandle>]) -> Vec<Arc<dyn Tool>> {
     if with.is_empty() {
         return Vec::new();
     }
-    let with: Arc<[Arc<ServerHandle>]> = with.into();
     let names: Vec<&str> = with.iter().map(|server| server.name()).collect();
     let server = json!({ "type": "string", "enum": names, "description": "The server's name" });
+    let uri = json!({ "type": "string", "description": "The resource's address" });
+    let tool = |name: &str, label: &str, description: String, parameters: Value| {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            description,
+            parameters: parameters.into(),
+            effect: ToolEffect::Executes,
+        };
+        let servers = Arc::clone(&with);
+        Arc::new(ResourceTool { spec, servers }) as Arc<dyn Tool>
+    };
     vec![
-        Arc::new(List {
-            spec: ToolSpec {
-                name: LIST.to_owned(),
-                label: "List MCP resources".to_owned(),
-                description: "List the resources that MCP servers have, and the templates of \
-                              addresses of further ones."
-                    .to_owned(),
-                parameters: json!({
-                    "type": "object",
-                    "properties": { "server": server.clone() },
-                    "required": [],
-                })
-                .into(),
-                effect: ToolEffect::Executes,
-            },
-            servers: Arc::clone(&with),
-        }),
-        Arc::new(Read {
-            spec: ToolSpec {
-                name: READ.to_owned(),
-                label: "Read MCP resource".to_owned(),
-                description: format!(
-                    "Read a resource of an MCP server by its address, as {LIST} shows it."
-                ),
-                parameters: json!({
-                    "type": "object",
-                    "properties": {
-                        "server": server,
-                        "uri": { "type": "string", "description": "The resource's address" },
-                    },
-                    "required": ["server", "uri"],
-                })
-                .into(),
-                effect: ToolEffect::Executes,
-            },
-            servers: with,
-        }),
+        tool(
+            LIST,
+            "List MCP resources",
+            "List the resources that MCP servers have, and the templates of addresses of further \
+             ones."
+                .to_owned(),
+            json!({ "type": "object", "properties": { "server": server }, "required": [] }),
+        ),
+        tool(
+            READ,
+            "Read MCP resource",
+            format!("Read a resource of an MCP server by its address, as {LIST} shows it."),
+            json!({
+                "type": "object",
+                "properties": { "server": server, "uri": uri },
+                "required": ["server", "uri"],
+            }),
+        ),
     ]
 }
 
-struct List {
-    spec: ToolSpec,
-    servers: Arc<[Arc<ServerHandle>]>,
-}
-
-struct Read {
+/// One of the two tools; its name decides which.
+struct ResourceTool {
     spec: ToolSpec,
     servers: Arc<[Arc<ServerHandle>]>,
 }
@@ -100,7 +87,7 @@ struct ReadArguments {
     uri: String,
 }
 
-impl Tool for List {
+impl Tool for ResourceTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -110,50 +97,47 @@ impl Tool for List {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        let work = async move {
-            let wanted: ListArguments = tool_call::arguments(LIST, arguments)?;
-            let chosen = self.servers.iter().filter(|server| {
-                let name = wanted.server.as_deref();
-                name.is_none_or(|name| name == server.name())
-            });
-            let listed = join_all(chosen.map(|server| listed(server))).await;
-            let text = listed.join("\n\n");
-            let text = match text.is_empty() {
-                true => "There is no such server.".to_owned(),
-                false => text,
+        Box::pin(async move {
+            let work = async {
+                match self.spec.name == LIST {
+                    true => self.list(arguments).await,
+                    false => self.read(arguments).await,
+                }
             };
-            Ok(ToolOutput {
-                content: only(&text),
-                details: None,
-                is_error: false,
-            })
-        };
-        unless_cancelled(context, tool_call::outcome(work))
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
+                output = work => output.unwrap_or_else(ToolOutput::from),
+            }
+        })
     }
 }
 
-impl Tool for Read {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+impl ResourceTool {
+    async fn list(&self, arguments: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let wanted: ListArguments = tool_call::arguments(LIST, arguments)?;
+        let chosen = self.servers.iter().filter(|server| {
+            let name = wanted.server.as_deref();
+            name.is_none_or(|name| name == server.name())
+        });
+        let listed = join_all(chosen.map(|server| listed(server))).await;
+        let text = listed.join("\n\n");
+        Ok(plain_output(only(match text.as_str() {
+            "" => "There is no such server.",
+            text => text,
+        })))
     }
 
-    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
-        Touches::default()
-    }
-
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        let work = async move {
-            let ReadArguments { server, uri } = tool_call::arguments(READ, arguments)?;
-            let found = self.servers.iter().find(|have| have.name() == server);
-            Ok(match found {
-                Some(found) => match read(found, uri).await {
-                    Ok(output) => output,
-                    Err(why) => failed(&server, &why.to_string()),
-                },
-                None => ToolOutput::error(format!("There is no MCP server {server:?}.")),
-            })
-        };
-        unless_cancelled(context, tool_call::outcome(work))
+    async fn read(&self, arguments: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let ReadArguments { server, uri } = tool_call::arguments(READ, arguments)?;
+        let found = self.servers.iter().find(|have| have.name() == server);
+        Ok(match found {
+            Some(found) => match read(found, uri).await {
+                Ok(output) => output,
+                Err(why) => failed(&server, &why.to_string()),
+            },
+            None => ToolOutput::error(format!("There is no MCP server {server:?}.")),
+        })
     }
 }
 
@@ -161,34 +145,27 @@ impl Tool for Read {
 async fn listed(server: &ServerHandle) -> String {
     let name = server.name();
     let lists = match server.live().await {
-        Ok(live) => {
-            let listed = ResourceLists::of(&live.client, server.wanted.call_limit).await;
-            listed.map_err(|why| why.to_string())
-        }
-        Err(why) => Err(why.to_string()),
+        Ok(live) => ResourceLists::of(&live.client, server.wanted.call_limit).await,
+        Err(why) => return format!("{name}: {why}"),
     };
-    match lists {
-        Err(why) => format!("{name}: {why}"),
-        Ok(ResourceLists {
-            resources,
-            templates,
-            ..
-        }) => {
-            let mut lines = vec![format!("{name}:")];
-            lines.extend(resources.iter().map(resource_line));
-            lines.extend(templates.iter().map(template_line));
-            if lines.len() == 1 {
-                lines.push("(none)".to_owned());
-            }
-            lines.join("\n")
-        }
+    let lists = match lists {
+        Ok(lists) => lists,
+        Err(why) => return format!("{name}: {why}"),
+    };
+    let mut lines = vec![format!("{name}:")];
+    lines.extend(lists.resources.iter().map(line));
+    let templates = lists.templates.iter().map(line);
+    lines.extend(templates.map(|line| format!("{line} [template]")));
+    if lines.len() == 1 {
+        lines.push("(none)".to_owned());
     }
+    lines.join("\n")
 }
 
 /// What a server lists.
 pub(super) struct ResourceLists {
     pub resources: Vec<Resource>,
-    pub templates: Vec<ResourceTemplate>,
+    pub templates: Vec<Resource>,
     /// What was left out and why.
     pub problem: Option<String>,
 }
@@ -206,31 +183,13 @@ impl ResourceLists {
     }
 }
 
-fn resource_line(resource: &Resource) -> String {
-    line(
-        &resource.uri,
-        &resource.name,
-        resource.mime_type.as_deref(),
-        resource.description.as_deref(),
-    )
-}
-
-fn template_line(template: &ResourceTemplate) -> String {
-    let line = line(
-        &template.uri_template,
-        &template.name,
-        template.mime_type.as_deref(),
-        template.description.as_deref(),
-    );
-    format!("{line} [template]")
-}
-
-fn line(uri: &str, name: &str, kind: Option<&str>, description: Option<&str>) -> String {
-    let mut line = format!("- {uri} ({name}");
-    if let Some(kind) = kind {
+fn line(resource: &Resource) -> String {
+    let mut line = format!("- {} ({}", resource.uri, resource.name);
+    if let Some(kind) = &resource.mime_type {
         line.push_str(&format!(", {kind}"));
     }
     line.push(')');
+    let description = resource.description.as_deref();
     if let Some(first) = description.and_then(|text| text.lines().next()) {
         line.push_str(&format!(": {first}"));
     }
@@ -249,19 +208,5 @@ async fn read(server: &ServerHandle, uri: String) -> Result<ToolOutput, Unavaila
     if content.is_empty() {
         content = only("(empty)");
     }
-    Ok(ToolOutput {
-        content,
-        details: None,
-        is_error: false,
-    })
-}
-
-fn unless_cancelled(context: ToolContext, work: ToolFuture) -> ToolFuture {
-    Box::pin(async move {
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
-            output = work => output,
-        }
-    })
+    Ok(plain_output(content))
 }

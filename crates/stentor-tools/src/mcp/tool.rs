@@ -30,7 +30,7 @@ impl McpTool {
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
-        context.progress.report(report(Vec::new()));
+        context.progress.report(plain_output(Vec::new()));
         tokio::select! {
             biased;
             // The server is notified that nobody waits; whether it listens is its affair.
@@ -100,7 +100,7 @@ impl McpTool {
                 answered = &mut asked => return answered,
                 Some(progress) = reports.next() => {
                     deadline = Instant::now() + limit;
-                    context.progress.report(report(shown(&progress)));
+                    context.progress.report(plain_output(shown(&progress)));
                 }
                 () = sleep_until(deadline) => return Err(RequestError::TimedOut(limit)),
             }
@@ -131,7 +131,8 @@ pub(super) fn failed(server: &str, why: &str) -> ToolOutput {
     ToolOutput::error(format!("The MCP server {server:?} failed: {why}"))
 }
 
-fn report(content: Vec<ContentBlock>) -> ToolOutput {
+/// A result that is not an error and has nothing beside its content.
+pub(super) fn plain_output(content: Vec<ContentBlock>) -> ToolOutput {
     ToolOutput {
         content,
         details: None,
