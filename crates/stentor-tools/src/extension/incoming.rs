@@ -16,7 +16,7 @@ use super::ui::ShownUi;
 use crate::json_rpc_child::{GARBAGE_LINES, Handler};
 
 /// Takes what one process of an extension sends, from its first message to its last.
-pub(super) struct Incoming {
+pub(super) struct ExtensionMessages {
     extension: Arc<Extension>,
     connection: Arc<Connection>,
     ui: Arc<Mutex<ShownUi>>,
@@ -26,7 +26,7 @@ pub(super) struct Incoming {
     complaints_left: u32,
 }
 
-impl Incoming {
+impl ExtensionMessages {
     pub fn new(
         extension: Arc<Extension>,
         connection: Arc<Connection>,
@@ -72,7 +72,7 @@ impl Incoming {
     }
 }
 
-impl Handler for Incoming {
+impl Handler for ExtensionMessages {
     fn request(&mut self, id: Id, method: &str, params: RawJson<'_>) {
         if method == method::REGISTER {
             return match params.parse::<RegisterParams>() {
@@ -148,7 +148,7 @@ impl Handler for Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for ExtensionMessages {
     fn drop(&mut self) {
         self.output.close();
     }

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::connection::Connection;
 use super::extension::{Extension, Live, State};
-use super::incoming::Incoming;
+use super::incoming::ExtensionMessages;
 use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
 use super::ordered_output::OrderedOutput;
 use super::registered::Registered;
@@ -106,7 +106,7 @@ impl Attached {
         tokio::spawn(writing_output);
         let ui = ShownUi::new(extension.name(), Arc::clone(&output));
         let ui = Arc::new(Mutex::new(ui));
-        let incoming = Incoming::new(
+        let incoming = ExtensionMessages::new(
             Arc::clone(extension),
             Arc::clone(&connection),
             Arc::clone(&ui),

@@ -28,6 +28,9 @@ pub(crate) enum RequestError {
     Gone,
 }
 
+/// The requests that wait for an answer.
+pub(crate) type PendingRequests = Pending<oneshot::Sender<Result<String, RequestError>>>;
+
 /// The notification by which the far side learns that nobody waits for an answer any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CancelNotice {
@@ -40,7 +43,7 @@ pub(crate) struct CancelNotice {
 pub(crate) struct Peer {
     pub outbox: Outbox,
     /// What we asked and wait for. Bounded by who asks: the hooks and calls of sessions.
-    pending: Mutex<Pending<oneshot::Sender<Result<String, RequestError>>>>,
+    pending: Mutex<PendingRequests>,
     cancel: CancelNotice,
     /// Why it was given up; the first reason counts.
     given_up: Mutex<Option<String>>,
@@ -49,10 +52,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// A far side, and what is to be sent to it. `pending` decides which ids requests have.
-    pub fn new(
-        pending: Pending<oneshot::Sender<Result<String, RequestError>>>,
-        cancel: CancelNotice,
-    ) -> (Arc<Self>, Outgoing) {
+    pub fn new(pending: PendingRequests, cancel: CancelNotice) -> (Arc<Self>, Outgoing) {
         let (outbox, outgoing) = Outbox::new();
         let peer = Self {
             outbox,

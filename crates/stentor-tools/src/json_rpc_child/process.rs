@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::limits::{GRACE, LAST_LINE_BYTES, PATIENCE_BEFORE_KILL, STDERR_BYTES, STDERR_WAIT};
-use crate::process::{Ended, Launcher, Program, Running, ServerPipes};
+use crate::process::{Ended, Launcher, Program, Running, ServerPipes, start_in_background};
 use crate::truncation::cut;
 
 /// What is started.
@@ -35,13 +35,7 @@ impl ChildProcess {
         spec: ChildSpec,
         stderr: &StderrTail,
     ) -> io::Result<(Self, pipe::Sender, pipe::Receiver)> {
-        let runtime = tokio::runtime::Handle::current();
-        // Starting a process takes milliseconds in which this thread could do nothing else.
-        let started = tokio::task::spawn_blocking(move || {
-            let _runtime = runtime.enter();
-            spawn(&spec)
-        });
-        let (mut running, pipes) = started.await.map_err(io::Error::other)??;
+        let (mut running, pipes) = start_in_background(move || spawn(&spec)).await?;
         running.started().await?;
         tokio::spawn(stderr.read(pipes.stderr));
         Ok((Self { running }, pipes.stdin, pipes.stdout))

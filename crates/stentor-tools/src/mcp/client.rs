@@ -29,9 +29,11 @@ pub(super) struct Notices {
     /// Notified when one of the server's lists is another now.
     pub lists_changed: Notify,
     last_token: AtomicU64,
-    /// The calls that run, by the tokens of their reports.
-    calls: Mutex<HashMap<u64, watch::Sender<Option<CallProgress>>>>,
+    calls: Mutex<Calls>,
 }
+
+/// Where the reports about calls go, by the tokens of these calls.
+type Calls = HashMap<u64, watch::Sender<Option<CallProgress>>>;
 
 /// The reports about one call, as long as it is held.
 pub(super) struct Reports {
@@ -122,7 +124,7 @@ impl Notices {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, watch::Sender<Option<CallProgress>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,12 +144,12 @@ impl Drop for Reports {
 }
 
 /// Takes what a server sends besides its answers.
-pub(super) struct Incoming {
+pub(super) struct ServerMessages {
     pub peer: Arc<Peer>,
     pub notices: Arc<Notices>,
 }
 
-impl Handler for Incoming {
+impl Handler for ServerMessages {
     fn request(&mut self, id: Id, method: &str, _: RawJson<'_>) {
         let outbox = &self.peer.outbox;
         let answered = match method {

@@ -9,7 +9,7 @@ use stentor_http::Http;
 use stentor_wire::jsonrpc::Pending;
 use tokio::task::JoinSet;
 
-use super::client::{Client, Incoming, Notices};
+use super::client::{Client, Notices, ServerMessages};
 use super::http::Endpoint;
 use super::limits::MESSAGE_BYTES;
 use super::offer::{Offer, Unlisted};
@@ -79,7 +79,7 @@ pub(super) async fn open(
 ) -> Result<ServerConnection, Failure> {
     let notices = Arc::new(Notices::default());
     let (peer, outgoing) = Peer::new(Pending::counting_up(), CANCEL);
-    let incoming = Incoming {
+    let incoming = ServerMessages {
         peer: Arc::clone(&peer),
         notices: Arc::clone(&notices),
     };
@@ -114,13 +114,15 @@ pub(super) async fn open(
             });
         }
         ToolServerTransport::Http { url, headers } => {
-            let endpoint = Endpoint::new(&access.http, url, headers).map_err(Failure::lasting)?;
+            let endpoint = Endpoint::new(&access.http, url, headers).await;
+            let endpoint = endpoint.map_err(Failure::lasting)?;
             let http = StreamableHttp::new(endpoint, inbox);
             far_side.work.spawn(Arc::clone(&http).post_all(outgoing));
             far_side.http = Some(http);
         }
         ToolServerTransport::Sse { url, headers } => {
-            let endpoint = Endpoint::new(&access.http, url, headers).map_err(Failure::lasting)?;
+            let endpoint = Endpoint::new(&access.http, url, headers).await;
+            let endpoint = endpoint.map_err(Failure::lasting)?;
             let opened = sse::open(endpoint, outgoing, inbox, &mut far_side.work).await;
             opened.map_err(Failure::passing)?;
         }

@@ -1,5 +1,7 @@
 //! What both ways over HTTP have in common.
 
+use std::sync::Arc;
+
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use stentor_http::{Http, HttpError};
@@ -41,15 +43,20 @@ pub(super) enum StreamError {
 }
 
 impl Endpoint {
-    pub fn new(
-        http: &Http,
+    pub async fn new(
+        http: &Arc<Http>,
         url: &str,
         headers: &[(String, String)],
     ) -> Result<Self, EndpointError> {
+        let (url, headers) = (address(url)?, header_map(headers)?);
+        let http = Arc::clone(http);
+        // Building it reads the certificates of the system.
+        let client = tokio::task::spawn_blocking(move || http.client(None)).await;
+        let client = client.map_err(|error| HttpError::Client(error.to_string()))??;
         Ok(Self {
-            url: address(url)?,
-            headers: header_map(headers)?,
-            client: http.client(None)?,
+            client,
+            url,
+            headers,
         })
     }
 }

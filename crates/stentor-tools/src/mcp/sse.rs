@@ -7,7 +7,7 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use tokio::task::JoinSet;
 
-use super::client::Incoming;
+use super::client::ServerMessages;
 use super::http::{Endpoint, EventStream, StreamError, has_events, shown};
 use super::limits::POST_LIMIT;
 use crate::json_rpc_child::{Inbox, Outgoing, Peer, RequestError};
@@ -36,7 +36,7 @@ pub(super) enum SseOpenError {
 pub(super) async fn open(
     endpoint: Endpoint,
     outgoing: Outgoing,
-    inbox: Inbox<Incoming>,
+    inbox: Inbox<ServerMessages>,
     work: &mut JoinSet<()>,
 ) -> Result<(), SseOpenError> {
     let asked = endpoint
@@ -78,7 +78,7 @@ async fn address(events: &mut EventStream, url: &Url) -> Result<Url, SseOpenErro
     }
 }
 
-async fn read(mut events: EventStream, mut inbox: Inbox<Incoming>) {
+async fn read(mut events: EventStream, mut inbox: Inbox<ServerMessages>) {
     loop {
         match events.next_message().await {
             Ok(Some(message)) => {

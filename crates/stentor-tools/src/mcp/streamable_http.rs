@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::client::Incoming;
+use super::client::ServerMessages;
 use super::http::{Endpoint, EventStream, has_events, shown, too_long};
 use super::limits::{MESSAGE_BYTES, POST_LIMIT, RECONNECT_PAUSE, RECONNECTS};
 use crate::json_rpc_child::{GRACE, Inbox, NotSent, Outgoing, RequestError};
@@ -24,7 +24,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) struct StreamableHttp {
     endpoint: Endpoint,
     /// Several responses are read at a time; each message is taken alone.
-    inbox: Mutex<Inbox<Incoming>>,
+    inbox: Mutex<Inbox<ServerMessages>>,
     peer: Arc<crate::json_rpc_child::Peer>,
     /// By which the server knows us, if it wants to.
     session: OnceLock<HeaderValue>,
@@ -33,7 +33,7 @@ pub(super) struct StreamableHttp {
 }
 
 impl StreamableHttp {
-    pub fn new(endpoint: Endpoint, inbox: Inbox<Incoming>) -> Arc<Self> {
+    pub fn new(endpoint: Endpoint, inbox: Inbox<ServerMessages>) -> Arc<Self> {
         Arc::new(Self {
             endpoint,
             peer: Arc::clone(&inbox.peer),
@@ -211,13 +211,14 @@ impl StreamableHttp {
         if status.is_success() || (is_get && status == StatusCode::METHOD_NOT_ALLOWED) {
             return Ok(response);
         }
-        Err(self.refused(&response))
+        Err(self.refused(&response, is_get))
     }
 
     /// What a status means.
-    fn refused(&self, response: &Response) -> RequestError {
+    fn refused(&self, response: &Response, is_get: bool) -> RequestError {
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && self.session.get().is_some() {
+        // Some that have no events of their own answer a request for them in the same way.
+        if status == StatusCode::NOT_FOUND && self.session.get().is_some() && !is_get {
             self.peer.give_up("it does not know its session any more");
             return RequestError::NotSent(NotSent::Gone);
         }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
+use super::launcher::start_in_background;
 use super::program::ShellProgram;
 use super::reports::{Ended, Limit};
 use crate::tool_error::ToolError;
@@ -87,7 +88,9 @@ pub(crate) async fn run(
     let (reader, writer) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|errno| cannot_start(errno.into()))?;
     let output = pipe::Receiver::from_owned_fd(reader).map_err(cannot_start)?;
-    let started = command.program.start(command.text, command.cwd, writer);
+    let (program, text) = (command.program.clone(), command.text.to_owned());
+    let cwd = command.cwd.to_owned();
+    let started = start_in_background(move || program.start(&text, &cwd, writer)).await;
     let mut running = started.map_err(cannot_start)?;
     running.started().await.map_err(cannot_start)?;
 
