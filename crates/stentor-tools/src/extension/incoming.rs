@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::Connection;
 use super::content;
-use super::extension::Extension;
+use super::handle::Extension;
 use super::limits::{COMPLAINTS, OPEN_REQUESTS};
 use super::ordered_output::OrderedOutput;
 use super::requests::Ask;

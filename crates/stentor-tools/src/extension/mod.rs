@@ -17,7 +17,7 @@
 mod connection;
 mod content;
 mod events;
-mod extension;
+mod handle;
 mod incoming;
 mod limits;
 mod ordered_output;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::extension::Extension;
+use super::handle::Extension;
 use super::port::Port;
 use super::runner::Attached;
 use super::spec::ExtensionSpec;

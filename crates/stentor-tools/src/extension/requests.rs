@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::connection::{Connection, OpenQuestion};
 use super::content;
-use super::extension::Extension;
+use super::handle::Extension;
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, TEXT_BYTES};
 use super::ordered_output::OrderedOutput;
 use super::port::{Port, PortError};

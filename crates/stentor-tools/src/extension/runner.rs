@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::connection::Connection;
-use super::extension::{Extension, Live, State};
+use super::handle::{Extension, Live, State};
 use super::incoming::ExtensionMessages;
 use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
 use super::ordered_output::OrderedOutput;

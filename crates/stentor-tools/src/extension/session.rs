@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::content;
 use super::events::EventEncoder;
-use super::extension::{Extension, Said};
+use super::handle::{Extension, Said};
 use super::limits::{COMMAND_PATIENCE, TEXT_BYTES};
 use super::port::Port;
 use super::runner;

@@ -19,7 +19,7 @@ const NAME_CHARS: usize = 64;
 /// A tool as a server lists it.
 #[derive(Debug)]
 pub(super) enum Listed {
-    Readable(Box<protocol::Tool>),
+    Readable(protocol::Tool),
     /// The name of one that is not described as a tool must be.
     Unreadable(String),
 }
@@ -29,7 +29,7 @@ impl Listed {
         let name = tool.get("name").and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
         match serde_json::from_value(tool) {
-            Ok(tool) => Self::Readable(Box::new(tool)),
+            Ok(tool) => Self::Readable(tool),
             Err(_) => Self::Unreadable(name),
         }
     }
@@ -114,7 +114,7 @@ impl Fault {
 fn judged(
     listed: Listed,
     seen: &mut HashSet<String>,
-) -> Result<(Box<protocol::Tool>, Map<String, Value>), Fault> {
+) -> Result<(protocol::Tool, Map<String, Value>), Fault> {
     let name = listed.name();
     if name.is_empty() {
         return Err(Fault::Nameless);
@@ -140,7 +140,7 @@ fn judged(
 /// runs something.
 fn offered_tool(
     full_name: String,
-    tool: Box<protocol::Tool>,
+    tool: protocol::Tool,
     parameters: Map<String, Value>,
 ) -> OfferedTool {
     let name = tool.name;
