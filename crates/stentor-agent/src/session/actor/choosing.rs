@@ -1,4 +1,5 @@
-//! Choosing the model, how long it thinks and what may run unasked: for the session, or for one run.
+//! Choosing the model, how long it thinks and what may run unasked, for the session or for one run,
+//! and the other settings of the session.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use stentor_journal::store::EntryKind;
 use stentor_policy::PermissionMode;
 
 use super::Actor;
-use crate::event::StateChange;
+use crate::event::{InterruptMode, QueueMode, StateChange};
 use crate::model::{NamedBy, ThinkingLevel};
 use crate::session::error::SessionError;
 use crate::session::options::RunOptions;
@@ -116,6 +117,32 @@ impl Actor {
             tracing::warn!(%error, "the mode may differ when the session is resumed");
         }
         self.changed(StateChange::PermissionMode(mode));
+    }
+
+    pub(super) fn set_steering_mode(&mut self, mode: QueueMode) {
+        self.settings.steering_mode = mode;
+        self.changed(StateChange::SteeringMode(mode));
+    }
+
+    pub(super) fn set_follow_up_mode(&mut self, mode: QueueMode) {
+        self.settings.follow_up_mode = mode;
+        self.changed(StateChange::FollowUpMode(mode));
+    }
+
+    pub(super) fn set_interrupt_mode(&mut self, mode: InterruptMode) {
+        self.settings.interrupt_mode = mode;
+        self.signal_steering();
+        self.changed(StateChange::InterruptMode(mode));
+    }
+
+    pub(super) fn set_auto_compaction(&mut self, on: bool) {
+        self.settings.auto_compaction = on;
+        self.changed(StateChange::AutoCompaction(on));
+    }
+
+    pub(super) fn set_auto_retry(&mut self, on: bool) {
+        self.settings.auto_retry = on;
+        self.changed(StateChange::AutoRetry(on));
     }
 
     pub(super) fn choose(&mut self, choice: &ModelChoice) -> Result<(), SessionError> {

@@ -4,7 +4,6 @@ use stentor_journal::store::EntryKind;
 use tokio::sync::oneshot;
 
 use super::{Actor, answer};
-use crate::event::StateChange;
 use crate::jobs::JobKind;
 use crate::session::command::Command;
 use crate::session::error::SessionError;
@@ -97,27 +96,11 @@ impl Actor {
                 let result = self.cycle_thinking();
                 answer(reply, result);
             }
-            Command::SetSteeringMode(mode) => {
-                self.settings.steering_mode = mode;
-                self.changed(StateChange::SteeringMode(mode));
-            }
-            Command::SetFollowUpMode(mode) => {
-                self.settings.follow_up_mode = mode;
-                self.changed(StateChange::FollowUpMode(mode));
-            }
-            Command::SetInterruptMode(mode) => {
-                self.settings.interrupt_mode = mode;
-                self.signal_steering();
-                self.changed(StateChange::InterruptMode(mode));
-            }
-            Command::SetAutoCompaction(on) => {
-                self.settings.auto_compaction = on;
-                self.changed(StateChange::AutoCompaction(on));
-            }
-            Command::SetAutoRetry(on) => {
-                self.settings.auto_retry = on;
-                self.changed(StateChange::AutoRetry(on));
-            }
+            Command::SetSteeringMode(mode) => self.set_steering_mode(mode),
+            Command::SetFollowUpMode(mode) => self.set_follow_up_mode(mode),
+            Command::SetInterruptMode(mode) => self.set_interrupt_mode(mode),
+            Command::SetAutoCompaction(on) => self.set_auto_compaction(on),
+            Command::SetAutoRetry(on) => self.set_auto_retry(on),
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode),
             Command::AnswerDialog {
                 id,

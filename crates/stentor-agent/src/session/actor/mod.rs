@@ -182,23 +182,7 @@ impl Actor {
         let (mut record, opened) = match beginning {
             Beginning::New => (Self::new_record(&environment, &options)?, None),
             Beginning::Resumed(opened) => {
-                let Opened {
-                    journal,
-                    context,
-                    leaf,
-                    name,
-                    model,
-                    thinking_level,
-                    warnings,
-                } = *opened;
-                let rest = restoring::Stored {
-                    context,
-                    leaf,
-                    name,
-                    model,
-                    thinking_level,
-                    warnings,
-                };
+                let (journal, rest) = restoring::Stored::of(*opened);
                 (Record::Kept(journal), Some(rest))
             }
         };

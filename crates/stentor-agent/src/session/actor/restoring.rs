@@ -11,7 +11,7 @@ use stentor_journal::message::{
     BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
     StopReason, ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_journal::store::{Compaction, Entry, EntryKind};
+use stentor_journal::store::{Compaction, Entry, EntryKind, Journal, Opened};
 use stentor_policy::PermissionMode;
 
 use super::bash::{DEFERRED, Deferred};
@@ -43,6 +43,30 @@ pub(super) struct Stored {
     pub model: Option<(String, String)>,
     pub thinking_level: Option<String>,
     pub warnings: Vec<String>,
+}
+
+impl Stored {
+    /// The journal of a session that was opened, and what it says.
+    pub fn of(opened: Opened) -> (Box<dyn Journal>, Self) {
+        let Opened {
+            journal,
+            context,
+            leaf,
+            name,
+            model,
+            thinking_level,
+            warnings,
+        } = opened;
+        let stored = Self {
+            context,
+            leaf,
+            name,
+            model,
+            thinking_level,
+            warnings,
+        };
+        (journal, stored)
+    }
 }
 
 impl Actor {
