@@ -58,7 +58,7 @@ impl ConfiguredModel {
         let path = cwd.join(id);
         if !path.is_file() {
             return Err(format!(
-                "{} is no scenario file, so later sessions could not find it",
+                "{} is not a scenario file, so later sessions could not find it",
                 path.display()
             ));
         }

@@ -239,7 +239,7 @@ fn omps_chains_of_models_that_step_in_are_known_with_its_roles() {
             chains: vec![chain("default", &["q/b", "r/c"]), chain("p/*", &["q/*"])],
             roles: vec![("default".to_owned(), "p/a:high".to_owned())],
             never_return: true,
-            by: NamedBy::User,
+            by: NamedBy::OwnFile,
         }
     );
     assert_eq!(setup.registry().todo_clear_delay(), None);

@@ -13,6 +13,7 @@ use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 use super::calls::one_line;
 use super::error::{Handled, Refusal};
 use super::limits;
+use crate::picture::{self, NoPicture};
 
 /// Turns the blocks of a prompt into content for `model`. Linked files are read.
 pub(super) async fn of_prompt(
@@ -65,10 +66,12 @@ impl Position<'_> {
                 "is a picture, which {name} cannot see. Choose another model, or leave it out"
             )));
         }
-        if STANDARD.decode(&data).is_err() {
-            return Err(self.refused("is a picture whose data is not base64"));
-        }
-        Ok(ContentBlock::image(data, mime_type))
+        picture::sent(data, mime_type).map_err(|error| {
+            self.refused(match error {
+                NoPicture::OtherKind => "is a picture whose mimeType is not that of an image",
+                NoPicture::NotBase64 => "is a picture whose data is not base64",
+            })
+        })
     }
 
     fn document(&self, data: String, name: &str) -> Handled<ContentBlock> {
@@ -163,15 +166,8 @@ impl Linked {
         let Ok(bytes) = std::fs::read(path) else {
             return Self::Other;
         };
-        let image = match bytes.get(..12).unwrap_or(&bytes) {
-            [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => Some("image/webp"),
-            _ => None,
-        };
-        if let Some(mime) = image {
-            return Self::Image(STANDARD.encode(&bytes).into(), mime);
+        if let Some(picture) = picture::look(&bytes) {
+            return Self::Image(STANDARD.encode(&bytes).into(), picture.mime);
         }
         if bytes.starts_with(b"%PDF-") {
             return Self::Pdf(STANDARD.encode(&bytes));

@@ -159,19 +159,13 @@ impl OmpArgs {
                 "--" => args.ignored.extend(words.by_ref()),
                 "--no-skills" | "-ns" => args.no_skills = true,
                 "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
-                // The mode is known.
-                "--mode" => drop(value(&mut args)?),
+                // The mode is known, and clients give the other as a matter of course, though
+                // requests carry no such id here.
+                "--mode" | "--provider-session-id" => drop(value(&mut args)?),
                 "--provider" => args.provider = value(&mut args)?,
                 "--model" => args.model = value(&mut args)?,
                 "--thinking" => args.thinking = value(&mut args)?,
-                "--models" => {
-                    let patterns = value(&mut args)?.unwrap_or_default();
-                    let patterns = patterns.split(',').map(str::trim);
-                    args.models = patterns
-                        .filter(|pattern| !pattern.is_empty())
-                        .map(str::to_owned)
-                        .collect();
-                }
+                "--models" => args.models = patterns(&value(&mut args)?.unwrap_or_default()),
                 "--api-key" => args.api_key = value(&mut args)?,
                 "--system-prompt" => args.system_prompt = value(&mut args)?,
                 "--append-system-prompt" => args.append_system_prompt = value(&mut args)?,
@@ -198,10 +192,6 @@ impl OmpArgs {
                 "--no-context-files" | "-nc" => args.no_context_files = true,
                 "--verbose" => args.verbose = true,
                 "--help" | "-h" => args.help = true,
-                // Clients give it as a matter of course; requests carry no such id here.
-                "--provider-session-id" => {
-                    value(&mut args)?;
-                }
                 // Nothing of the kind is done here.
                 "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline"
                 | "--no-themes" | "--print" | "-p" => {}
@@ -263,6 +253,15 @@ fn mode(words: &[OsString]) -> Option<String> {
         };
         Some(value.to_owned())
     })
+}
+
+/// The patterns of `--models`.
+fn patterns(list: &str) -> Vec<String> {
+    list.split(',')
+        .map(str::trim)
+        .filter(|pattern| !pattern.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Flags without whose value a client would get something it did not ask for.

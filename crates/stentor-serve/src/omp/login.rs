@@ -28,7 +28,7 @@ pub(super) async fn log_in(
     let step = logins.begin(provider).await?;
     ui.open_url(&step.url, &step.instructions);
     if let Some(code) = &step.user_code {
-        ui.progress(&format!("Type this code there: {code}"));
+        ui.progress(&format!("Enter this code: {code}"));
     }
     let paste = Dialog {
         title: format!("{} Paste it here.", step.instructions),
@@ -54,7 +54,7 @@ async fn pasted(logins: &dyn Login, provider: &str, answer: DialogAnswer) -> Res
         DialogAnswer::Value(text) => logins.complete(provider, Some(text)).await,
         DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
             logins.cancel(provider);
-            Err(format!("the login at {provider} was cancelled"))
+            Err(format!("the login for {provider} was cancelled"))
         }
     }
 }

@@ -36,6 +36,7 @@ pub use wanted::{RUNS_PROGRAM, Wanted};
 
 use crate::trust::Trust;
 use file::{FileContent, FilePlace, read_file};
+use locate::ProjectFile;
 
 /// Everything the configuration says.
 #[derive(Debug, Clone)]
@@ -137,27 +138,19 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let project_trusted = project_file
         .as_ref()
         .is_some_and(|found| root_trusted || trust.covers(&found.root));
-    let mut project = match &project_file {
-        Some(found) => match place.look(&found.file) {
-            Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
-                let file = (found.file.as_path(), Reader::Project(&place));
-                let mut wrong = Vec::new();
-                let content = content(file, Scope::Project, &found.root, home, &mut wrong);
-                // Whoever wrote the folder must not keep the user from starting in it.
-                match project_trusted {
-                    true => errors.extend(wrong),
-                    false => warnings.extend(ignored(&found.file, &wrong)),
-                }
-                content
-            }
-            Err(why) => {
-                let why = format!("is not read: {why}");
-                warnings.push(Warning::of_file(&found.file, Scope::Project, why));
-                FileContent::default()
-            }
-        },
-        None => FileContent::default(),
-    };
+    let mut project = FileContent::default();
+    if let Some(found) = &project_file {
+        let mut wrong = Vec::new();
+        match project_content(found, &place, home, &mut wrong) {
+            Ok(content) => project = content,
+            Err(warning) => warnings.push(warning),
+        }
+        // Whoever wrote the folder must not keep the user from starting in it.
+        match project_trusted {
+            true => errors.extend(wrong),
+            false => warnings.extend(ignored(&found.file, &wrong)),
+        }
+    }
     errors.extend(wrong_variables);
     if !errors.is_empty() {
         return Err(ConfigErrors(errors));
@@ -299,6 +292,25 @@ fn content(
         errors.extend(wrong);
         FileContent::default()
     })
+}
+
+/// What the project's file contains, or the warning that it is not read.
+fn project_content(
+    found: &ProjectFile,
+    project: &Project,
+    home: Option<&Path>,
+    errors: &mut Vec<ConfigError>,
+) -> Result<FileContent, Warning> {
+    match project.look(&found.file) {
+        Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
+            let file = (found.file.as_path(), Reader::Project(project));
+            Ok(content(file, Scope::Project, &found.root, home, errors))
+        }
+        Err(why) => {
+            let why = format!("is not read: {why}");
+            Err(Warning::of_file(&found.file, Scope::Project, why))
+        }
+    }
 }
 
 /// The warning that a file with mistakes is left out as a whole.

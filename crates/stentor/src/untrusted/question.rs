@@ -1,7 +1,7 @@
 //! Asking whether a folder is to be trusted, and warning of what is left out where nobody is asked.
 //!
 //! It is asked once for each folder and process, with the first prompt, and only of who can answer.
-//! Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::loading`] has what
+//! Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::joining`] has what
 //! the folder brings join the session that asked.
 
 use std::collections::HashSet;
@@ -115,12 +115,11 @@ impl Asked {
 }
 
 impl TrustQuestion {
+    fn can_be_asked(&self, session: &Session) -> bool {
+        self.store.is_some() && session.can_ask()
+    }
+
     async fn is_answered_with_yes(&self, session: &Session) -> bool {
-        if self.store.is_none() || !session.can_ask() {
-            let message = notice(&self.root, &self.wanted);
-            notify(session, NoticeLevel::Warning, message);
-            return false;
-        }
         let dialog = Dialog {
             title: format!("Trust {}?", visible(&self.root.display().to_string())),
             kind: DialogKind::Confirm {
@@ -251,6 +250,11 @@ impl Hooks for Attached {
         let session = session.filter(|_| question.asking.tell(&question.root));
         Box::pin(async move {
             match session {
+                // Before the prompt is answered: a program that answers just one ends then.
+                Some(session) if !asked.question.can_be_asked(&session) => {
+                    let message = notice(&asked.question.root, &asked.question.wanted);
+                    notify(&session, NoticeLevel::Warning, message);
+                }
                 Some(session) if asked.question.asking.in_turn => asked.ask(&session).await,
                 Some(session) => {
                     let asked = Arc::clone(&asked);

@@ -91,12 +91,14 @@ fn pictures_reach_a_model_that_sees() {
     let session = client.session();
     let prompt = json!([{ "type": "text", "text": "see" }, { "type": "image", "data": "AAAA", "mimeType": "image/png" }]);
     let bad = json!([{ "type": "image", "data": "?", "mimeType": "image/png" }]);
-    let both = [prompt, bad].map(|prompt| said(&mut client, &session, prompt));
+    let other = json!([{ "type": "image", "data": "AAAA", "mimeType": "text/plain" }]);
+    let answers = [prompt, bad, other].map(|prompt| said(&mut client, &session, prompt));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"see"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"see"},"messageId":"MSG-2"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
-        {"id":4,"error":{"code":-32602,"message":"prompt[0] is a picture whose data is not base64."}}"#]].assert_eq(&both.join("\n"));
+        {"id":4,"error":{"code":-32602,"message":"prompt[0] is a picture whose data is not base64."}}
+        {"id":5,"error":{"code":-32602,"message":"prompt[0] is a picture whose mimeType is not that of an image."}}"#]].assert_eq(&answers.join("\n"));
     let cwd = client.world.work("");
     let id = client.send(
         "session/load",

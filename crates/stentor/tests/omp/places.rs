@@ -226,7 +226,7 @@ fn a_session_file_that_could_never_be_written_is_refused_at_once() {
             "link.jsonl",
             format!(
                 "{here}link.jsonl is not a session file: it is a link to a file that is missing or \
-                 empty; it was left as it is"
+                 empty; it was not changed"
             ),
         ),
         (

@@ -497,7 +497,10 @@ fn without_landlock_the_program_says_so_and_refuses_when_it_must() {
             let said = ground.bash("read-only", &["echo x > /dev/tcp/127.0.0.1/9"]);
             assert!(said.contains("Operation not permitted"), "{said}");
             let shown = ground.run(&["config", "--sandbox", "read-only"]).ok_out();
-            assert!(shown.contains("holds here: off, no network"), "{shown}");
+            assert!(
+                shown.contains("The sandbox here: off, no network"),
+                "{shown}"
+            );
             // And the helper fails closed.
             let words = [
                 "__command",

@@ -43,7 +43,7 @@ fn wrong_values_say_where_they_are_and_what_is_expected() {
             config.toml:3:14: `auto_retry` is "yes", expected true or false
             config.toml:4:9: `retry` is 3, expected a table, as in [retry]
             config.toml:5:9: `model` is 4, expected a name
-            config.toml:6:17: `steering_mode` is "one", expected all or one-at-a-time
+            config.toml:6:17: `steering_mode` is "one", expected all or one-at-a-time; did you mean `one-at-a-time`?
             config.toml:8:8: `budget.cost` is -1, expected a number, zero or more
             config.toml:9:9: `budget.turns` is 2.5, expected a whole number, zero or more"#]],
     );
