@@ -125,7 +125,7 @@ fn a_message_that_is_not_in_its_shape_is_named_and_the_rest_is_there() {
         let out = world.command(&["-p", "said third", "-c"]).output().unwrap();
         let err = String::from_utf8(out.stderr).unwrap();
         assert_eq!(out.status.code(), Some(0), "{err}");
-        let warnings = err.matches("left out a line that cannot be read, ").count();
+        let warnings = err.matches("skipped an unreadable line, ").count();
         assert_eq!(warnings, 1, "{err}");
         assert!(err.contains(r#": "{\"type\":\"message\""#), "{err}");
         let text = fs::read_to_string(file).unwrap();

@@ -201,7 +201,7 @@ fn servers_are_added_listed_tried_out_and_removed() {
     world.run(&web).ok();
     let twice = world.run(&words);
     assert!(
-        twice.err.contains("has a server `talk` already"),
+        twice.err.contains("already has a server `talk`"),
         "{}",
         twice.err
     );
