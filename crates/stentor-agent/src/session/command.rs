@@ -1,25 +1,9 @@
-//! What a handle asks of the actor.
+//! How a handle has its actor do something.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-use stentor_journal::message::{ContentBlock, Message};
-use stentor_journal::store::{Entry, Header, Opened};
-use stentor_policy::{PermissionAnswer, PermissionMode};
+use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::error::SessionError;
-use super::injected::{Delivery, Injected};
-use super::options::RunOptions;
-use super::queues::QueueKind;
-use super::state::{
-    BashResult, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState, SessionStats,
-};
-use crate::dialog::DialogAnswer;
-use crate::event::{CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues};
-use crate::folder_texts::FolderTexts;
-use crate::model::ThinkingLevel;
-use crate::tool::{Plan, Tool, ToolSpec};
+use super::actor::Actor;
 
 /// Commands a session may have waiting. A caller waits when it is full.
 pub(super) const COMMANDS: usize = 64;
@@ -27,155 +11,13 @@ pub(super) const COMMANDS: usize = 64;
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = oneshot::Sender<T>;
 
-/// What a handle asks of the actor.
-pub(super) enum Command {
-    Prompt {
-        content: Vec<ContentBlock>,
-        options: RunOptions,
-        reply: Reply<Result<Started, SessionError>>,
-    },
-    Enqueue {
-        queue: QueueKind,
-        content: Vec<ContentBlock>,
-        reply: Reply<Result<(), SessionError>>,
-    },
-    Inject {
-        injected: Injected,
-        delivery: Delivery,
-        reply: Reply<Result<(), SessionError>>,
-    },
-    AskForShutdown,
-    ClearQueues {
-        reply: Reply<Queues>,
-    },
-    RemoveQueued {
-        queue: QueueKind,
-        text: String,
-        reply: Reply<bool>,
-    },
-    PromoteQueued {
-        text: String,
-        reply: Reply<Result<bool, SessionError>>,
-    },
-    Abort {
-        reply: Reply<()>,
-    },
-    /// Only if this run is still going on.
-    AbortRun {
-        run: u64,
-        reply: Reply<()>,
-    },
-    Interrupt {
-        reply: Reply<Interrupted>,
-    },
-    /// Both in one, so that nobody else's prompt can come in between.
-    AbortAndPrompt {
-        content: Vec<ContentBlock>,
-        reply: Reply<Result<Started, SessionError>>,
-    },
-    AbortRetry,
-    Bash {
-        command: String,
-        exclude_from_context: bool,
-        reply: Reply<Result<BashResult, SessionError>>,
-    },
-    AbortBash,
-    Compact {
-        reason: CompactionReason,
-        instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, String>>,
-    },
-    SetModel {
-        provider: String,
-        id: String,
-        reply: Reply<Result<ModelChoice, SessionError>>,
-    },
-    CycleModel {
-        backward: bool,
-        reply: Reply<Result<Option<ModelChoice>, SessionError>>,
-    },
-    SetThinking {
-        level: ThinkingLevel,
-        reply: Reply<Result<ThinkingLevel, SessionError>>,
-    },
-    CycleThinking {
-        reply: Reply<Result<Option<ThinkingLevel>, SessionError>>,
-    },
-    SetSteeringMode(QueueMode),
-    SetFollowUpMode(QueueMode),
-    SetInterruptMode(InterruptMode),
-    SetAutoCompaction(bool),
-    SetAutoRetry(bool),
-    SetPermissionMode(PermissionMode),
-    AnswerPermission {
-        id: u64,
-        answer: PermissionAnswer,
-        reply: Reply<Result<(), SessionError>>,
-    },
-    AnswerDialog {
-        id: u64,
-        answer: DialogAnswer,
-        reply: Reply<bool>,
-    },
-    SetName {
-        name: String,
-        reply: Reply<Result<(), SessionError>>,
-    },
-    SetPlan(Plan),
-    SetTools(Vec<Arc<dyn Tool>>),
-    SetFolderTexts {
-        texts: FolderTexts,
-        reply: Reply<()>,
-    },
-    AppendCustom {
-        custom_type: String,
-        data: Option<Value>,
-        reply: Reply<Result<String, SessionError>>,
-    },
-    State {
-        reply: Reply<Box<SessionState>>,
-    },
-    Stats {
-        reply: Reply<Result<Box<SessionStats>, SessionError>>,
-    },
-    Messages {
-        reply: Reply<Vec<Arc<Message>>>,
-    },
-    Snapshot {
-        with_stats: bool,
-        reply: Reply<Box<SessionSnapshot>>,
-    },
-    Tools {
-        reply: Reply<Arc<[ToolSpec]>>,
-    },
-    LastText {
-        reply: Reply<Option<String>>,
-    },
-    ActivePath {
-        reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
-    },
-    Entries {
-        reply: Reply<Result<(Header, Vec<Entry>), SessionError>>,
-    },
-    UserMessages {
-        reply: Reply<Result<Vec<(String, String)>, SessionError>>,
-    },
-    Fork {
-        point: ForkPoint,
-        /// The id of the new session, if it must have a certain one.
-        id: Option<String>,
-        reply: Reply<Result<(Opened, Option<String>), SessionError>>,
-    },
-    Close {
-        reply: Reply<()>,
-    },
-}
+/// What an actor does while everything else waits.
+type AsyncAct = dyn for<'a> FnOnce(&'a mut Actor) -> BoxFuture<'a, ()> + Send;
 
-/// A prompt that is on disk. The run begins when `go` is used or dropped.
-pub(super) struct Started {
-    pub go: oneshot::Sender<()>,
-    /// Which run it is.
-    pub run: u64,
-    /// The newest event when it was accepted.
-    pub after: u64,
+/// What a handle asks of the actor. What that is stands with the handle's methods, in
+/// `actor/commands.rs`.
+pub(super) enum Command {
+    Act(Box<dyn FnOnce(&mut Actor) + Send>),
+    ActAsync(Box<AsyncAct>),
+    Close { reply: Reply<()> },
 }

@@ -17,11 +17,11 @@ const MAX_OPEN: usize = 64;
 /// because they may wait long.
 pub(super) struct Dialogs {
     hub: Hub,
-    state: Mutex<State>,
+    state: Mutex<OpenDialogs>,
 }
 
 #[derive(Default)]
-struct State {
+struct OpenDialogs {
     can_ask: bool,
     next_id: u64,
     open: HashMap<u64, Open>,
@@ -118,7 +118,7 @@ impl Dialogs {
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OpenDialogs> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,14 +3,13 @@
 use stentor_journal::store::StoreError;
 
 use crate::model::ModelError;
+use crate::turn::CompactionError;
 
 /// Why a session did not do what it was asked. Each variant is something a caller can act on.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Something is running; steer, queue, abort or wait.
-    #[error(
-        "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
-    )]
+    #[error("The agent is already working; steer, queue the message, abort, or wait.")]
     Busy,
     #[error("No model selected. Set one, or configure a key: see `stentor models`.")]
     NoModel,
@@ -32,9 +31,8 @@ pub enum SessionError {
     QueueFull,
     #[error("Entry not found: {0}")]
     UnknownEntry(String),
-    /// The text is one of the known reasons, such as `Already compacted`.
-    #[error("{0}")]
-    Compaction(String),
+    #[error(transparent)]
+    Compaction(#[from] CompactionError),
     #[error("{0}")]
     Shell(String),
     /// A slash command could not be used; the text says which and why.

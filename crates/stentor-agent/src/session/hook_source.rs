@@ -8,7 +8,7 @@ use crate::hooks::Hooks;
 
 /// Gives each session its hooks.
 pub trait HookSource: Send + Sync {
-    /// Attaches to a session that begins. Returns at once; what takes long happens beside.
+    /// Attaches to a session that begins. Returns at once; what takes long happens in a task of its own.
     fn attach(&self, session: HookedSession) -> Arc<dyn Hooks>;
 }
 

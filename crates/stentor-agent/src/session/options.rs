@@ -63,7 +63,7 @@ pub struct SessionOptions {
     pub keeps_permission_mode: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_keeper: Option<Arc<dyn AnswerKeeper>>,
-    /// What the tools that run commands are held back from. It is told, not enforced here.
+    /// What the tools that run commands are held back from. It is shown here, and enforced elsewhere.
     pub sandbox: Arc<SandboxState>,
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,

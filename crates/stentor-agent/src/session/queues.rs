@@ -63,7 +63,7 @@ pub(super) struct WaitingMessages {
     steering: VecDeque<Queued>,
     follow_up: VecDeque<Queued>,
     /// In the conversation already, but its turn has not begun: for clients they still wait.
-    untold: VecDeque<(Queued, Arc<Message>)>,
+    unannounced: VecDeque<(Queued, Arc<Message>)>,
     next_turn: VecDeque<Queued>,
     asides: VecDeque<Queued>,
 }
@@ -100,14 +100,14 @@ impl WaitingMessages {
 
     /// The first message with that text.
     pub fn find(&self, queue: QueueKind, text: &str) -> Option<&Queued> {
-        let is_it = |queued: &&Queued| queued.is_told() && queued.text() == text;
+        let is_it = |queued: &&Queued| queued.is_shown() && queued.text() == text;
         self.peek(queue).iter().find(is_it)
     }
 
     /// Takes out the first message with that text.
     pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<Queued> {
         let waiting = self.of(queue);
-        let is_it = |queued: &Queued| queued.is_told() && queued.text() == text;
+        let is_it = |queued: &Queued| queued.is_shown() && queued.text() == text;
         let index = waiting.iter().position(is_it)?;
         waiting.remove(index)
     }
@@ -125,33 +125,33 @@ impl WaitingMessages {
         to_run.chain(&self.next_turn).chain(&self.asides)
     }
 
-    /// A message was delivered; its turn will tell of it.
+    /// A message was delivered; its turn will announce it.
     pub fn delivered(&mut self, queued: Queued, message: Arc<Message>) {
-        if queued.is_told() {
-            self.untold.push_back((queued, message));
+        if queued.is_shown() {
+            self.unannounced.push_back((queued, message));
         }
     }
 
-    /// A turn tells of a message now. True when it is one that was delivered.
-    pub fn told(&mut self, message: &Arc<Message>) -> bool {
-        let mut untold = self.untold.iter();
-        let found = untold.position(|(_, delivered)| Arc::ptr_eq(delivered, message));
-        found.is_some_and(|index| self.untold.remove(index).is_some())
+    /// A turn announces a message now. True when it is one that was delivered.
+    pub fn announced(&mut self, message: &Arc<Message>) -> bool {
+        let mut unannounced = self.unannounced.iter();
+        let found = unannounced.position(|(_, delivered)| Arc::ptr_eq(delivered, message));
+        found.is_some_and(|index| self.unannounced.remove(index).is_some())
     }
 
-    /// Nobody will tell of what was delivered. True when there was something.
-    pub fn forget_untold(&mut self) -> bool {
-        !std::mem::take(&mut self.untold).is_empty()
+    /// Nobody will announce what was delivered. True when there was something.
+    pub fn forget_unannounced(&mut self) -> bool {
+        !std::mem::take(&mut self.unannounced).is_empty()
     }
 
-    pub fn has_untold(&self) -> bool {
-        !self.untold.is_empty()
+    pub fn has_unannounced(&self) -> bool {
+        !self.unannounced.is_empty()
     }
 
-    /// What clients are told.
+    /// What clients see of it.
     pub fn texts(&self) -> Queues {
-        let untold = self.untold.iter().map(|(queued, _)| queued);
-        texts(untold.chain(&self.steering).chain(&self.follow_up))
+        let unannounced = self.unannounced.iter().map(|(queued, _)| queued);
+        texts(unannounced.chain(&self.steering).chain(&self.follow_up))
     }
 
     fn of(&mut self, queue: QueueKind) -> &mut VecDeque<Queued> {
@@ -190,8 +190,8 @@ pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Queued>) -> Queue
 }
 
 impl Queued {
-    /// Whether clients are told that it waits: it goes to a run, and is not an extension's own.
-    pub fn is_told(&self) -> bool {
+    /// Whether clients see that it waits: it goes to a run, and is not an extension's own.
+    pub fn is_shown(&self) -> bool {
         let goes_to_run = matches!(self.queue, QueueKind::Steering | QueueKind::FollowUp);
         goes_to_run && self.custom.is_none()
     }
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(waiting.remove(QueueKind::Steering, "given"), None);
         assert_eq!(texts(&waiting.clear()), queues(&["waits"], &["follows"]));
         assert_eq!(waiting.texts(), queues(&["given"], &[]));
-        assert!(waiting.told(&message));
+        assert!(waiting.announced(&message));
         assert_eq!(waiting.texts(), Queues::default());
     }
 }

@@ -1,11 +1,12 @@
 //! The session's entries: planned until the first that must last, then in a journal.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
 use stentor_journal::clock::Clock;
-use stentor_journal::store::{self, Entry, Header, Journal, StoreError, Totals};
+use stentor_journal::store::{self, Entry, Header, Journal, JournalReader, StoreError};
 
 /// Entries that are kept in memory until the session becomes worth a file, then in its journal.
 ///
@@ -20,7 +21,7 @@ pub(super) enum Record {
         entries: Vec<Entry>,
         inline_pictures: bool,
     },
-    Kept(Box<dyn Journal>),
+    Open(Box<dyn Journal>),
 }
 
 impl Record {
@@ -54,14 +55,14 @@ impl Record {
             Self::Planned {
                 inline_pictures, ..
             } => *inline_pictures = true,
-            Self::Kept(journal) => journal.keep_pictures_inline(),
+            Self::Open(journal) => journal.keep_pictures_inline(),
         }
     }
 
     pub fn header(&self) -> &Header {
         match self {
             Self::Planned { header, .. } => header,
-            Self::Kept(journal) => journal.header(),
+            Self::Open(journal) => journal.header(),
         }
     }
 
@@ -69,7 +70,7 @@ impl Record {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Planned { path, .. } => Some(path),
-            Self::Kept(journal) => journal.path(),
+            Self::Open(journal) => journal.path(),
         }
     }
 
@@ -81,19 +82,19 @@ impl Record {
         clock: &dyn Clock,
     ) -> Result<(), StoreError> {
         if must_last {
-            self.keep(clock)?;
+            self.make_file(clock)?;
         }
         match self {
             Self::Planned { entries, .. } => {
                 entries.push(entry.clone());
                 Ok(())
             }
-            Self::Kept(journal) => journal.append(entry),
+            Self::Open(journal) => journal.append(entry),
         }
     }
 
     /// Makes the file, if there is to be one and it is not there yet.
-    pub fn keep(&mut self, clock: &dyn Clock) -> Result<(), StoreError> {
+    pub fn make_file(&mut self, clock: &dyn Clock) -> Result<(), StoreError> {
         if let Self::Planned {
             folder,
             path,
@@ -112,7 +113,7 @@ impl Record {
             for entry in entries.iter() {
                 journal.append(entry)?;
             }
-            *self = Self::Kept(journal);
+            *self = Self::Open(journal);
         }
         Ok(())
     }
@@ -121,28 +122,15 @@ impl Record {
     pub fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         match self {
             Self::Planned { .. } => Box::pin(std::future::ready(Ok(()))),
-            Self::Kept(journal) => journal.sync(),
+            Self::Open(journal) => journal.sync(),
         }
     }
 
-    pub fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
+    /// Reads the entries made so far.
+    pub fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
         match self {
-            Self::Planned { entries, .. } => Ok(entries.clone()),
-            Self::Kept(journal) => journal.read_all(),
-        }
-    }
-
-    pub fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
-        match self {
-            Self::Planned { .. } => Ok(Vec::new()),
-            Self::Kept(journal) => journal.user_messages(),
-        }
-    }
-
-    pub fn totals(&self) -> Result<Totals, StoreError> {
-        match self {
-            Self::Planned { .. } => Ok(Totals::default()),
-            Self::Kept(journal) => journal.totals(),
+            Self::Planned { entries, .. } => Ok(store::memory_reader(entries.clone())),
+            Self::Open(journal) => journal.reader(),
         }
     }
 
@@ -150,7 +138,7 @@ impl Record {
     pub fn journal(&self) -> Option<&dyn Journal> {
         match self {
             Self::Planned { .. } => None,
-            Self::Kept(journal) => Some(&**journal),
+            Self::Open(journal) => Some(&**journal),
         }
     }
 }

@@ -43,7 +43,7 @@ impl SessionServers {
         }
     }
 
-    /// True when there is nothing to start and nothing to tell.
+    /// True when there is nothing to start and nothing to warn of.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty() && self.problems.is_empty()
     }

@@ -41,7 +41,7 @@ pub struct SessionState {
     pub message_count: usize,
     pub queues: Arc<Queues>,
     pub context: ContextUse,
-    /// How fast the last answer was written, where that can be told.
+    /// How fast the last answer was written, where that is known.
     pub tokens_per_second: Option<f64>,
     pub plan: Plan,
     /// The place in the conversation tree the next message goes to.

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Budget;
 use super::dialogs::Dialogs;
 use super::options::PlanClearing;
-use super::plan_keeper::PlanKeeper;
+use super::plan_store::PlanStore;
 use crate::dialog::Dialog;
 use crate::event::EventKind;
 use crate::folder_texts::FolderTexts;
@@ -38,12 +38,12 @@ pub(super) struct SessionToolHost {
     subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
     path_rules: PathRules,
-    plan: PlanKeeper,
-    state: Mutex<State>,
+    plan: PlanStore,
+    state: Mutex<HostState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HostState {
     model: Option<Arc<ModelInfo>>,
     consumed: Usage,
     /// What was left before the tools that run now.
@@ -63,7 +63,7 @@ impl SessionToolHost {
         clearing: PlanClearing,
     ) -> Self {
         Self {
-            plan: PlanKeeper::new(hub.clone(), clearing),
+            plan: PlanStore::new(hub.clone(), clearing),
             hub,
             dialogs,
             jobs,
@@ -75,8 +75,8 @@ impl SessionToolHost {
         }
     }
 
-    /// The subagents its tools have at work.
-    pub fn subagents_at_work(&self) -> Arc<Subagents> {
+    /// The subagents its tools run.
+    pub fn running_subagents(&self) -> Arc<Subagents> {
         Arc::clone(&self.subagents)
     }
 
@@ -84,7 +84,7 @@ impl SessionToolHost {
         self.lock().file = file;
     }
 
-    /// Takes over a plan without telling anybody.
+    /// Takes over a plan without publishing it.
     pub fn restore_plan(&self, plan: Plan) {
         self.plan.restore(plan);
     }
@@ -115,7 +115,7 @@ impl SessionToolHost {
         std::mem::take(&mut self.lock().consumed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,7 +138,7 @@ impl ToolHost for SessionToolHost {
     }
 
     fn subagents(&self) -> Option<Arc<Subagents>> {
-        Some(self.subagents_at_work())
+        Some(self.running_subagents())
     }
 
     fn path_rules(&self) -> PathRules {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use stentor_journal::message::Message;
 use tokio::sync::oneshot;
 
-use super::compaction::{self, Compaction};
-use super::link::{FallbackPlan, Link, Request};
-use super::rounds::{self, Ran, Start};
+use super::compaction::{self, CompactionError, Uncompacted};
+use super::link::{AfterRun, FallbackPlan, Gone, Link, Request};
+use super::run::{self, Begin, Ran};
 use super::tools::Stopped;
 use crate::event::{CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome};
 use crate::model::{ModelError, ModelErrorKind};
@@ -23,7 +23,7 @@ pub(crate) enum Work {
     Compact {
         reason: CompactionReason,
         instructions: Option<String>,
-        reply: oneshot::Sender<Result<CompactionResult, String>>,
+        reply: oneshot::Sender<Result<CompactionResult, CompactionError>>,
     },
 }
 
@@ -31,104 +31,104 @@ pub(crate) enum Work {
 pub(crate) async fn perform(link: Link, work: Work) {
     match work {
         Work::Answer(messages) => {
-            let start = Start {
+            let begin = Begin {
                 messages,
-                queue_was_asked: false,
+                may_compact: true,
+                take_steering: !link.watch.steering_waits_for_first_call,
             };
-            answer(&link, start).await;
+            answer(&link, begin).await;
         }
         Work::Compact {
             reason,
             instructions,
             reply,
         } => {
-            let end = compaction::compact(&link, reason, instructions, false).await;
-            let result = match end {
-                Compaction::Done(result) => Ok(result),
-                Compaction::NotNeeded => Err("Nothing to compact (session too small)".to_owned()),
-                Compaction::Cancelled => Err("Compaction cancelled".to_owned()),
-                Compaction::Failed(why) => Err(why),
-                Compaction::Gone => return,
+            let done = compaction::compact_as_asked(&link, reason, instructions).await;
+            let result = match done {
+                Ok(result) => Ok(result),
+                Err(Uncompacted::Failed(error)) => Err(error),
+                Err(Uncompacted::Gone) => return,
             };
-            let waiting = finish(&link, !link.cancel.is_cancelled()).await;
+            let next = finish(&link, true, false).await;
             // A client that no longer waits for the result lost nothing: the entry is on disk.
             reply.send(result).ok();
-            if let Some(waiting) = waiting {
-                answer(&link, waiting).await;
+            if let Ok(Some(next)) = next {
+                let may_compact = true;
+                answer(
+                    &link,
+                    Begin {
+                        may_compact,
+                        ..next
+                    },
+                )
+                .await;
             }
         }
     }
 }
 
-async fn answer(link: &Link, start: Start) {
+async fn answer(link: &Link, begin: Begin) {
     let mut retries = Retries::default();
-    let mut next = start;
+    let mut next = begin;
     link.slash.refresh().await;
-    auto_compact(link).await;
     loop {
         let mut ran = Ran::default();
         let stopped = {
             let mut on_success = || retries.succeeded(link);
-            rounds::run(link, std::mem::take(&mut next), &mut on_success, &mut ran).await
+            run::run(link, next, &mut on_success, &mut ran).await
         };
         match stopped {
             Ok(()) => {}
             Err(Stopped::Gone) => return,
             Err(Stopped::Store(error)) => {
-                ran.outcome = Some(rounds::store_failure(&error));
+                ran.outcome = Some(run::store_failure(&error));
                 ran.failure = None;
             }
         }
-        let mut then = decide(link, &ran, &mut retries).await;
+        let then = decide(link, &ran, &mut retries).await;
         let went_well = matches!(
             ran.outcome,
             Some(RunOutcome::Completed | RunOutcome::Refused | RunOutcome::OutputLimit)
         );
         let failed = ran.failure.clone();
         if !link.cancel.is_cancelled() {
-            // The run may have written commands; a client is told before it believes all is said.
+            // The run may have written commands; a client sees them before the run's end.
             link.slash.refresh().await;
         }
         end_run(link, ran, !matches!(then, Then::Over));
-        let mut at_once = false;
-        if let (Then::Fallback(plan), Some((error, _))) = (&mut then, &failed)
-            && let Some(plan) = plan.take()
-        {
-            fall_back(link, &mut retries, plan, error).await;
-            at_once = true;
-            then = Then::Retry;
-        }
-        let go_on = match (then, failed) {
+        let again = match (then, failed) {
             (Then::Retry, Some((error, entry_id))) => {
-                retry(link, &mut retries, &error, entry_id, at_once).await
+                retry(link, &mut retries, &error, entry_id, false).await
+            }
+            (Then::Fallback(plan), Some((error, entry_id))) => {
+                fall_back(link, &mut retries, plan, &error).await;
+                retry(link, &mut retries, &error, entry_id, true).await
             }
             (Then::Compact, Some((_, entry_id))) => {
                 forget(link, entry_id).await;
                 retries.compacted = true;
-                let reason = CompactionReason::Overflow;
-                matches!(
-                    compaction::compact(link, reason, None, true).await,
-                    Compaction::Done(_)
-                )
+                compaction::compact_overflow(link).await
             }
             _ => {
                 retries.gave_up(link);
-                if went_well && !link.cancel.is_cancelled() && !link.signals.is_interrupted() {
-                    auto_compact(link).await;
-                }
                 false
             }
         };
-        if go_on {
+        if again {
+            next = Begin {
+                messages: Vec::new(),
+                may_compact: false,
+                take_steering: !link.watch.steering_waits_for_first_call,
+            };
             continue;
         }
         // After a failure or an abort what waits stays waiting: going on would repeat it.
-        match finish(link, went_well && !link.cancel.is_cancelled()).await {
-            Some(waiting) => {
-                next = waiting;
+        match finish(link, went_well, went_well).await {
+            Ok(Some(begin)) => {
+                next = begin;
                 retries = Retries::default();
             }
-            None => return,
+            Ok(None) | Err(Gone) => return,
         }
     }
 }
@@ -137,8 +137,8 @@ async fn answer(link: &Link, start: Start) {
 enum Then {
     Over,
     Retry,
-    /// Another model is asked. Always there; taken when it is applied.
-    Fallback(Option<FallbackPlan>),
+    /// Another model is asked.
+    Fallback(FallbackPlan),
     Compact,
 }
 
@@ -175,7 +175,7 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
             reply,
         });
         if let Ok(Some(plan)) = found.await {
-            return Then::Fallback(Some(plan));
+            return Then::Fallback(plan);
         }
     }
     if may_repeat { Then::Retry } else { Then::Over }
@@ -239,7 +239,7 @@ async fn retry(
             .delay(retries.attempt, error, link.clock.random())
     };
     let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-    // Whoever sees the event may cancel at once, so this listens before it is told.
+    // Whoever sees the event may cancel at once, so this listens before it is published.
     let mut given_up = pin!(link.cancel_retry.notified());
     given_up.as_mut().enable();
     link.hub.publish(EventKind::RetryStarted {
@@ -259,7 +259,7 @@ async fn retry(
     }
 }
 
-/// Takes a failed answer out of the context. What is told of it comes before what follows.
+/// Takes a failed answer out of the context. The events of that come before what follows.
 async fn forget(link: &Link, entry_id: String) {
     let request = |reply| Request::Forget { entry_id, reply };
     // A session that is gone has nothing to forget.
@@ -314,10 +314,6 @@ impl Retries {
     }
 }
 
-async fn auto_compact(link: &Link) {
-    compaction::compact(link, CompactionReason::Threshold, None, false).await;
-}
-
 fn end_run(link: &Link, ran: Ran, will_retry: bool) {
     link.signals.in_run.store(false, Ordering::Release);
     link.signals
@@ -332,13 +328,28 @@ fn end_run(link: &Link, ran: Ran, will_retry: bool) {
 }
 
 /// Ends the activity, unless messages wait that it should go on with.
-async fn finish(link: &Link, go_on: bool) -> Option<Start> {
-    let messages = link
-        .ask(|reply| Request::Finish { go_on, reply })
-        .await
-        .ok()?;
-    (!messages.is_empty()).then_some(Start {
-        messages,
-        queue_was_asked: true,
-    })
+async fn finish(link: &Link, go_on: bool, may_compact: bool) -> Result<Option<Begin>, Gone> {
+    let mut may_compact = may_compact;
+    loop {
+        let finished = link.ask(|reply| Request::Finish {
+            may_compact,
+            go_on,
+            reply,
+        });
+        match finished.await? {
+            AfterRun::Idle => return Ok(None),
+            AfterRun::Compact(plan) => {
+                compaction::compact_at_threshold(link, plan).await?;
+                may_compact = false;
+            }
+            AfterRun::GoOn(messages) => {
+                // The queue has had its turn.
+                return Ok(Some(Begin {
+                    messages,
+                    may_compact: false,
+                    take_steering: false,
+                }));
+            }
+        }
+    }
 }

@@ -25,7 +25,7 @@ use crate::model::{
 use crate::rules::RuleBook;
 
 /// A complete answer, not yet in the conversation.
-pub(super) struct Answer {
+pub(super) struct FinishedAnswer {
     pub number: u64,
     pub message: Arc<Message>,
     pub usage: Usage,
@@ -43,7 +43,7 @@ pub(super) struct Answer {
 }
 
 /// Asks the model and publishes the answer as it comes.
-pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
+pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
     let info = Arc::clone(call.model.info());
     let request = ModelRequest {
         system: Arc::clone(&call.system),
@@ -71,7 +71,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
     let end = loop {
         let next = tokio::select! {
             biased;
-            () = &mut cancelled => break End::Aborted,
+            () = &mut cancelled => break StreamEnd::Aborted,
             next = AssertUnwindSafe(stream.next()).catch_unwind() => {
                 next.unwrap_or_else(|_| Some(Err(broken())))
             }
@@ -80,19 +80,19 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
             Some(Ok(ModelEvent::Finished(finish))) => break ended(finish, &info.full_name()),
             Some(Ok(event)) => {
                 if let Err(error) = writing.take(event).await {
-                    break End::Failed(error);
+                    break StreamEnd::Failed(error);
                 }
                 if !writing.stopped_by.is_empty() {
                     writing.publish(EventKind::RulesTriggered(
                         writing.stopped_by.as_slice().into(),
                     ));
-                    break End::Stopped;
+                    break StreamEnd::Stopped;
                 }
             }
-            Some(Err(error)) => break End::Failed(error),
+            Some(Err(error)) => break StreamEnd::Failed(error),
             None => {
                 let text = format!("{}: the answer broke off before its end", info.full_name());
-                break End::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
+                break StreamEnd::Failed(ModelError::new(ModelErrorKind::BrokenStream, text));
             }
         }
         // A model that is always ready must still let the others of this thread work.
@@ -103,23 +103,11 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> Answer {
 }
 
 /// An answer that was never begun, because the run had been stopped.
-pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
-    let info = call.model.info();
-    let message = AssistantMessage {
-        content: Vec::new(),
-        api: info.api.clone(),
-        provider: info.provider.clone(),
-        model: info.id.clone(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Aborted,
-        error_message: Some(ABORTED.to_owned()),
-        timestamp: link.clock.now_ms(),
-        response_id: None,
-        duration: None,
-        ttft: None,
-        rest: Default::default(),
-    };
-    Answer {
+pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> FinishedAnswer {
+    let mut message = unwritten(Some(call.model.info()), link.clock.now_ms());
+    message.stop_reason = StopReason::Aborted;
+    message.error_message = Some(ABORTED.to_owned());
+    FinishedAnswer {
         number: link.signals.next_number(),
         message: Arc::new(KnownMessage::Assistant(message).into()),
         usage: Usage::default(),
@@ -133,66 +121,67 @@ pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> Answer {
     }
 }
 
-/// An answer that no model wrote, told as one that came all at once.
-pub(super) fn without_model(
-    link: &Link,
-    info: Option<&ModelInfo>,
-    text: String,
-) -> (u64, Arc<Message>) {
+/// An answer without content in the name of a model that was not asked.
+pub(super) fn unwritten(info: Option<&Arc<ModelInfo>>, timestamp: u64) -> AssistantMessage {
     let name = |part: fn(&ModelInfo) -> &String| {
         info.map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
     };
-    let timestamp = link.clock.now_ms();
+    AssistantMessage {
+        content: Vec::new(),
+        api: name(|info| &info.api),
+        provider: name(|info| &info.provider),
+        model: name(|info| &info.id),
+        usage: Usage::default(),
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        timestamp,
+        response_id: None,
+        duration: None,
+        ttft: None,
+        rest: Default::default(),
+    }
+}
+
+/// An answer that no model wrote, published as one that came all at once.
+pub(super) fn without_model(
+    link: &Link,
+    info: Option<&Arc<ModelInfo>>,
+    text: String,
+) -> (u64, Arc<Message>) {
+    let mut message = unwritten(info, link.clock.now_ms());
     let live = LiveMessage::new(
         link.signals.next_number(),
-        name(|info| &info.api),
-        name(|info| &info.provider),
-        name(|info| &info.id),
-        timestamp,
+        message.api.clone(),
+        message.provider.clone(),
+        message.model.clone(),
+        message.timestamp,
     );
     link.hub.publish(EventKind::AnswerStarted(live.clone()));
     let block = live.open_block(LiveBlockKind::Text);
-    let about = || (live.clone(), Arc::clone(&block));
-    let (live_now, block_now) = about();
     link.hub.publish(EventKind::BlockStarted {
-        live: live_now,
-        block: block_now,
+        live: live.clone(),
+        block: Arc::clone(&block),
     });
     let range = block.append(&text);
-    let (live_now, block_now) = about();
     link.hub.publish(EventKind::BlockDelta {
-        live: live_now,
-        block: block_now,
+        live: live.clone(),
+        block: Arc::clone(&block),
         range,
     });
-    let (live_now, block_now) = about();
     link.hub.publish(EventKind::BlockEnded {
-        live: live_now,
-        block: block_now,
+        live: live.clone(),
+        block,
         call: None,
         cut: false,
     });
     let message = live.complete(|texts| {
-        let message = AssistantMessage {
-            content: texts.into_iter().map(ContentBlock::text).collect(),
-            api: live.api().to_owned(),
-            provider: live.provider().to_owned(),
-            model: live.model().to_owned(),
-            usage: Usage::default(),
-            stop_reason: StopReason::Stop,
-            error_message: None,
-            timestamp,
-            response_id: None,
-            duration: None,
-            ttft: None,
-            rest: Default::default(),
-        };
+        message.content = texts.into_iter().map(ContentBlock::text).collect();
         KnownMessage::Assistant(message).into()
     });
     (live.number(), message)
 }
 
-enum End {
+enum StreamEnd {
     Finished(Finish),
     Failed(ModelError),
     Aborted,
@@ -200,15 +189,15 @@ enum End {
     Stopped,
 }
 
-/// How a stream that came to its end ended. One that names an error without telling it failed.
-fn ended(finish: Finish, model: &str) -> End {
+/// How a stream that came to its end ended. One that ends with an error but does not name it failed.
+fn ended(finish: Finish, model: &str) -> StreamEnd {
     match finish.stop_reason {
-        StopReason::Error | StopReason::Aborted => End::Failed(ModelError::new(
+        StopReason::Error | StopReason::Aborted => StreamEnd::Failed(ModelError::new(
             ModelErrorKind::Other,
             format!("{model}: the answer ended with an unspecified error"),
         )),
         StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
-            End::Finished(finish)
+            StreamEnd::Finished(finish)
         }
     }
 }
@@ -232,13 +221,13 @@ struct Writing<'a> {
     first_ms: Option<u64>,
     begun: bool,
     open: Option<Arc<LiveBlock>>,
-    done: Vec<Done>,
+    done: Vec<FinishedBlock>,
     unreadable: HashMap<String, String>,
     stopped_by: Vec<Rule>,
 }
 
 /// A block that is complete.
-struct Done {
+struct FinishedBlock {
     block: Arc<LiveBlock>,
     signature: Option<String>,
     call: Option<Arc<ToolCall>>,
@@ -353,16 +342,16 @@ impl<'a> Writing<'a> {
             call: call.clone(),
             cut,
         });
-        self.done.push(Done {
+        self.done.push(FinishedBlock {
             block,
             signature,
             call,
         });
     }
 
-    fn finish(mut self, end: End) -> Answer {
+    fn finish(mut self, end: StreamEnd) -> FinishedAnswer {
         self.begin();
-        self.close(None, !matches!(end, End::Finished(_)));
+        self.close(None, !matches!(end, StreamEnd::Finished(_)));
         let calls: Vec<Arc<ToolCall>> = self
             .done
             .iter()
@@ -371,7 +360,7 @@ impl<'a> Writing<'a> {
         let mut error = None;
         let mut refused = false;
         let (usage, stop_reason, error_message) = match end {
-            End::Finished(finish) => {
+            StreamEnd::Finished(finish) => {
                 refused = finish.refused;
                 let stop = match finish.stop_reason {
                     StopReason::Stop if !calls.is_empty() => StopReason::ToolUse,
@@ -379,19 +368,19 @@ impl<'a> Writing<'a> {
                 };
                 (finish.usage.priced(self.model.cost.as_ref()), stop, None)
             }
-            End::Failed(mut failed) => {
+            StreamEnd::Failed(mut failed) => {
                 // What a provider said, which every dialect shows.
                 failed.message = visible(&failed.message).into_owned();
                 let text = failed.message.clone();
                 error = Some(failed);
                 (self.live.usage(), StopReason::Error, Some(text))
             }
-            End::Aborted => (
+            StreamEnd::Aborted => (
                 self.live.usage(),
                 StopReason::Aborted,
                 Some(ABORTED.to_owned()),
             ),
-            End::Stopped => {
+            StreamEnd::Stopped => {
                 let names: Vec<&str> = self.stopped_by.iter().map(|rule| &*rule.name).collect();
                 let text = format!("Stopped by a rule: {}", names.join(", "));
                 (self.live.usage(), StopReason::Aborted, Some(text))
@@ -421,7 +410,7 @@ impl<'a> Writing<'a> {
             let content = blocks.map(|(done, text)| done.into_content(text)).collect();
             KnownMessage::Assistant(AssistantMessage { content, ..message }).into()
         });
-        Answer {
+        FinishedAnswer {
             number: self.live.number(),
             message,
             usage,
@@ -440,7 +429,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-impl Done {
+impl FinishedBlock {
     /// The block of the message; `text` is what it says.
     fn into_content(self, text: String) -> ContentBlock {
         match &self.block.kind {

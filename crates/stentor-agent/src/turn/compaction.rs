@@ -9,10 +9,11 @@ use std::sync::atomic::Ordering;
 use futures_util::{FutureExt, StreamExt};
 use stentor_journal::conversation::{Item, estimate_tokens};
 use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message};
+use stentor_journal::store::StoreError;
 
 use super::answer::failed_inside;
 use super::answer_limit::AnswerLimit;
-use super::link::{Link, Request};
+use super::link::{Gone, Link, Request};
 use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind, SummaryRetry};
 use crate::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, ThinkingLevel,
@@ -31,84 +32,146 @@ pub(crate) struct CompactionPlan {
     pub instructions: Option<String>,
 }
 
-/// How a compaction ended.
-pub(super) enum Compaction {
-    Done(CompactionResult),
-    NotNeeded,
+/// Why nothing was compacted.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactionError {
+    #[error("No model selected.")]
+    NoModel,
+    #[error("Already compacted")]
+    AlreadyCompacted,
+    #[error("Nothing to compact (session too small)")]
+    TooSmall,
+    #[error("Nothing to hand off (no messages yet)")]
+    NothingToHandOff,
+    #[error("Compaction cancelled")]
     Cancelled,
-    Failed(String),
+    #[error("{}", .0.message)]
+    Model(ModelError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl CompactionError {
+    /// True when the conversation is as short as it gets, which is no failure.
+    pub fn is_nothing_to_do(&self) -> bool {
+        matches!(self, Self::AlreadyCompacted | Self::TooSmall)
+    }
+}
+
+/// Why a compaction that was begun came to nothing.
+pub(super) enum Uncompacted {
+    Failed(CompactionError),
     Gone,
 }
 
-/// Compacts if the session says so, telling of it as events.
-pub(super) async fn compact(
+impl From<Gone> for Uncompacted {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+/// Compacts because somebody asked for it: the look at what there is to do is part of it.
+pub(super) async fn compact_as_asked(
     link: &Link,
     reason: CompactionReason,
     instructions: Option<String>,
-    will_retry: bool,
-) -> Compaction {
-    let manual = reason.is_asked_for();
-    // Looking whether one is needed is none.
-    let mut flag = manual.then(|| Flag::raise(link));
-    if manual {
-        link.hub.publish(EventKind::CompactionStarted { reason });
-    }
-    let plan = match link
-        .ask(|reply| Request::PlanCompaction { reason, reply })
-        .await
-    {
-        Err(_) => return Compaction::Gone,
-        Ok(Ok(None)) => return Compaction::NotNeeded,
-        Ok(Ok(Some(plan))) => Ok(CompactionPlan {
+) -> Result<CompactionResult, Uncompacted> {
+    let under_way = UnderWay::begin(link, reason);
+    let planned = link.ask(|reply| Request::PlanCompaction { reason, reply });
+    let plan = match planned.await? {
+        Ok(Some(plan)) => Ok(CompactionPlan {
             instructions,
             ..*plan
         }),
-        Ok(Err(why)) => Err(why),
+        Ok(None) => Err(CompactionError::TooSmall),
+        Err(error) => Err(error),
     };
-    if !manual {
-        flag = Some(Flag::raise(link));
-        link.hub.publish(EventKind::CompactionStarted { reason });
+    under_way.carry_out(plan, false).await
+}
+
+/// Compacts because the conversation no longer fits; the model is asked again then. False when
+/// there is no use in that.
+pub(super) async fn compact_overflow(link: &Link) -> bool {
+    let reason = CompactionReason::Overflow;
+    let planned = link.ask(|reply| Request::PlanCompaction { reason, reply });
+    let plan = match planned.await {
+        Ok(Ok(Some(plan))) => Ok(*plan),
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(None)) | Err(Gone) => return false,
+    };
+    let under_way = UnderWay::begin(link, reason);
+    under_way.carry_out(plan, true).await.is_ok()
+}
+
+/// Compacts because the context comes near the window. What fails is published, and goes on.
+pub(super) async fn compact_at_threshold(
+    link: &Link,
+    plan: Result<Box<CompactionPlan>, CompactionError>,
+) -> Result<(), Gone> {
+    let under_way = UnderWay::begin(link, CompactionReason::Threshold);
+    match under_way.carry_out(plan.map(|plan| *plan), false).await {
+        Ok(_) | Err(Uncompacted::Failed(_)) => Ok(()),
+        Err(Uncompacted::Gone) => Err(Gone),
     }
-    let end = match plan {
-        Ok(plan) => carry_out(link, plan, reason).await,
-        Err(why) => Compaction::Failed(why),
-    };
-    let (result, aborted, error) = match &end {
-        Compaction::Done(result) => (Some(result.clone()), false, None),
-        Compaction::Cancelled => (None, true, None),
-        Compaction::Failed(why) => (None, false, Some(format!("Compaction failed: {why}"))),
-        Compaction::NotNeeded | Compaction::Gone => (None, true, None),
-    };
-    let will_retry = will_retry && result.is_some();
-    link.hub
-        .publish(EventKind::CompactionEnded(Arc::new(CompactionEnd {
-            reason,
+}
+
+/// A compaction that was published as begun. The session is marked as long as it lives.
+struct UnderWay<'a> {
+    link: &'a Link,
+    reason: CompactionReason,
+}
+
+impl<'a> UnderWay<'a> {
+    fn begin(link: &'a Link, reason: CompactionReason) -> Self {
+        link.signals.compacting.store(true, Ordering::Release);
+        link.hub.publish(EventKind::CompactionStarted { reason });
+        Self { link, reason }
+    }
+
+    /// Makes the summary, has it recorded, and publishes the end.
+    async fn carry_out(
+        self,
+        plan: Result<CompactionPlan, CompactionError>,
+        will_retry: bool,
+    ) -> Result<CompactionResult, Uncompacted> {
+        let done = match plan {
+            Ok(plan) => summarise_and_record(self.link, plan, self.reason).await,
+            Err(error) => Err(Uncompacted::Failed(error)),
+        };
+        let (result, aborted, error) = match &done {
+            Ok(result) => (Some(result.clone()), false, None),
+            Err(Uncompacted::Failed(CompactionError::Cancelled) | Uncompacted::Gone) => {
+                (None, true, None)
+            }
+            Err(Uncompacted::Failed(why)) => {
+                (None, false, Some(format!("Compaction failed: {why}")))
+            }
+        };
+        let end = CompactionEnd {
+            reason: self.reason,
+            will_retry: will_retry && result.is_some(),
             result,
             aborted,
-            will_retry,
             error,
-        })));
-    drop(flag);
-    end
-}
-
-/// Says that a compaction is under way, as long as it lives.
-struct Flag<'a>(&'a Link);
-
-impl<'a> Flag<'a> {
-    fn raise(link: &'a Link) -> Self {
-        link.signals.compacting.store(true, Ordering::Release);
-        Self(link)
+        };
+        self.link
+            .hub
+            .publish(EventKind::CompactionEnded(Arc::new(end)));
+        done
     }
 }
 
-impl Drop for Flag<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.signals.compacting.store(false, Ordering::Release);
+        self.link.signals.compacting.store(false, Ordering::Release);
     }
 }
 
-async fn carry_out(link: &Link, plan: CompactionPlan, reason: CompactionReason) -> Compaction {
+async fn summarise_and_record(
+    link: &Link,
+    plan: CompactionPlan,
+    reason: CompactionReason,
+) -> Result<CompactionResult, Uncompacted> {
     let mut retries = 0;
     let summary = tokio::select! {
         // One that was stopped before it began must not win by being quick.
@@ -122,8 +185,8 @@ async fn carry_out(link: &Link, plan: CompactionPlan, reason: CompactionReason) 
     }
     let summary = match summary {
         Some(Ok(summary)) => summary,
-        Some(Err(error)) => return Compaction::Failed(error.message),
-        None => return Compaction::Cancelled,
+        Some(Err(error)) => return Err(Uncompacted::Failed(CompactionError::Model(error))),
+        None => return Err(Uncompacted::Failed(CompactionError::Cancelled)),
     };
     let (read_files, modified_files) = touched_files(&plan.older);
     let result = CompactionResult {
@@ -134,11 +197,9 @@ async fn carry_out(link: &Link, plan: CompactionPlan, reason: CompactionReason) 
         read_files,
         modified_files,
     };
-    match link.ask(|reply| Request::Compacted { result, reply }).await {
-        Ok(Ok(result)) => Compaction::Done(result),
-        Ok(Err(error)) => Compaction::Failed(error.to_string()),
-        Err(_) => Compaction::Gone,
-    }
+    let recorded = link.ask(|reply| Request::Compacted { result, reply });
+    let recorded = recorded.await?;
+    recorded.map_err(|error| Uncompacted::Failed(error.into()))
 }
 
 /// Asks for a summary as often as the session asks a model again. Counts how often that was.
@@ -213,7 +274,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
             ModelEvent::Finished(finish) => {
                 let usage = finish.usage.priced(info.cost.as_ref());
                 // When the session is closed under the run, recording the summary will say so.
-                link.tell(Request::Consumed { usage }).await.ok();
+                link.send(Request::Consumed { usage }).await.ok();
                 is_whole = true;
                 break;
             }

@@ -18,6 +18,7 @@ use crate::hub::Hub;
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
+use crate::turn::compaction::{CompactionError, CompactionPlan};
 use crate::turn::retry::RetryPolicy;
 
 /// Requests a run may have waiting for the actor. The run waits when it is full.
@@ -60,8 +61,10 @@ pub(crate) struct Watch {
 pub(crate) struct Signals {
     /// True when a steering message waits that must not wait for the end of the turn.
     pub steering_now: AtomicBool,
-    /// True when messages were taken out of a queue that no turn has told of.
-    pub untold: AtomicBool,
+    /// True when messages may wait for the run: it asks for them only then.
+    pub queued: AtomicBool,
+    /// True when messages were taken out of a queue that no turn has announced.
+    pub unannounced: AtomicBool,
     /// The retry that is being waited for or made; zero when there is none.
     pub retry_attempt: AtomicU32,
     pub compacting: AtomicBool,
@@ -86,8 +89,16 @@ impl Signals {
     }
 }
 
-/// What a run asks of the actor.
+/// What a run asks of the actor. A plain answer takes four: [`Request::BeginRun`],
+/// [`Request::NextCall`], [`Request::Append`] and [`Request::Finish`].
 pub(crate) enum Request {
+    /// A run begins, unless the context must be compacted first. With `take_steering` the answer
+    /// has the waiting steering messages, appended and on disk.
+    BeginRun {
+        may_compact: bool,
+        take_steering: bool,
+        reply: Reply<Result<RunStart, StoreError>>,
+    },
     /// Puts messages into the conversation and on disk, in one go. With `sync` the answer comes
     /// when they would survive a power cut.
     Append {
@@ -97,7 +108,7 @@ pub(crate) enum Request {
         model_call: bool,
         reply: Reply<Result<Vec<String>, StoreError>>,
     },
-    /// Takes a failed answer, and what its calls were told, out of the context; both stay on disk.
+    /// Takes a failed answer, and the results of its calls, out of the context; both stay on disk.
     Forget { entry_id: String, reply: Reply<()> },
     /// Which model could step in for the one that failed with this error, and is none of `tried`.
     FindFallback {
@@ -119,16 +130,14 @@ pub(crate) enum Request {
     Consumed { usage: Usage },
     /// Counts what the tools of a round consumed, such as subagents, and says how much it was.
     ConsumedByTools { reply: Reply<Usage> },
-    /// Takes waiting steering messages, as many as the mode says, appended and on disk.
-    TakeSteering {
+    /// Takes waiting messages, as many as the mode says, appended and on disk: steering messages,
+    /// or else, for a run that would stop, follow-ups.
+    TakeQueued {
+        or_follow_ups: bool,
         reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
     },
-    /// Takes waiting follow-ups, as many as the mode says, appended and on disk.
-    TakeFollowUp {
-        reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
-    },
-    /// A turn tells of a message now: if it came out of a queue, it waits no more.
-    Telling {
+    /// A turn announces a message now: if it came out of a queue, it waits no more.
+    Announcing {
         message: Arc<Message>,
         reply: Reply<()>,
     },
@@ -144,19 +153,39 @@ pub(crate) enum Request {
     /// What to summarise, if the context should be compacted now.
     PlanCompaction {
         reason: CompactionReason,
-        reply: Reply<Result<Option<Box<super::CompactionPlan>>, String>>,
+        reply: Reply<Result<Option<Box<CompactionPlan>>, CompactionError>>,
     },
     /// Records a compaction.
     Compacted {
         result: CompactionResult,
         reply: Reply<Result<CompactionResult, StoreError>>,
     },
-    /// The run would end. The actor marks the session idle, unless messages arrived meanwhile
-    /// that the run should go on with.
+    /// The activity would end. The actor marks the session idle, unless there is something to go
+    /// on with.
     Finish {
+        may_compact: bool,
+        /// Messages that arrived meanwhile keep it going.
         go_on: bool,
-        reply: Reply<Vec<Arc<Message>>>,
+        reply: Reply<AfterRun>,
     },
+}
+
+/// What a run begins with.
+pub(crate) enum RunStart {
+    /// The context is compacted first, or the reason why it should be and cannot.
+    CompactFirst(Result<Box<CompactionPlan>, CompactionError>),
+    /// It has begun, with these steering messages.
+    Begun(Vec<Arc<Message>>),
+}
+
+/// What follows a run that would be the last.
+pub(crate) enum AfterRun {
+    /// The session is idle.
+    Idle,
+    /// The context is compacted, or the reason why it should be and cannot.
+    Compact(Result<Box<CompactionPlan>, CompactionError>),
+    /// Another run, with these messages out of a queue.
+    GoOn(Vec<Arc<Message>>),
 }
 
 /// A model that could step in.
@@ -198,12 +227,12 @@ pub(crate) struct ModelCall {
 /// No model is called.
 pub(crate) struct Refusal {
     pub model: Option<Arc<ModelInfo>>,
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 /// Why no model is called.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Why {
+pub(crate) enum RefusalReason {
     #[error("{message}")]
     Budget { limit: BudgetLimit, message: String },
     #[error("{0}")]
@@ -231,8 +260,8 @@ impl Link {
         answer.await.map_err(|_| Gone)
     }
 
-    /// Tells the actor something it need not answer.
-    pub async fn tell(&self, request: Request) -> Result<(), Gone> {
+    /// Hands the actor something it need not answer.
+    pub async fn send(&self, request: Request) -> Result<(), Gone> {
         self.requests.send(request).await.map_err(|_| Gone)
     }
 

@@ -8,18 +8,19 @@ mod activity;
 mod answer;
 mod answer_limit;
 mod compaction;
-mod hooked;
 mod link;
-mod reminding;
+mod reminders;
 mod retry;
-mod rounds;
+mod run;
+mod run_hooks;
 mod tools;
 
 pub(crate) use activity::{Work, perform};
+pub use compaction::CompactionError;
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
-    Automatic, FallbackPlan, LINK_REQUESTS, Link, ModelCall, Refusal, Request, Signals, Verdict,
-    Watch, Why,
+    AfterRun, Automatic, FallbackPlan, LINK_REQUESTS, Link, ModelCall, Refusal, RefusalReason,
+    Request, RunStart, Signals, Verdict, Watch,
 };
 pub use retry::RetryPolicy;
 

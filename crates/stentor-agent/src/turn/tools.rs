@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SKIPPED;
-use super::hooked;
 use super::link::{Gone, Link, ModelCall, Request, Verdict};
+use super::run_hooks;
 use crate::arguments;
 use crate::event::EventKind;
 use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
@@ -54,7 +54,7 @@ pub(super) async fn run_calls(
     let mut results = Vec::with_capacity(calls.len());
     while let Some(rest) = calls.get(results.len()..).filter(|rest| !rest.is_empty()) {
         if let Some(why) = why_none_starts(link) {
-            results.extend(settle_all(link, rest, why).await?);
+            results.extend(skip_all(link, rest, why).await?);
             break;
         }
         let together = rest
@@ -68,7 +68,7 @@ pub(super) async fn run_calls(
     Ok(results)
 }
 
-/// What calls that have not started are told instead of being run, if none may start any more.
+/// The result of calls that have not started instead of being run, if none may start any more.
 fn why_none_starts(link: &Link) -> Option<&'static str> {
     if link.cancel.is_cancelled() {
         Some(super::NOT_RUN_ABORTED)
@@ -82,8 +82,8 @@ fn why_none_starts(link: &Link) -> Option<&'static str> {
 }
 
 /// Gives every call the same result without running it. All of them are on disk before the first
-/// is told of: one wait for the disk, however many there are.
-pub(super) async fn settle_all(
+/// is announced: one wait for the disk, however many there are.
+pub(super) async fn skip_all(
     link: &Link,
     calls: &[Arc<ToolCall>],
     text: &str,
@@ -92,15 +92,15 @@ pub(super) async fn settle_all(
         return Ok(Vec::new());
     }
     let output = Arc::new(ToolOutput::error(text));
-    let settled = calls
+    let skipped = calls
         .iter()
         .map(|call| (Arc::clone(call), Arc::clone(&output)));
-    let messages = record(link, settled.collect()).await?;
+    let messages = record(link, skipped.collect()).await?;
     for (call, message) in calls.iter().zip(&messages) {
         link.room().await;
         started(link, call);
         ended(link, call, &output, 0);
-        super::rounds::tell(link, message);
+        super::run::announce(link, message);
     }
     Ok(messages)
 }
@@ -156,7 +156,7 @@ async fn run_batch(
             ended(link, call, &output, duration_ms);
             *slot = Some(output);
         }
-        // Results are told in the order of the calls: those that are now complete from the front.
+        // Results are announced in the order of the calls: those that are now complete from the front.
         let mut ready = Vec::new();
         for call in batch.iter().skip(results.len()) {
             match outputs.front_mut().and_then(Option::take) {
@@ -177,7 +177,7 @@ async fn run_batch(
             }
         };
         for message in &recorded {
-            super::rounds::tell(link, message);
+            super::run::announce(link, message);
         }
         results.extend(recorded);
     }
@@ -190,7 +190,7 @@ async fn run_caught(
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
 ) -> (ToolOutput, Duration) {
-    let work = AssertUnwindSafe(run_one(link, model_call, call, unreadable)).catch_unwind();
+    let work = AssertUnwindSafe(run_call(link, model_call, call, unreadable)).catch_unwind();
     let ran = work.await.unwrap_or_else(|_| {
         let name = &call.name;
         Err(format!("Tool {name} had an internal error: this is a bug"))
@@ -202,18 +202,18 @@ async fn run_caught(
 }
 
 /// What a tool gave, and how long it worked: the time that somebody was asked does not count.
-struct Ran {
+struct CallRan {
     output: ToolOutput,
     took: Duration,
 }
 
 /// Runs one call, unless something is in the way: then the error is the text for the model.
-async fn run_one(
+async fn run_call(
     link: &Link,
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
-) -> Result<Ran, String> {
+) -> Result<CallRan, String> {
     let tool =
         find(model_call, &call.name).ok_or_else(|| format!("Tool {} not found", call.name))?;
     if let Some(why) = unreadable {
@@ -224,7 +224,7 @@ async fn run_one(
     }
     let arguments = arguments::validate(tool.spec(), &call.arguments)?;
     // What hooks make of the call is what the policy and the person decide on.
-    let (wanted, arguments) = hooked::before_call(link, call, tool.spec(), arguments).await?;
+    let (wanted, arguments) = run_hooks::before_call(link, call, tool.spec(), arguments).await?;
     let touches = tool.touches(&arguments, &link.cwd).settle(&link.cwd);
     let spec = ToolSpec {
         effect: tool.effect_of(&arguments),
@@ -242,8 +242,8 @@ async fn run_one(
     let run = execute(link, model_call, call, Arc::clone(tool), arguments, touches);
     let output = run.await;
     let took = started.elapsed();
-    let output = hooked::after_call(link, &wanted, output).await;
-    Ok(Ran { output, took })
+    let output = run_hooks::after_call(link, &wanted, output).await;
+    Ok(CallRan { output, took })
 }
 
 async fn permit(
@@ -289,7 +289,10 @@ async fn execute(
     let _over = Over(over);
     let running = async {
         if let Err(error) = model_call.place.call_begins(&call.id).await {
-            tracing::warn!(error, "the start of a call could not be published");
+            tracing::warn!(
+                error,
+                "the place of the tools could not be notified of a call"
+            );
         }
         tool.run(arguments, context).await
     };

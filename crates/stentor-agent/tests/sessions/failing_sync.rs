@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_core::future::BoxFuture;
-use stentor_agent::session::Session;
-use stentor_journal::store::{self, Entry, Header, Journal, Opened, StoreError, Totals};
+use stentor_agent::session::{Delivery, Injected, Session, SessionError};
+use stentor_journal::message::ContentBlock;
+use stentor_journal::store::{
+    self, Entry, EntryKind, Header, Journal, JournalReader, Opened, StoreError,
+};
 use stentor_model::script::{Scenario, Turn};
 
 use crate::stage::{Setup, with};
@@ -41,20 +44,8 @@ impl Journal for Failing {
         })
     }
 
-    fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read_all()
-    }
-
-    fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.inner.user_messages()
-    }
-
-    fn totals(&self) -> Result<Totals, StoreError> {
-        self.inner.totals()
-    }
-
-    fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
-        self.inner.path_to(entry_id)
+    fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
+        self.inner.reader()
     }
 }
 
@@ -107,4 +98,26 @@ async fn a_sync_that_fails_at_the_end_of_a_turn_is_told_after_the_whole_answer()
     fails.store(false, Ordering::Release);
     stage.run("again").await;
     assert_eq!(stage.messages().await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_message_of_an_extension_that_could_not_be_synced_is_taken_back_in_the_file() {
+    let setup = with(Scenario::new().text("one"));
+    let (session, fails) = session(&setup);
+    fails.store(true, Ordering::Release);
+    let injected = Injected::User(vec![ContentBlock::text("hi")]);
+    let refused = session.inject(injected, Delivery::default()).await;
+    assert!(matches!(refused, Err(SessionError::Store(_))));
+    assert_eq!(session.messages().await.unwrap(), []);
+    let (_, entries) = session.entries().await.unwrap();
+    let [.., refused, last] = entries.as_slice() else {
+        panic!("{entries:?}");
+    };
+    assert!(matches!(refused.kind, EntryKind::Message { .. }));
+    let taken_back = EntryKind::ContextEdit {
+        target_id: refused.id.clone(),
+        replacement: None,
+    };
+    assert_eq!(last.kind, taken_back);
+    assert_eq!(last.parent_id, refused.parent_id);
 }

@@ -26,6 +26,7 @@ mod remembering;
 mod retrying;
 mod run_options;
 mod settings;
+mod slow_reading;
 mod steering;
 mod storing;
 mod tools;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{ExportHeader, render_html};
 use crate::clock::parse_iso_time;
-use crate::message::{BranchSummary, CompactionSummary, CustomMessage, KnownMessage, Message};
-use crate::store::{Entry, EntryKind, View};
+use crate::message::Message;
+use crate::store::{Entry, View};
 
 /// The page of a stored session: all that was said on its active path, compacted or not.
 pub fn session_page(view: &View) -> String {
-    let messages: Vec<Arc<Message>> = view.entries.iter().filter_map(message_of).collect();
+    let messages: Vec<Arc<Message>> = view.entries.iter().filter_map(Entry::to_message).collect();
     let model = view
         .entries
         .iter()
@@ -23,48 +23,4 @@ pub fn session_page(view: &View) -> String {
         model: model.map(|(provider, id)| format!("{provider}/{id}")),
     };
     render_html(&header, &messages)
-}
-
-/// What a reader sees of an entry.
-fn message_of(entry: &Entry) -> Option<Arc<Message>> {
-    let timestamp = parse_iso_time(&entry.timestamp).unwrap_or_default();
-    let message = match &entry.kind {
-        EntryKind::Message { message } => return Some(Arc::clone(message)),
-        EntryKind::Compaction(compaction) => KnownMessage::CompactionSummary(CompactionSummary {
-            summary: compaction.summary.clone(),
-            tokens_before: compaction.tokens_before,
-            timestamp,
-            rest: Default::default(),
-        }),
-        EntryKind::BranchSummary {
-            from_id, summary, ..
-        } => KnownMessage::BranchSummary(BranchSummary {
-            summary: summary.clone(),
-            from_id: from_id.clone(),
-            timestamp,
-            rest: Default::default(),
-        }),
-        EntryKind::CustomMessage {
-            custom_type,
-            content,
-            display,
-            details,
-            ..
-        } => KnownMessage::Custom(CustomMessage {
-            custom_type: custom_type.clone(),
-            content: content.clone(),
-            display: *display,
-            details: details.clone(),
-            timestamp,
-            rest: Default::default(),
-        }),
-        EntryKind::ModelChange { .. }
-        | EntryKind::ThinkingLevelChange { .. }
-        | EntryKind::Custom { .. }
-        | EntryKind::ContextEdit { .. }
-        | EntryKind::Label { .. }
-        | EntryKind::SessionInfo { .. }
-        | EntryKind::Other(_) => return None,
-    };
-    Some(Arc::new(message.into()))
 }

@@ -7,7 +7,10 @@ use serde_json::{Map, Value};
 
 use super::codec;
 use super::line::{EntryHead, LineHead, mended, trimmed};
-use crate::message::{Message, UserContent};
+use crate::clock::parse_iso_time;
+use crate::message::{
+    BranchSummary, CompactionSummary, CustomMessage, KnownMessage, Message, UserContent,
+};
 
 /// The version of the format this program writes.
 pub const CURRENT_VERSION: u32 = 3;
@@ -109,6 +112,61 @@ pub struct Header {
 }
 
 impl Entry {
+    /// The message it stands for in a conversation, if it stands for one: a compaction for its
+    /// summary.
+    pub fn to_message(&self) -> Option<Arc<Message>> {
+        let timestamp = parse_iso_time(&self.timestamp).unwrap_or_default();
+        let message = match &self.kind {
+            EntryKind::Message { message } => return Some(Arc::clone(message)),
+            EntryKind::Compaction(compaction) => {
+                let shown = ["shortSummary", "tokensAfter", "method"];
+                let rest = compaction.extra.iter();
+                let rest = rest.filter(|(name, _)| shown.contains(&name.as_str()));
+                KnownMessage::CompactionSummary(CompactionSummary {
+                    summary: compaction.summary.clone(),
+                    tokens_before: compaction.tokens_before,
+                    timestamp,
+                    rest: rest
+                        .map(|(name, value)| (name.clone(), value.clone()))
+                        .collect(),
+                })
+            }
+            EntryKind::BranchSummary {
+                from_id, summary, ..
+            } => KnownMessage::BranchSummary(BranchSummary {
+                summary: summary.clone(),
+                from_id: from_id.clone(),
+                timestamp,
+                rest: Default::default(),
+            }),
+            EntryKind::CustomMessage {
+                custom_type,
+                content,
+                display,
+                details,
+                attribution,
+            } => KnownMessage::Custom(CustomMessage {
+                custom_type: custom_type.clone(),
+                content: content.clone(),
+                display: *display,
+                details: details.clone(),
+                timestamp,
+                rest: attribution
+                    .iter()
+                    .map(|by| ("attribution".to_owned(), by.as_str().into()))
+                    .collect(),
+            }),
+            EntryKind::ModelChange { .. }
+            | EntryKind::ThinkingLevelChange { .. }
+            | EntryKind::Custom { .. }
+            | EntryKind::ContextEdit { .. }
+            | EntryKind::Label { .. }
+            | EntryKind::SessionInfo { .. }
+            | EntryKind::Other(_) => return None,
+        };
+        Some(Arc::new(message.into()))
+    }
+
     /// Reads one line. `None` when it is no entry: not JSON, a header, or without an id.
     ///
     /// Bytes that are not UTF-8 and escapes of half a surrogate pair, both of which other programs

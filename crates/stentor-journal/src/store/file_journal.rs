@@ -17,7 +17,7 @@ use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
 use super::entry::{Entry, Header};
 use super::error::StoreError;
-use super::journal::{Journal, Totals};
+use super::journal::{Journal, JournalReader, Totals};
 use super::lock::SessionLock;
 use super::{scan, walk};
 
@@ -148,10 +148,35 @@ impl Journal for FileJournal {
         })
     }
 
+    fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
+        Ok(Arc::new(FileReader {
+            path: self.path.clone(),
+            file: Arc::clone(&self.file),
+            blobs: self.blobs.clone(),
+            end: self.end()?,
+        }))
+    }
+}
+
+/// The whole lines of a session file up to a moment. It does not hold the lock.
+struct FileReader {
+    path: PathBuf,
+    file: Arc<File>,
+    blobs: Blobs,
+    end: u64,
+}
+
+impl FileReader {
+    fn reading(&self) -> impl FnOnce(io::Error) -> StoreError {
+        StoreError::io("read", &self.path)
+    }
+}
+
+impl JournalReader for FileReader {
     fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
         let mut entries = Vec::new();
         let mut images = BlobReader::new(&self.blobs);
-        scan::each_entry(&*self.file, self.end()?, |mut entry| {
+        scan::each_entry(&*self.file, self.end, |mut entry| {
             images.bring_in(&mut entry);
             entries.push(entry);
         })
@@ -160,16 +185,16 @@ impl Journal for FileJournal {
     }
 
     fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
-        scan::user_messages(&*self.file, self.end()?).map_err(self.reading())
+        scan::user_messages(&*self.file, self.end).map_err(self.reading())
     }
 
     fn totals(&self) -> Result<Totals, StoreError> {
-        scan::totals(&*self.file, self.end()?).map_err(self.reading())
+        scan::totals(&*self.file, self.end).map_err(self.reading())
     }
 
     fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
-        let end = self.end()?;
-        let spans = walk::path_spans(&*self.file, end, Some(entry_id)).map_err(self.reading())?;
+        let spans =
+            walk::path_spans(&*self.file, self.end, Some(entry_id)).map_err(self.reading())?;
         if spans.is_empty() {
             return Err(StoreError::NoEntry {
                 id: entry_id.to_owned(),

@@ -1,13 +1,14 @@
 //! The seam: where a session's entries are kept and who may append to them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde::Deserialize;
 
 use super::StoreError;
 use super::entry::{Entry, EntryKind, Header};
-use super::memory::MemoryJournal;
+use super::memory::{MemoryJournal, MemoryReader};
 use crate::message::{KnownMessage, Message};
 use crate::usage::Usage;
 
@@ -34,6 +35,33 @@ pub trait Journal: Send {
     /// about a millisecond, off the async threads.
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>>;
 
+    /// Reads what has been appended so far. It may be sent to a thread that may block, while the
+    /// journal goes on.
+    fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError>;
+
+    /// [`JournalReader::read_all`] of now. Blocks.
+    fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
+        self.reader()?.read_all()
+    }
+
+    /// [`JournalReader::user_messages`] of now. Blocks.
+    fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.reader()?.user_messages()
+    }
+
+    /// [`JournalReader::totals`] of now. Blocks.
+    fn totals(&self) -> Result<Totals, StoreError> {
+        self.reader()?.totals()
+    }
+
+    /// [`JournalReader::path_to`] of now. Blocks.
+    fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
+        self.reader()?.path_to(entry_id)
+    }
+}
+
+/// The entries of a session up to a moment. Reading them may read the whole file.
+pub trait JournalReader: Send + Sync {
     /// Every entry in append order, of all branches.
     fn read_all(&self) -> Result<Vec<Entry>, StoreError>;
 
@@ -45,6 +73,11 @@ pub trait Journal: Send {
 
     /// The entries from the root to `entry_id`, which is the last of them.
     fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError>;
+}
+
+/// Reads entries that are in memory.
+pub fn memory_reader(entries: Vec<Entry>) -> Arc<dyn JournalReader> {
+    Arc::new(MemoryReader::new(entries))
 }
 
 /// A journal that ends with the process.

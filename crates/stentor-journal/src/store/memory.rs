@@ -1,12 +1,13 @@
 //! A journal kept in memory only, for sessions that leave nothing behind.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 
 use super::StoreError;
 use super::entry::{Entry, EntryKind, Header};
-use super::journal::{Journal, Totals};
+use super::journal::{Journal, JournalReader, Totals};
 
 /// Entries in a vector.
 pub(super) struct MemoryJournal {
@@ -39,6 +40,23 @@ impl Journal for MemoryJournal {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
+        Ok(Arc::new(MemoryReader::new(self.entries.clone())))
+    }
+}
+
+/// Entries that were there at some moment.
+pub(super) struct MemoryReader {
+    entries: Vec<Entry>,
+}
+
+impl MemoryReader {
+    pub(super) fn new(entries: Vec<Entry>) -> Self {
+        Self { entries }
+    }
+}
+
+impl JournalReader for MemoryReader {
     fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
         Ok(self.entries.clone())
     }

@@ -46,7 +46,10 @@ mod tests;
 pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
 pub use error::{Holder, StoreError};
 pub use files::{check_can_create_at, create, create_at, fork, fork_in_memory, open, remove};
-pub use journal::{CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Journal, Opened, Totals, memory};
+pub use journal::{
+    CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Journal, JournalReader, Opened, Totals, memory,
+    memory_reader,
+};
 pub use list::{Listed, NewestFirst, find, list, list_all};
 pub use names::{
     check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,

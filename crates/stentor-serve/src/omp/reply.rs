@@ -12,6 +12,9 @@ use stentor_wire::omp::response::Response;
 
 use super::framing::Framing;
 
+/// Why a prompt without `streamingBehavior` is refused during a run: pi's own sentence.
+const BUSY: &str = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.";
+
 /// The data of a successful answer, as JSON.
 #[derive(Debug, Default)]
 pub(super) struct Data(Option<Vec<u8>>);
@@ -73,7 +76,10 @@ impl Failure {
 
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
-        Self::new(error.to_string())
+        match error {
+            SessionError::Busy => Self::new(BUSY),
+            error => Self::new(error.to_string()),
+        }
     }
 }
 

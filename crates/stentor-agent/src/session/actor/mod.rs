@@ -1,68 +1,68 @@
 //! The task that owns a session's state.
 //!
 //! It answers three kinds of messages: commands of handles, requests of the run it started, and
-//! news from the tasks it started beside the run. Nothing it does takes long; what does is a task
-//! of its own that reports back.
+//! reports of the other tasks it started. Nothing it does takes long; what does is a task of its
+//! own that reports back.
+//!
+//! The state is in parts, each with a file and methods of its own: what was said ([`log`]), what
+//! waits to be said ([`queues`]), which model is asked ([`models`], [`fallbacks`]), who may run
+//! what ([`permissions`]), what can be run ([`tools`]), commands of the user ([`shells`]), what was
+//! consumed ([`spending`]) and what runs ([`activities`]). The other files are what the actor does
+//! with several of them.
 
-mod asking;
-mod bash;
-mod choosing;
-mod compacting;
-mod falling_back;
-mod handling;
-mod injecting;
-mod prompting;
-mod queueing;
+mod activities;
+mod commands;
+mod compaction;
+mod fallbacks;
+mod log;
+mod models;
+mod permissions;
+mod queued_messages;
+mod queues;
 mod reading;
-mod recording;
 mod requests;
-mod restoring;
+mod restore;
+mod runs;
+mod shells;
+mod spending;
+mod tools;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use stentor_journal::conversation::Conversation;
-use stentor_journal::message::ContentBlock;
 use stentor_journal::store::Opened;
-use stentor_journal::usage::Usage;
-use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
-use tokio::sync::{Notify, mpsc};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 
-use super::command::{Command, Reply, Started};
+use super::command::{Command, Reply};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::options::{Environment, RunOptions, SessionOptions, Storage};
-use super::queues::{QueueKind, WaitingMessages};
+use super::handle::Shared;
+use super::options::{CompactionSettings, Environment, SessionOptions, Storage};
 use super::record::Record;
-use super::settings::{ForRun, Settings};
 use super::tool_host::SessionToolHost;
 use crate::commands::SlashCommands;
-use crate::event::{
-    CompactionReason, CompactionResult, EventKind, InterruptMode, NoticeLevel, NoticeSource,
-    RunEnd, RunOutcome, StateChange,
-};
-use crate::fallback::FallbackSettings;
+use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::folder_texts::FolderTexts;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
-use crate::jobs::{JobKind, Jobs};
-use crate::left_running::LeftRunning;
-use crate::model::ModelErrorKind;
+use crate::jobs::Jobs;
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
-use crate::subagents::Subagents;
-use crate::tool::{Place, Tool, ToolSpec};
-use crate::turn::{Link, Request, RetryPolicy, Signals, Watch};
+use crate::turn::{Automatic, Request, RetryPolicy, Signals, Watch};
 
-use asking::OpenQuestion;
-use bash::{Deferred, FinishedBash};
-use falling_back::Fallbacks;
+use activities::Activities;
+use fallbacks::Fallbacks;
+use log::SessionLog;
+use models::ModelSelection;
+use permissions::Permissions;
+use queues::MessageQueues;
+use restore::Stored;
+use shells::{FinishedShell, UserShells};
+use spending::Spending;
+use tools::SessionTools;
 
-/// News the actor's own tasks may have waiting for it.
-const NEWS: usize = 16;
+/// Reports the actor's own tasks may have waiting for it. They wait when it is full.
+const REPORTS: usize = 16;
 
 /// What a session begins with.
 pub(super) enum Beginning {
@@ -73,101 +73,40 @@ pub(super) enum Beginning {
 /// The owner of a session's state.
 pub(super) struct Actor {
     id: Arc<str>,
+    cwd: Arc<Path>,
     environment: Environment,
     hub: Hub,
     commands: mpsc::Receiver<Command>,
     requests: (mpsc::Sender<Request>, mpsc::Receiver<Request>),
-    news: (mpsc::Sender<News>, mpsc::Receiver<News>),
+    reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     signals: Arc<Signals>,
 
-    record: Record,
-    conversation: Conversation,
-    leaf: Option<String>,
-    name: Option<String>,
-    settings: Settings,
-    /// What the run that is going on has otherwise.
-    for_run: ForRun,
-    waiting: WaitingMessages,
-    policy: Policy,
-    /// The permission mode that was chosen in this session, where one was.
-    chosen_mode: Option<PermissionMode>,
-    answer_keeper: Option<Arc<dyn AnswerKeeper>>,
-    sandbox: Arc<SandboxState>,
-
-    cwd: Arc<Path>,
-    tools: Arc<[Arc<dyn Tool>]>,
-    specs: Arc<[ToolSpec]>,
-    place: Arc<dyn Place>,
-    host: Arc<SessionToolHost>,
-    hooks: Option<Arc<dyn Hooks>>,
-    slash: Arc<SlashCommands>,
-    retry: RetryPolicy,
-    fallback: FallbackSettings,
+    log: SessionLog,
+    queues: MessageQueues,
+    models: ModelSelection,
     fallbacks: Fallbacks,
+    permissions: Permissions,
+    tools: SessionTools,
+    shells: UserShells,
+    spending: Spending,
+    activities: Activities,
+
+    dialogs: Arc<Dialogs>,
+    sandbox: Arc<SandboxState>,
+    automatic: Automatic,
+    compaction: CompactionSettings,
+    retry: RetryPolicy,
     watch: Arc<Watch>,
     rules: Arc<RuleBook>,
-
-    activity: Option<Activity>,
-    /// How many there have been.
-    activities: u64,
-    /// What begins when the activity that is being stopped is over.
-    afterwards: Vec<Afterwards>,
-    dialogs: Arc<Dialogs>,
-    questions: HashMap<u64, OpenQuestion>,
-    next_question: u64,
-    /// What runs beside the conversation, and what ran.
-    jobs: Arc<Jobs>,
-    /// What commands leave running, and whether it ends with this session.
-    left_running: (Arc<LeftRunning>, bool),
-    /// How many commands of the user are running.
-    running_bash: usize,
-    next_bash: u64,
-    /// Commands of the user that ended during a run: the model hears of them after it.
-    unheard_bash: Vec<Deferred>,
+    /// What commands leave running ends with this session.
+    ends_left_running: bool,
     /// Somebody wants the program to end when nothing runs.
     shutdown_asked: bool,
-    consumed: Consumed,
 }
 
-/// Something that is running.
-struct Activity {
-    number: u64,
-    cancel: CancellationToken,
-    cancel_retry: Arc<Notify>,
-    /// Told when it is over.
-    waiters: Vec<Reply<()>>,
-}
-
-/// Something that waits for an activity to be over.
-enum Afterwards {
-    Prompt {
-        content: Vec<ContentBlock>,
-        options: RunOptions,
-        reply: Reply<Result<Started, SessionError>>,
-    },
-    Compact {
-        reason: CompactionReason,
-        instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, String>>,
-    },
-    Abort {
-        reply: Reply<()>,
-    },
-}
-
-/// What the session consumed so far.
-enum Consumed {
-    Known {
-        usage: Usage,
-        turns: u64,
-    },
-    /// A resumed session: its file knows, and is asked when somebody wants to know.
-    Unread,
-}
-
-/// What the actor's own tasks tell it.
-enum News {
-    BashEnded(Box<FinishedBash>),
+/// What the actor's own tasks report to it.
+enum Report {
+    ShellEnded(Box<FinishedShell>),
     /// The running activity ended by a panic.
     ActivityDied,
 }
@@ -179,159 +118,132 @@ impl Actor {
         beginning: Beginning,
         commands: mpsc::Receiver<Command>,
     ) -> Result<Self, SessionError> {
-        let (mut record, opened) = match beginning {
-            Beginning::New => (Self::new_record(&environment, &options)?, None),
+        let (mut record, leaf, stored) = match beginning {
+            Beginning::New => (log::new_record(&environment, &options)?, None, None),
             Beginning::Resumed(opened) => {
-                let Opened {
-                    journal,
-                    context,
-                    leaf,
-                    name,
-                    model,
-                    thinking_level,
-                    warnings,
-                } = *opened;
-                let rest = restoring::Stored {
-                    context,
-                    leaf,
-                    name,
-                    model,
-                    thinking_level,
-                    warnings,
-                };
-                (Record::Kept(journal), Some(rest))
+                let (journal, leaf, stored) = Stored::of(*opened);
+                (Record::Open(journal), leaf, Some(stored))
             }
         };
         if options.inline_pictures {
             record.keep_pictures_inline();
         }
+        let mut actor = Self::with_record(environment, &options, record, leaf, commands);
+        match stored {
+            Some(stored) => actor.restore(stored, &options)?,
+            None => actor.note_beginning()?,
+        }
+        let file = actor.log.path().map(Path::to_path_buf);
+        actor.tools.host.set_file(file);
+        for gap in &actor.sandbox.gaps {
+            actor.warn(format!("sandbox: {gap}"));
+        }
+        if matches!(options.storage, Storage::FolderAtOnce(_)) {
+            actor.log.make_file()?;
+        }
+        Ok(actor)
+    }
+
+    fn with_record(
+        environment: Environment,
+        options: &SessionOptions,
+        record: Record,
+        leaf: Option<String>,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
         let id: Arc<str> = Arc::from(record.header().id.as_str());
-        let hub = Hub::new(Arc::clone(&id), Arc::clone(&environment.clock));
+        let cwd: Arc<Path> = Arc::from(options.cwd.as_path());
+        let clock = &environment.clock;
+        let hub = Hub::new(Arc::clone(&id), Arc::clone(clock));
         let dialogs = Arc::new(Dialogs::new(hub.clone()));
         let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
-        let jobs = Jobs::new(Arc::clone(&environment.clock));
+        let reports = mpsc::channel(REPORTS);
+        let jobs = Jobs::new(Arc::clone(clock));
         let left_running = options.left_running.clone().unwrap_or_default();
-        let host = SessionToolHost::new(
+        let signals = Arc::<Signals>::default();
+        let host = Arc::new(SessionToolHost::new(
             hub.clone(),
             Arc::clone(&dialogs),
             (Arc::clone(&jobs), Arc::clone(&left_running)),
             requests.0.clone(),
             options.policy.path_rules(),
             options.plan_clearing.clone(),
-        );
+        ));
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
         slash.set_base_prompt(Arc::clone(&options.system_prompt));
-        let mut actor = Self {
-            hub,
-            commands,
-            requests,
-            news: mpsc::channel(NEWS),
-            signals: Arc::default(),
-            record,
-            conversation: Conversation::default(),
-            leaf: None,
-            name: options.name.clone(),
-            settings: Settings::new(&environment, &options),
-            for_run: ForRun::default(),
-            waiting: WaitingMessages::default(),
-            policy: options.policy.clone(),
-            chosen_mode: None,
-            answer_keeper: options.answer_keeper.clone(),
+        let mut log = SessionLog::new(hub.clone(), Arc::clone(clock), record, leaf);
+        log.set_name(options.name.clone());
+        let (shared, home) = (|| environment.clone(), || Arc::clone(&cwd));
+        Self {
+            queues: MessageQueues::new(hub.clone(), Arc::clone(&signals), options),
+            models: ModelSelection::new(shared(), hub.clone(), Arc::clone(&host), options),
+            fallbacks: Fallbacks::new(options.fallback.clone()),
+            permissions: Permissions::new(hub.clone(), Arc::clone(&dialogs), home(), options),
+            shells: UserShells::new(
+                shared(),
+                hub.clone(),
+                home(),
+                (jobs, left_running),
+                reports.0.clone(),
+            ),
+            spending: Spending::new(Arc::clone(&host), options.budget),
+            tools: SessionTools::new(options, host, Arc::new(slash)),
+            activities: Activities::default(),
             sandbox: Arc::clone(&options.sandbox),
-            cwd: Arc::from(options.cwd.as_path()),
-            tools: Arc::new([]),
-            specs: Arc::new([]),
-            place: Arc::clone(&options.place),
-            host: Arc::new(host),
-            hooks: None,
-            slash: Arc::new(slash),
+            automatic: Automatic {
+                retry: options.auto_retry,
+                compaction: options.auto_compaction,
+            },
+            compaction: options.compaction,
             retry: options.retry,
-            fallback: options.fallback.clone(),
-            fallbacks: Fallbacks::default(),
+            rules: Arc::new(options.rules.afresh()),
+            ends_left_running: options.left_running.is_none(),
             watch: Arc::new(Watch {
                 plan_reminders: options.plan_reminders,
                 max_answer_bytes: options.max_answer_bytes,
                 steering_waits_for_first_call: options.steering_waits_for_first_call,
             }),
-            rules: Arc::new(options.rules.afresh()),
-            activity: None,
-            activities: 0,
-            afterwards: Vec::new(),
-            dialogs,
-            questions: HashMap::new(),
-            next_question: 1,
-            jobs,
-            left_running: (left_running, options.left_running.is_none()),
-            running_bash: 0,
-            next_bash: 1,
-            unheard_bash: Vec::new(),
             shutdown_asked: false,
-            consumed: Consumed::Known {
-                usage: Usage::default(),
-                turns: 0,
-            },
             id,
+            cwd,
             environment,
-        };
-        actor.set_tools(options.tools.clone());
-        match opened {
-            Some(stored) => actor.restore(stored, &options)?,
-            None => actor.note_beginning()?,
+            hub,
+            commands,
+            requests,
+            reports,
+            signals,
+            log,
+            dialogs,
         }
-        actor.host.set_model(actor.settings.info().cloned());
-        let file = actor.record.path().map(Path::to_path_buf);
-        actor.host.set_file(file);
-        actor.tell_sandbox_gaps();
-        if matches!(options.storage, Storage::FolderAtOnce(_)) {
-            actor.record.keep(&*actor.environment.clock)?;
+    }
+
+    /// What handles reach without asking.
+    pub fn shared(&self) -> Shared {
+        Shared {
+            id: Arc::clone(&self.id),
+            hub: self.hub.clone(),
+            dialogs: Arc::clone(&self.dialogs),
+            jobs: Arc::clone(self.shells.jobs()),
+            left_running: Arc::clone(self.shells.left_running()),
+            subagents: self.tools.host.running_subagents(),
+            slash: Arc::clone(&self.tools.slash),
         }
-        Ok(actor)
-    }
-
-    pub fn id(&self) -> Arc<str> {
-        Arc::clone(&self.id)
-    }
-
-    pub fn hub(&self) -> Hub {
-        self.hub.clone()
-    }
-
-    pub fn jobs(&self) -> Arc<Jobs> {
-        Arc::clone(&self.jobs)
-    }
-
-    pub fn left_running(&self) -> Arc<LeftRunning> {
-        Arc::clone(&self.left_running.0)
-    }
-
-    pub fn subagents(&self) -> Arc<Subagents> {
-        self.host.subagents_at_work()
-    }
-
-    pub fn slash(&self) -> Arc<SlashCommands> {
-        Arc::clone(&self.slash)
-    }
-
-    pub fn dialogs(&self) -> Arc<Dialogs> {
-        Arc::clone(&self.dialogs)
     }
 
     /// Has `hooks` asked from now on.
     pub fn set_hooks(&mut self, hooks: Arc<dyn Hooks>) {
-        self.host.set_hooks(Arc::clone(&hooks));
-        self.slash.set_hooks(&hooks);
-        self.hooks = Some(hooks);
+        self.tools.set_hooks(hooks);
     }
 
     /// Lives until it is closed or nobody holds a handle any more.
     ///
     /// Whoever hears that it is over, by the answer or by the end of the events, can open the
     /// session's file: the actor, and with it the lock, is gone by then.
-    pub async fn live(self) {
+    pub async fn run(self) {
         // Declared first, so dropped last, also by a panic.
         let _events = EndOfEvents(self.hub.clone());
         let mut actor = self;
-        let asked_to_close = actor.work().await;
+        let asked_to_close = actor.serve_until_closed().await;
         actor.wind_down().await;
         drop(actor);
         if let Some(reply) = asked_to_close {
@@ -341,105 +253,81 @@ impl Actor {
     }
 
     /// Works until it is asked to close, or nobody is left to ask for anything.
-    async fn work(&mut self) -> Option<Reply<()>> {
+    async fn serve_until_closed(&mut self) -> Option<Reply<()>> {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(Command::Close { reply }) => return Some(reply),
-                    Some(command) => self.handle(command).await,
+                    Some(Command::Act(act)) => act(self),
+                    Some(Command::ActAsync(act)) => act(self).await,
                     None => return None,
                 },
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
-                Some(news) = self.news.1.recv() => self.hear(news).await,
+                Some(report) = self.reports.1.recv() => self.take_report(report).await,
             }
         }
     }
 
-    async fn hear(&mut self, news: News) {
-        match news {
-            News::BashEnded(finished) => self.bash_ended(*finished).await,
-            News::ActivityDied => {
-                let message = "the agent had an internal error and gave up this run".to_owned();
-                self.hub.publish(EventKind::Notice {
-                    level: NoticeLevel::Error,
-                    message: message.clone(),
-                    from: NoticeSource::Agent,
-                });
-                if self.signals.in_run.swap(false, Ordering::AcqRel) {
-                    // Clients wait for the end of every run that began.
-                    self.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
-                        messages: Vec::new(),
-                        usage: Usage::default(),
-                        outcome: RunOutcome::Failed {
-                            kind: ModelErrorKind::Other,
-                            message,
-                            status: None,
-                        },
-                        will_retry: false,
-                    })));
-                }
-                self.activity_over().await;
+    async fn take_report(&mut self, report: Report) {
+        match report {
+            Report::ShellEnded(finished) => {
+                let in_run = self.activities.is_any_running();
+                self.shells.ended(&mut self.log, *finished, in_run).await;
             }
+            Report::ActivityDied => self.activity_died().await,
         }
     }
 
-    fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) {
-        self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
-        self.slash.set_tools(&self.specs);
-        self.tools = tools.into();
+    /// A new session's first entries: the model, the thinking level and the name it begins with.
+    fn note_beginning(&mut self) -> Result<(), SessionError> {
+        if let Some(info) = self.models.info() {
+            self.log.note_model(info, false)?;
+        }
+        self.log.note_thinking(self.models.thinking(), false)?;
+        self.log.note_name(false)?;
+        Ok(())
     }
 
-    /// Has what the folder says taken the place of what the session began with.
+    /// Has what the folder says take the place of what the session began with.
     fn set_folder_texts(&mut self, texts: FolderTexts) {
-        self.slash.set_base_prompt(Arc::clone(&texts.system_prompt));
+        self.tools
+            .slash
+            .set_base_prompt(Arc::clone(&texts.system_prompt));
         self.rules = Arc::new(texts.rules.afresh());
-        self.host.set_folder_texts(texts);
+        self.tools.host.set_folder_texts(texts);
     }
 
-    fn changed(&self, change: StateChange) {
+    fn publish_change(&self, change: StateChange) {
         self.hub.publish(EventKind::StateChanged(change));
     }
 
-    /// Lets the running turn see whether a steering message must not wait.
-    fn signal_steering(&self) {
-        let now = self.settings.interrupt_mode == InterruptMode::Immediate
-            && self.waiting.has(QueueKind::Steering);
-        self.signals.steering_now.store(now, Ordering::Release);
+    /// Warns those who subscribe from the beginning on, and in the log those who come later.
+    fn warn(&self, message: String) {
+        tracing::warn!(session = %self.id, "{message}");
+        self.publish_warning(message);
     }
 
-    fn link(&self, cancel: CancellationToken, cancel_retry: Arc<Notify>) -> Link {
-        Link {
-            hub: self.hub.clone(),
-            clock: Arc::clone(&self.environment.clock),
-            requests: self.requests.0.clone(),
-            signals: Arc::clone(&self.signals),
-            retry: self.retry,
-            cwd: Arc::clone(&self.cwd),
-            spill_dir: Arc::clone(&self.environment.spill_dir),
-            session_id: Arc::clone(&self.id),
-            watch: Arc::clone(&self.watch),
-            hooks: self.hooks.clone(),
-            slash: Arc::clone(&self.slash),
-            cancel,
-            cancel_retry,
-        }
+    fn publish_warning(&self, message: String) {
+        self.hub.publish(EventKind::Notice {
+            level: NoticeLevel::Warning,
+            message,
+            from: NoticeSource::Agent,
+        });
     }
 }
 
 impl Drop for Actor {
     /// Nothing outlives its session, however that ends.
     fn drop(&mut self) {
-        if let Some(activity) = &self.activity {
-            activity.cancel.cancel();
-        }
-        self.jobs.cancel_all(JobKind::Shell);
-        if let (left_running, true) = &self.left_running {
-            left_running.end();
+        self.activities.cancel();
+        self.shells.cancel_all();
+        if self.ends_left_running {
+            self.shells.left_running().end();
         }
     }
 }
 
-/// Tells the subscribers that nothing more comes, when it goes.
+/// Ends the events of all subscribers, when it goes.
 struct EndOfEvents(Hub);
 
 impl Drop for EndOfEvents {

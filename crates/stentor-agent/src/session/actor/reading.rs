@@ -1,80 +1,99 @@
-//! What the session says about itself.
+//! What a session answers about itself. What is only in its file is read by other threads.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stentor_journal::clock::iso_time;
+use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{self, Entry, Header, Journal, Opened, StoreError};
+use stentor_journal::store::{self, Entry, EntryKind, Header, Journal, JournalReader, Opened};
 use stentor_journal::usage::Usage;
 
-use super::{Actor, Consumed};
+use super::{Actor, answer};
+use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::state::{ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats};
 use crate::tool::ToolHost;
 
+/// A session made of a part of another, and the text of the message it stops before.
+type Forked = (Opened, Option<String>);
+
 impl Actor {
     pub(super) fn state(&self) -> SessionState {
-        let is_compacting = self.signals.compacting.load(Ordering::Acquire);
         SessionState {
             id: Arc::clone(&self.id),
-            file: self.record.path().map(Into::into),
-            name: self.name.clone(),
+            file: self.log.path().map(Into::into),
+            name: self.log.name().cloned(),
             cwd: self.cwd.to_path_buf(),
-            model: self.settings.info().cloned(),
-            thinking: self.settings.thinking,
-            is_running: self.activity.is_some(),
-            is_compacting,
+            model: self.models.info().cloned(),
+            thinking: self.models.thinking(),
+            is_running: self.activities.is_any_running(),
+            is_compacting: self.signals.compacting.load(Ordering::Acquire),
             retry_attempt: self.signals.retry_attempt.load(Ordering::Acquire),
             interrupt_pending: self.signals.is_interrupted(),
-            steering_mode: self.settings.steering_mode,
-            follow_up_mode: self.settings.follow_up_mode,
-            interrupt_mode: self.settings.interrupt_mode,
-            auto_compaction: self.settings.auto_compaction,
-            auto_retry: self.settings.auto_retry,
-            permission_mode: self.policy.mode(),
+            steering_mode: self.queues.steering_mode,
+            follow_up_mode: self.queues.follow_up_mode,
+            interrupt_mode: self.queues.interrupt_mode,
+            auto_compaction: self.automatic.compaction,
+            auto_retry: self.automatic.retry,
+            permission_mode: self.permissions.mode(),
             sandbox: Arc::clone(&self.sandbox),
-            message_count: self.conversation.items().len(),
-            queues: Arc::new(self.waiting.texts()),
+            message_count: self.log.conversation().items().len(),
+            queues: Arc::new(self.queues.texts()),
             context: self.context_use(),
-            tokens_per_second: self.conversation.tokens_per_second(),
-            plan: self.host.plan(),
-            leaf: self.leaf.clone(),
-            is_scoped: !self.settings.scoped_models.is_empty(),
+            tokens_per_second: self.log.conversation().tokens_per_second(),
+            plan: self.tools.host.plan(),
+            leaf: self.log.leaf().cloned(),
+            is_scoped: !self.models.scoped().is_empty(),
             scoped_models: self
-                .settings
-                .scoped_models
+                .models
+                .scoped()
                 .iter()
                 .map(|scoped| Arc::clone(&scoped.model))
                 .collect(),
         }
     }
 
-    pub(super) fn snapshot(&mut self, with_stats: bool) -> Box<SessionSnapshot> {
-        let stats = with_stats.then(|| self.stats());
-        Box::new(SessionSnapshot {
-            state: self.state(),
-            messages: self.conversation.messages(),
-            stats: stats.and_then(Result::ok),
-        })
+    /// Answers with counts and sums, when what was consumed earlier is known.
+    pub(super) fn answer_stats(&self, reply: Reply<Result<SessionStats, SessionError>>) {
+        let counted = self.counted();
+        tokio::spawn(async move { answer(reply, counted.await) });
     }
 
-    pub(super) fn stats(&mut self) -> Result<SessionStats, SessionError> {
-        let (total_usage, total_turns) = self.consumed_so_far()?;
+    /// State, messages and, if wanted, counts and sums of the same moment.
+    pub(super) fn answer_snapshot(&self, with_stats: bool, reply: Reply<SessionSnapshot>) {
+        let mut snapshot = SessionSnapshot {
+            state: self.state(),
+            messages: self.log.conversation().messages(),
+            stats: None,
+        };
+        if !with_stats {
+            return answer(reply, snapshot);
+        }
+        let counted = self.counted();
+        tokio::spawn(async move {
+            snapshot.stats = counted.await.ok();
+            answer(reply, snapshot);
+        });
+    }
+
+    /// Counts and sums of now, when what was consumed earlier is known.
+    fn counted(&self) -> impl Future<Output = Result<SessionStats, SessionError>> + 'static {
+        let now = self.spending.now();
         let mut stats = SessionStats {
             id: Arc::clone(&self.id),
-            file: self.record.path().map(Into::into),
+            file: self.log.path().map(Into::into),
             user_messages: 0,
             assistant_messages: 0,
             tool_calls: 0,
             tool_results: 0,
-            total_messages: self.conversation.items().len(),
+            total_messages: self.log.conversation().items().len(),
             context_usage: Usage::default(),
-            total_usage,
-            total_turns,
+            total_usage: now.usage,
+            total_turns: now.turns,
             context: self.context_use(),
         };
-        for item in self.conversation.items() {
+        for item in self.log.conversation().items() {
             match &*item.message {
                 Message::Known(KnownMessage::User(_)) => stats.user_messages += 1,
                 Message::Known(KnownMessage::Assistant(message)) => {
@@ -86,99 +105,111 @@ impl Actor {
                 Message::Known(_) | Message::Other(_) => {}
             }
         }
-        Ok(stats)
+        let earlier = self.spending.earlier();
+        async move {
+            let earlier = earlier.get().await?;
+            stats.total_usage.add(&earlier.usage);
+            stats.total_turns += earlier.turns;
+            Ok(stats)
+        }
     }
 
-    /// Tokens, cost and model calls of the whole session. A resumed session's file is read for it
-    /// once, when somebody first wants to know.
-    pub(super) fn consumed_so_far(&mut self) -> Result<(Usage, u64), StoreError> {
-        if let Consumed::Unread = self.consumed {
-            let totals = self.record.totals()?;
-            self.consumed = Consumed::Known {
-                usage: totals.usage,
-                turns: totals.assistant_messages + totals.summaries,
-            };
-        }
-        match &self.consumed {
-            Consumed::Known { usage, turns } => {
-                let mut so_far = *usage;
-                so_far.add(&self.host.consumed_now());
-                Ok((so_far, *turns))
+    /// Answers with what `read` makes of the journal, which it reads on another thread.
+    pub(super) fn answer_from_journal<T: Send + 'static>(
+        &self,
+        reply: Reply<Result<T, SessionError>>,
+        read: impl FnOnce(&dyn JournalReader, &Header) -> Result<T, SessionError> + Send + 'static,
+    ) {
+        let header = self.log.header().clone();
+        match self.log.reader() {
+            Ok(reader) => {
+                tokio::task::spawn_blocking(move || answer(reply, read(&*reader, &header)));
             }
-            Consumed::Unread => Ok((Usage::default(), 0)),
+            Err(error) => answer(reply, Err(error.into())),
         }
-    }
-
-    pub(super) fn active_path(&self) -> Result<(Header, Vec<Entry>), SessionError> {
-        let path = match (&self.leaf, self.record.journal()) {
-            (Some(leaf), Some(journal)) => journal.path_to(leaf)?,
-            // Until there is a journal there are no branches.
-            _ => self.record.read_all()?,
-        };
-        Ok((self.record.header().clone(), path))
-    }
-
-    pub(super) fn entries(&self) -> Result<(Header, Vec<Entry>), SessionError> {
-        Ok((self.record.header().clone(), self.record.read_all()?))
     }
 
     /// Copies the conversation up to a point into a new session.
-    pub(super) fn fork(
-        &mut self,
+    pub(super) fn answer_fork(
+        &self,
         point: ForkPoint,
         id: Option<String>,
-    ) -> Result<(Opened, Option<String>), SessionError> {
-        let (up_to, text) = match point {
-            ForkPoint::Leaf => (self.leaf.clone(), None),
-            ForkPoint::After(id) => {
-                let entry = self.entry(&id)?.ok_or(SessionError::UnknownEntry(id))?;
-                (Some(entry.id), None)
-            }
-            ForkPoint::Before(id) => {
-                let entry = self.entry(&id)?.ok_or(SessionError::NotAUserMessage)?;
-                let store::EntryKind::Message { message } = &entry.kind else {
-                    return Err(SessionError::NotAUserMessage);
-                };
-                let user = message.as_user().ok_or(SessionError::NotAUserMessage)?;
-                (entry.parent_id, Some(user.content.text()))
-            }
+        reply: Reply<Result<Forked, SessionError>>,
+    ) {
+        let Some(path) = self.log.journal().and_then(Journal::path) else {
+            return answer(reply, self.fork_in_memory(point, id));
         };
-        let Some(journal) = self.record.journal() else {
-            return Err(SessionError::NothingToFork);
-        };
-        let clock = &*self.environment.clock;
-        let path = journal.path();
-        let header = Header {
-            version: store::CURRENT_VERSION,
-            id: id.unwrap_or_else(|| clock.session_id()),
-            timestamp: iso_time(clock.now_ms()),
-            cwd: journal.header().cwd.clone(),
-            parent_session: path.map(|path| path.to_string_lossy().into_owned()),
-            title: None,
-        };
-        let folder = path.map(|path| path.parent().unwrap_or(path));
-        let opened = match (up_to, path, folder) {
-            (None, _, Some(folder)) => empty(store::create(folder, header, clock)?),
-            (None, _, None) => empty(store::memory(header)),
-            (Some(id), Some(path), Some(folder)) => {
-                store::fork(path, Some(&id), folder, header, clock)?
-            }
-            (Some(id), _, _) => store::fork_in_memory(journal, Some(&id), header)?,
+        let path = path.to_path_buf();
+        let leaf = self.log.leaf().cloned();
+        let clock = Arc::clone(&self.environment.clock);
+        self.answer_from_journal(reply, move |journal, header| {
+            let (up_to, text) = fork_end(journal, leaf, point)?;
+            let header = fork_header(header, Some(&path), id, &*clock);
+            let folder = path.parent().unwrap_or(&path);
+            let opened = match up_to {
+                None => empty(store::create(folder, header, &*clock)?),
+                Some(id) => store::fork(&path, Some(&id), folder, header, &*clock)?,
+            };
+            Ok((opened, text))
+        });
+    }
+
+    fn fork_in_memory(&self, point: ForkPoint, id: Option<String>) -> Result<Forked, SessionError> {
+        let reader = self.log.reader()?;
+        let (up_to, text) = fork_end(&*reader, self.log.leaf().cloned(), point)?;
+        let journal = self.log.journal().ok_or(SessionError::NothingToFork)?;
+        let header = fork_header(journal.header(), None, id, &*self.environment.clock);
+        let opened = match up_to {
+            None => empty(store::memory(header)),
+            Some(id) => store::fork_in_memory(journal, Some(&id), header)?,
         };
         Ok((opened, text))
     }
 
-    fn entry(&self, id: &str) -> Result<Option<Entry>, StoreError> {
-        let entries = self.record.read_all()?;
-        Ok(entries.into_iter().rev().find(|entry| entry.id == id))
-    }
-
     fn context_use(&self) -> ContextUse {
-        let window = self.settings.info().map_or(0, |info| info.context_window);
+        let window = self.models.info().map_or(0, |info| info.context_window);
         ContextUse {
-            tokens: self.conversation.counted_tokens(),
+            tokens: self.log.conversation().counted_tokens(),
             window,
         }
+    }
+}
+
+/// The last entry of a fork, and the text of the message it stops before.
+fn fork_end(
+    journal: &dyn JournalReader,
+    leaf: Option<String>,
+    point: ForkPoint,
+) -> Result<(Option<String>, Option<String>), SessionError> {
+    let entry = |id: &str| -> Result<Option<Entry>, SessionError> {
+        let entries = journal.read_all()?;
+        Ok(entries.into_iter().rev().find(|entry| entry.id == id))
+    };
+    match point {
+        ForkPoint::Leaf => Ok((leaf, None)),
+        ForkPoint::After(id) => match entry(&id)? {
+            Some(entry) => Ok((Some(entry.id), None)),
+            None => Err(SessionError::UnknownEntry(id)),
+        },
+        ForkPoint::Before(id) => {
+            let entry = entry(&id)?.ok_or(SessionError::NotAUserMessage)?;
+            let EntryKind::Message { message } = &entry.kind else {
+                return Err(SessionError::NotAUserMessage);
+            };
+            let user = message.as_user().ok_or(SessionError::NotAUserMessage)?;
+            Ok((entry.parent_id, Some(user.content.text())))
+        }
+    }
+}
+
+fn fork_header(of: &Header, path: Option<&Path>, id: Option<String>, clock: &dyn Clock) -> Header {
+    Header {
+        version: store::CURRENT_VERSION,
+        id: id.unwrap_or_else(|| clock.session_id()),
+        timestamp: iso_time(clock.now_ms()),
+        cwd: of.cwd.clone(),
+        parent_session: path.map(|path| path.to_string_lossy().into_owned()),
+        title: None,
     }
 }
 

@@ -189,7 +189,7 @@ pub(in crate::psi) async fn compact(call: &mut Call<'_>) -> Handled {
                         .field("tokens-after", &result.tokens_after);
                 });
             }),
-            Err(SessionError::Compaction(why)) if is_nothing_to_do(&why) => payload::map(|data| {
+            Err(SessionError::Compaction(why)) if why.is_nothing_to_do() => payload::map(|data| {
                 data.field("compacted", &false)
                     .field("summary", &None::<&str>);
             }),
@@ -244,11 +244,6 @@ fn enabled_answer(enabled: bool) -> Done {
     Done::data(payload::map(|data| {
         data.field("enabled", &enabled);
     }))
-}
-
-/// The reasons of the core that are no failure.
-fn is_nothing_to_do(why: &str) -> bool {
-    why == "Already compacted" || why.starts_with("Nothing to compact")
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@ use stentor_journal::conversation::{self, Item, estimate_tokens};
 use stentor_journal::message::{CompactionSummary, KnownMessage, Message};
 use stentor_journal::store::{Compaction, EntryKind, StoreError};
 
-use super::{Actor, Afterwards};
+use super::Actor;
+use super::activities::Pending;
+use super::restore::PLAN;
 use crate::event::{CompactionReason, CompactionResult};
 use crate::session::command::Reply;
 use crate::tool::{Plan, ToolHost};
-use crate::turn::{CompactionPlan, Work, find_cut};
+use crate::turn::{CompactionError, CompactionPlan, Work, find_cut};
 
 impl Actor {
     /// Compacts because somebody asked for it. A running turn is stopped first.
@@ -19,25 +21,23 @@ impl Actor {
         &mut self,
         reason: CompactionReason,
         instructions: Option<String>,
-        reply: Reply<Result<CompactionResult, String>>,
+        reply: Reply<Result<CompactionResult, CompactionError>>,
     ) {
-        self.cancel_questions();
-        if let Some(activity) = &self.activity {
-            activity.cancel.cancel();
-            self.afterwards.push(Afterwards::Compact {
+        self.permissions.cancel_questions();
+        if self.activities.is_any_running() {
+            self.activities.cancel();
+            self.activities.pend(Pending::Compact {
                 reason,
                 instructions,
                 reply,
             });
         } else {
-            self.start(
-                Work::Compact {
-                    reason,
-                    instructions,
-                    reply,
-                },
-                None,
-            );
+            let work = Work::Compact {
+                reason,
+                instructions,
+                reply,
+            };
+            self.start(work, None);
         }
     }
 
@@ -45,56 +45,60 @@ impl Actor {
     pub(super) fn plan_compaction(
         &self,
         reason: CompactionReason,
-    ) -> Result<Option<Box<CompactionPlan>>, String> {
-        let Some(chosen) = self.model_of_now() else {
-            return Err("No model selected.".to_owned());
+    ) -> Result<Option<Box<CompactionPlan>>, CompactionError> {
+        let Some(chosen) = self.models.current() else {
+            return Err(CompactionError::NoModel);
         };
         let window = chosen.info.context_window;
         let manual = reason.is_asked_for();
-        if !manual && !self.settings.auto_compaction {
+        if !manual && !self.automatic.compaction {
             return Ok(None);
         }
-        let tokens_before = self.conversation.tokens();
+        let tokens_before = self.log.conversation().tokens();
         // Half of a small window must do: the whole of it in reserve would leave none to work in.
-        let reserve = self.settings.compaction.reserve_tokens.min(window / 2);
+        let reserve = self.compaction.reserve_tokens.min(window / 2);
         let near = window.saturating_sub(reserve);
         if reason == CompactionReason::Threshold && (window == 0 || tokens_before <= near) {
             return Ok(None);
         }
-        let items = self.conversation.items();
+        let items = self.log.conversation().items();
         if manual && self.only_just_compacted() {
-            return Err("Already compacted".to_owned());
+            return Err(CompactionError::AlreadyCompacted);
         }
         if reason == CompactionReason::Handoff {
             // One that was never answered has nothing to hand over.
             if items.len() < 2 {
-                return Err("Nothing to hand off (no messages yet)".to_owned());
+                return Err(CompactionError::NothingToHandOff);
             }
             return self.plan_of(items.len(), tokens_before).map(Some);
         }
         // What is kept must leave room in the window, or compacting would not help.
-        let keep = self.settings.compaction.keep_recent_tokens.min(near / 2);
+        let keep = self.compaction.keep_recent_tokens.min(near / 2);
         let force = reason != CompactionReason::Threshold;
         let Some(cut) = find_cut(items, keep, force) else {
             return if reason == CompactionReason::Threshold {
                 Ok(None)
             } else {
-                Err("Nothing to compact (session too small)".to_owned())
+                Err(CompactionError::TooSmall)
             };
         };
         self.plan_of(cut, tokens_before).map(Some)
     }
 
     /// The plan to summarise the first `cut` messages.
-    fn plan_of(&self, cut: usize, tokens_before: u64) -> Result<Box<CompactionPlan>, String> {
-        let Some(chosen) = self.model_of_now() else {
-            return Err("No model selected.".to_owned());
+    fn plan_of(
+        &self,
+        cut: usize,
+        tokens_before: u64,
+    ) -> Result<Box<CompactionPlan>, CompactionError> {
+        let Some(chosen) = self.models.current() else {
+            return Err(CompactionError::NoModel);
         };
         let model = chosen
             .opened
             .as_ref()
-            .map_err(|error| error.message.clone())?;
-        let items = self.conversation.items();
+            .map_err(|error| CompactionError::Model(error.clone()))?;
+        let items = self.log.conversation().items();
         let older = items.iter().take(cut).map(|item| &item.message);
         let first_kept = items.get(cut);
         Ok(Box::new(CompactionPlan {
@@ -111,7 +115,7 @@ impl Actor {
         &mut self,
         mut result: CompactionResult,
     ) -> Result<CompactionResult, StoreError> {
-        let items = self.conversation.items();
+        let items = self.log.conversation().items();
         let first_kept = items
             .iter()
             .position(|item| item.entry_id == result.first_kept_entry_id);
@@ -121,13 +125,13 @@ impl Actor {
             "modifiedFiles": result.modified_files,
         });
         // A resumed session takes the summary's time from the entry, so they are the same here.
-        let now_ms = self.environment.clock.now_ms();
-        let entry_id = self.new_entry_id();
+        let now_ms = self.log.now_ms();
+        let entry_id = self.log.new_entry_id();
         if result.first_kept_entry_id.is_empty() {
             // Nothing is kept, which other programs read from this.
             result.first_kept_entry_id.clone_from(&entry_id);
         }
-        let entry_id = self.append_at(
+        let entry_id = self.log.append_at(
             entry_id,
             now_ms,
             EntryKind::Compaction(Compaction {
@@ -146,14 +150,14 @@ impl Actor {
             rest: Default::default(),
         })
         .into();
-        self.conversation.compact(
+        self.log.compact(
             Item {
                 entry_id,
                 message: Arc::new(message),
             },
             first_kept,
         );
-        let items = self.conversation.items();
+        let items = self.log.conversation().items();
         result.tokens_after = items
             .iter()
             .map(|item| estimate_tokens(&item.message))
@@ -165,33 +169,25 @@ impl Actor {
     /// Repeats what a reader of the newest part of the file must know: opening a long session
     /// does not read what lies before the compaction.
     fn note_settings_again(&mut self) -> Result<(), StoreError> {
-        if let Some(info) = self.settings.info() {
-            let (provider, model_id) = (info.provider.clone(), info.id.clone());
-            self.append(EntryKind::ModelChange { provider, model_id }, true)?;
+        let log = &mut self.log;
+        if let Some(info) = self.models.info() {
+            log.note_model(info, true)?;
         }
-        let thinking_level = Some(self.settings.thinking.to_string());
-        self.append(EntryKind::ThinkingLevelChange { thinking_level }, true)?;
-        if let Some(name) = self.name.clone() {
-            self.append(EntryKind::SessionInfo { name }, true)?;
-        }
-        self.note_permission_mode()?;
-        let waiting: Vec<_> = self.waiting.all().cloned().collect();
-        for queued in waiting {
-            self.note_queued(&queued)?;
-        }
-        for deferred in self.unheard_bash.clone() {
-            self.note_deferred(&deferred)?;
-        }
-        let plan = self.host.plan();
+        log.note_thinking(self.models.thinking(), true)?;
+        log.note_name(true)?;
+        self.permissions.note_mode(log)?;
+        self.queues.note_again(log)?;
+        self.shells.note_again(log)?;
+        let plan = self.tools.host.plan();
         if plan != Plan::default() {
-            self.note_plan(&plan)?;
+            log.note(PLAN, &plan, false)?;
         }
         Ok(())
     }
 
     /// True when nothing was said since the last compaction.
     fn only_just_compacted(&self) -> bool {
-        let items = self.conversation.items();
+        let items = self.log.conversation().items();
         let Some(Message::Known(KnownMessage::CompactionSummary(summary))) =
             items.first().map(|item| &*item.message)
         else {

@@ -10,15 +10,15 @@ use crate::event::EventKind;
 use crate::hub::Hub;
 use crate::tool::{Plan, PlanPhase, PlanStatus};
 
-/// Keeps the plan. What is waited for ends with it.
-pub(super) struct PlanKeeper {
+/// The plan, and when what is done in it goes.
+pub(super) struct PlanStore {
     hub: Hub,
     clearing: PlanClearing,
-    kept: Arc<Mutex<Kept>>,
+    stored: Arc<Mutex<StoredPlan>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredPlan {
     plan: Plan,
     /// What is done, by phase and content, with the number of the waiting it is part of.
     done: HashMap<(String, String), u64>,
@@ -29,66 +29,66 @@ struct Kept {
     is_waited_for: bool,
 }
 
-impl PlanKeeper {
+impl PlanStore {
     pub fn new(hub: Hub, clearing: PlanClearing) -> Self {
         Self {
             hub,
             clearing,
-            kept: Arc::default(),
+            stored: Arc::default(),
         }
     }
 
     pub fn plan(&self) -> Plan {
-        lock(&self.kept).plan.clone()
+        lock(&self.stored).plan.clone()
     }
 
-    /// Takes over the plan of a stored session without telling anybody. What was done in it has
+    /// Takes over the plan of a stored session without publishing it. What was done in it has
     /// been seen.
     pub fn restore(&self, mut plan: Plan) {
         let has_done = plan.tasks().any(|task| is_done(task.status));
         if has_done && self.clearing.after().is_some() {
             take_out(&mut plan, |_, _| true);
         }
-        lock(&self.kept).plan = plan;
+        lock(&self.stored).plan = plan;
     }
 
-    /// Replaces the plan, tells everybody, and begins to wait for what is newly done in it.
+    /// Replaces the plan, publishes it, and begins to wait for what is newly done in it.
     pub fn set(&self, plan: Plan) {
         let has_done = plan.tasks().any(|task| is_done(task.status));
         let after = has_done.then(|| self.clearing.after()).flatten();
-        let mut kept = lock(&self.kept);
-        let waiting = kept.take_over(plan.clone());
-        // Told under the lock, so that it is told in the order in which it happened.
+        let mut stored = lock(&self.stored);
+        let waiting = stored.take_over(plan.clone());
+        // Published under the lock, so in the order in which it happened.
         self.hub.publish(EventKind::PlanChanged(Arc::new(plan)));
         // A time that no clock reaches never comes.
         let due = after.and_then(|after| Instant::now().checked_add(after));
         if let (Some(waiting), Some(due)) = (waiting, due) {
-            kept.due.push_back((due, waiting));
-            if !std::mem::replace(&mut kept.is_waited_for, true) {
-                tokio::spawn(tidy(self.hub.clone(), Arc::downgrade(&self.kept)));
+            stored.due.push_back((due, waiting));
+            if !std::mem::replace(&mut stored.is_waited_for, true) {
+                tokio::spawn(tidy(self.hub.clone(), Arc::downgrade(&self.stored)));
             }
         }
     }
 }
 
 /// Waits for what is due, one after the other, until nothing is.
-async fn tidy(hub: Hub, kept: Weak<Mutex<Kept>>) {
+async fn tidy(hub: Hub, stored: Weak<Mutex<StoredPlan>>) {
     loop {
-        let Some(next) = next_due(&kept) else {
+        let Some(next) = next_due(&stored) else {
             return;
         };
         tokio::time::sleep_until(next).await;
-        let Some(kept) = kept.upgrade() else {
+        let Some(stored) = stored.upgrade() else {
             return;
         };
-        let mut kept = lock(&kept);
+        let mut stored = lock(&stored);
         let now = Instant::now();
-        while let Some((due, waiting)) = kept.due.front().copied()
+        while let Some((due, waiting)) = stored.due.front().copied()
             && due <= now
         {
-            kept.due.pop_front();
-            if kept.tidy(waiting) {
-                let plan = Arc::new(kept.plan.clone());
+            stored.due.pop_front();
+            if stored.tidy(waiting) {
+                let plan = Arc::new(stored.plan.clone());
                 hub.publish(EventKind::PlanChanged(plan));
                 hub.publish(EventKind::PlanTidied);
             }
@@ -97,15 +97,15 @@ async fn tidy(hub: Hub, kept: Weak<Mutex<Kept>>) {
 }
 
 /// When the next waiting ends. `None` when nobody need wait any more.
-fn next_due(kept: &Weak<Mutex<Kept>>) -> Option<Instant> {
-    let kept = kept.upgrade()?;
-    let mut kept = lock(&kept);
-    let next = kept.due.front().map(|(due, _)| *due);
-    kept.is_waited_for = next.is_some();
+fn next_due(stored: &Weak<Mutex<StoredPlan>>) -> Option<Instant> {
+    let stored = stored.upgrade()?;
+    let mut stored = lock(&stored);
+    let next = stored.due.front().map(|(due, _)| *due);
+    stored.is_waited_for = next.is_some();
     next
 }
 
-impl Kept {
+impl StoredPlan {
     /// Returns the number of a waiting if something is done that was not before.
     fn take_over(&mut self, plan: Plan) -> Option<u64> {
         let mut done = HashMap::new();
@@ -165,8 +165,8 @@ fn is_done(status: PlanStatus) -> bool {
     }
 }
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(stored: &Mutex<StoredPlan>) -> MutexGuard<'_, StoredPlan> {
+    stored.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -194,44 +194,44 @@ mod tests {
 
     #[test]
     fn what_is_done_leaves_with_its_waiting_and_takes_empty_phases_along() {
-        let mut kept = Kept::default();
-        let first = kept.take_over(plan(&[("one", &[("a", Completed), ("b", Pending)])]));
-        let second = kept.take_over(plan(&[
+        let mut stored = StoredPlan::default();
+        let first = stored.take_over(plan(&[("one", &[("a", Completed), ("b", Pending)])]));
+        let second = stored.take_over(plan(&[
             ("one", &[("a", Completed), ("b", Pending)]),
             ("two", &[("c", Abandoned)]),
         ]));
         assert_eq!((first, second), (Some(1), Some(2)));
-        assert!(kept.tidy(1));
+        assert!(stored.tidy(1));
         let left = plan(&[("one", &[("b", Pending)]), ("two", &[("c", Abandoned)])]);
-        assert_eq!(kept.plan, left);
-        assert!(kept.tidy(2));
-        assert_eq!(kept.plan, plan(&[("one", &[("b", Pending)])]));
-        assert!(!kept.tidy(2));
+        assert_eq!(stored.plan, left);
+        assert!(stored.tidy(2));
+        assert_eq!(stored.plan, plan(&[("one", &[("b", Pending)])]));
+        assert!(!stored.tidy(2));
     }
 
     #[test]
     fn what_was_taken_up_again_stays_until_it_is_done_again() {
-        let mut kept = Kept::default();
+        let mut stored = StoredPlan::default();
         assert_eq!(
-            kept.take_over(plan(&[("one", &[("a", Completed)])])),
+            stored.take_over(plan(&[("one", &[("a", Completed)])])),
             Some(1)
         );
-        assert_eq!(kept.take_over(plan(&[("one", &[("a", Pending)])])), None);
-        assert!(!kept.tidy(1));
+        assert_eq!(stored.take_over(plan(&[("one", &[("a", Pending)])])), None);
+        assert!(!stored.tidy(1));
         assert_eq!(
-            kept.take_over(plan(&[("one", &[("a", Completed)])])),
+            stored.take_over(plan(&[("one", &[("a", Completed)])])),
             Some(2)
         );
-        assert!(!kept.tidy(1));
-        assert!(kept.tidy(2));
-        assert_eq!(kept.plan, Plan::default());
+        assert!(!stored.tidy(1));
+        assert!(stored.tidy(2));
+        assert_eq!(stored.plan, Plan::default());
     }
 
     #[test]
     fn nothing_new_is_not_waited_for_again() {
-        let mut kept = Kept::default();
+        let mut stored = StoredPlan::default();
         let same = plan(&[("one", &[("a", Completed)])]);
-        assert_eq!(kept.take_over(same.clone()), Some(1));
-        assert_eq!(kept.take_over(same), None);
+        assert_eq!(stored.take_over(same.clone()), Some(1));
+        assert_eq!(stored.take_over(same), None);
     }
 }

@@ -1,19 +1,20 @@
-//! One run: rounds of a model's answer and its tools, until nothing is left to do.
+//! One run: turns of a model's answer and its tools, until nothing is left to do.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stentor_journal::message::{AssistantMessage, KnownMessage, Message, StopReason};
+use stentor_journal::message::{KnownMessage, Message, StopReason};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
 
-use super::answer::{self, Answer};
-use super::hooked::{self, Prompted};
-use super::link::{Gone, Link, ModelCall, Refusal, Request, Why};
-use super::reminding::Reminders;
+use super::answer::{self, FinishedAnswer};
+use super::compaction;
+use super::link::{Link, ModelCall, Refusal, RefusalReason, Request, RunStart};
+use super::reminders::Reminders;
+use super::run_hooks::{self, Prompted};
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
-use crate::model::{ModelError, ModelErrorKind, ModelInfo};
+use crate::model::{ModelError, ModelErrorKind};
 use crate::rules;
 
 /// What a run did.
@@ -27,7 +28,7 @@ pub(super) struct Ran {
     pub failure: Option<(ModelError, String)>,
     /// True when something of the failed answer was shown.
     pub begun: bool,
-    /// Messages of the agent itself for the next round, on disk already.
+    /// Messages of the agent itself for the next turn, on disk already.
     inject: Vec<Arc<Message>>,
     reminders: Reminders,
 }
@@ -35,76 +36,50 @@ pub(super) struct Ran {
 /// Told when the first answer of a continuation has succeeded.
 pub(super) type OnSuccess<'a> = &'a mut (dyn FnMut() + Send);
 
-/// What a run begins with.
-#[derive(Default)]
-pub(super) struct Start {
-    /// Messages that are in the conversation and have not been told of yet.
+/// How a run begins.
+pub(super) struct Begin {
+    /// Messages that are in the conversation and have not been announced yet.
     pub messages: Vec<Arc<Message>>,
-    /// True when those came out of a queue, so that the queue has had its turn.
-    pub queue_was_asked: bool,
+    /// The context may be compacted first.
+    pub may_compact: bool,
+    /// Steering messages that wait are part of the first turn.
+    pub take_steering: bool,
 }
 
-/// Runs rounds. What was done until it stopped is in `ran`, also when it could not go on.
+/// Runs turns. What was done until it stopped is in `ran`, also when it could not go on.
 pub(super) async fn run(
     link: &Link,
-    start: Start,
+    begin: Begin,
     on_success: OnSuccess<'_>,
     ran: &mut Ran,
 ) -> Result<(), Stopped> {
-    link.signals.winding_up.store(false, Ordering::Release);
-    link.signals.in_run.store(true, Ordering::Release);
-    link.hub.publish(EventKind::RunStarted);
-    let mut prompt = hooked::prompt_text(link, &start.messages);
-    let mut injected = start.messages;
-    if !start.queue_was_asked && !link.watch.steering_waits_for_first_call {
-        injected.extend(steering(link).await?);
-    }
+    let steering = begin_run(link, begin.may_compact, begin.take_steering).await?;
+    let mut prompt = run_hooks::prompt_text(link, &begin.messages);
+    let mut injected = begin.messages;
+    injected.extend(steering);
     loop {
         link.room().await;
         link.hub.publish(EventKind::TurnStarted);
         for message in injected.drain(..) {
-            if link.signals.untold.load(Ordering::Acquire) {
+            if link.signals.unannounced.load(Ordering::Acquire) {
                 let message = Arc::clone(&message);
-                link.ask(|reply| Request::Telling { message, reply })
+                link.ask(|reply| Request::Announcing { message, reply })
                     .await?;
             }
-            tell(link, &message);
+            announce(link, &message);
             ran.messages.push(message);
         }
-        let asked = match prompt.take() {
-            Some(text) => hooked::before_prompt(link, text).await,
-            None => Prompted::Ask(Vec::new()),
-        };
-        let next = match asked {
-            Prompted::Ask(added) => {
-                for message in added {
-                    append(link, &message, true, false).await?;
-                    tell(link, &message);
-                    ran.messages.push(message);
-                }
-                match link.ask(|reply| Request::NextCall { reply }).await? {
-                    Ok(call) => round(link, &call, ran, on_success).await?,
-                    Err(refusal) => refused(link, refusal, ran).await?,
-                }
-            }
-            Prompted::Answered(text) => answered(link, text, ran).await?,
-            Prompted::Denied(reason) => {
-                let why = Why::Hook(reason);
-                refused(link, Refusal { model: None, why }, ran).await?
-            }
-        };
-        // An abort counts more than an interrupt: the next round says that it was one.
+        let next = turn(link, prompt.take(), ran, on_success).await?;
+        // An abort counts more than an interrupt: the next turn records that it was one.
         let aborted = link.cancel.is_cancelled() && ran.outcome.is_none();
         if matches!(next, Next::Over) || (link.signals.is_interrupted() && !aborted) {
             return Ok(());
         }
         injected = std::mem::take(&mut ran.inject);
-        injected.extend(steering(link).await?);
+        let would_stop = injected.is_empty() && ran.outcome.is_some();
+        injected.extend(take_queued(link, would_stop).await?);
         if injected.is_empty() && ran.outcome.is_some() {
-            injected = follow_up(link).await?;
-            if injected.is_empty() {
-                injected = remind(link, ran).await?;
-            }
+            injected = remind(link, ran).await?;
             if injected.is_empty() {
                 return Ok(());
             }
@@ -113,8 +88,62 @@ pub(super) async fn run(
     }
 }
 
+/// Has the run begun, after a compaction where one is due, and gives the messages that steer it.
+async fn begin_run(
+    link: &Link,
+    may_compact: bool,
+    take_steering: bool,
+) -> Result<Vec<Arc<Message>>, Stopped> {
+    let mut may_compact = may_compact;
+    loop {
+        let begun = link.ask(|reply| Request::BeginRun {
+            may_compact,
+            take_steering,
+            reply,
+        });
+        match begun.await?.map_err(Stopped::Store)? {
+            RunStart::Begun(steering) => return Ok(steering),
+            RunStart::CompactFirst(plan) => {
+                compaction::compact_at_threshold(link, plan).await?;
+                may_compact = false;
+            }
+        }
+    }
+}
+
+/// One turn: the hooks are asked about what the user said, then the model.
+async fn turn(
+    link: &Link,
+    prompt: Option<Arc<str>>,
+    ran: &mut Ran,
+    on_success: OnSuccess<'_>,
+) -> Result<Next, Stopped> {
+    let verdict = match prompt {
+        Some(text) => run_hooks::before_prompt(link, text).await,
+        None => Prompted::Ask(Vec::new()),
+    };
+    match verdict {
+        Prompted::Ask(added) => {
+            for message in added {
+                append(link, &message, true, false).await?;
+                announce(link, &message);
+                ran.messages.push(message);
+            }
+            match link.ask(|reply| Request::NextCall { reply }).await? {
+                Ok(call) => ask_model(link, &call, ran, on_success).await,
+                Err(refusal) => refused(link, refusal, ran).await,
+            }
+        }
+        Prompted::Answered(text) => answered(link, text, ran).await,
+        Prompted::Denied(reason) => {
+            let why = RefusalReason::Hook(reason);
+            refused(link, Refusal { model: None, why }, ran).await
+        }
+    }
+}
+
 /// Announces a complete message.
-pub(super) fn tell(link: &Link, message: &Arc<Message>) {
+pub(super) fn announce(link: &Link, message: &Arc<Message>) {
     let number = link.signals.next_number();
     let message = Arc::clone(message);
     link.hub.publish(EventKind::MessageStarted {
@@ -125,7 +154,7 @@ pub(super) fn tell(link: &Link, message: &Arc<Message>) {
         .publish(EventKind::MessageEnded { number, message });
 }
 
-/// Whether the queues are looked at after a round.
+/// Whether the queues are looked at after a turn.
 enum Next {
     /// Yes. If the run has an outcome it would stop, unless something waits.
     Again,
@@ -133,7 +162,8 @@ enum Next {
     Over,
 }
 
-async fn round(
+/// Asks the model, and runs the tools it calls.
+async fn ask_model(
     link: &Link,
     call: &ModelCall,
     ran: &mut Ran,
@@ -145,7 +175,7 @@ async fn round(
     } else {
         answer::ask(link, call).await
     };
-    let Answer {
+    let FinishedAnswer {
         number,
         message,
         usage,
@@ -158,9 +188,9 @@ async fn round(
         stopped_by,
     } = answer;
     ran.usage.add(&usage);
-    // A round without tools ends with its answer, so this is the point to make it last.
+    // A turn without tools ends with its answer, so this is the point to make it last.
     let recorded = append(link, &message, calls.is_empty(), !aborted_before).await;
-    // Who saw it in the making sees the end of it, also when the disk failed: that is told next.
+    // Who saw it in the making sees the end of it, also when the disk failed: that comes next.
     if aborted_before {
         link.hub.publish(EventKind::MessageStarted {
             number,
@@ -175,28 +205,26 @@ async fn round(
     if error.is_none() && stop_reason != StopReason::Aborted {
         on_success();
     }
-    let settled = match (&recorded, stop_reason) {
+    let results = match (&recorded, stop_reason) {
         (Err(_), _) => Ok(Vec::new()),
-        (Ok(_), StopReason::Error) => tools::settle_all(link, &calls, super::NOT_RUN_FAILED).await,
-        (Ok(_), StopReason::Aborted) => {
-            tools::settle_all(link, &calls, super::NOT_RUN_ABORTED).await
-        }
+        (Ok(_), StopReason::Error) => tools::skip_all(link, &calls, super::NOT_RUN_FAILED).await,
+        (Ok(_), StopReason::Aborted) => tools::skip_all(link, &calls, super::NOT_RUN_ABORTED).await,
         (
             Ok(_),
             StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown,
         ) => tools::run_calls(link, call, &calls, &unreadable).await,
     };
-    ran.messages.extend(settled.iter().flatten().cloned());
+    ran.messages.extend(results.iter().flatten().cloned());
     if !calls.is_empty() {
         let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
         ran.usage.add(&by_tools);
     }
     link.hub.publish(EventKind::TurnEnded {
         message,
-        tool_results: settled.iter().flatten().cloned().collect(),
+        tool_results: results.iter().flatten().cloned().collect(),
     });
     let entry_id = recorded?;
-    settled?;
+    results?;
     if !stopped_by.is_empty() && !link.cancel.is_cancelled() {
         let reminder = rules::reminder(&stopped_by, link.clock.now_ms());
         append(link, &reminder, true, false).await?;
@@ -218,7 +246,7 @@ async fn round(
         return Ok(Next::Over);
     }
     if !calls.is_empty() {
-        // If it was stopped during the tools, the next round records it as an aborted answer.
+        // If it was stopped during the tools, the next turn records it as an aborted answer.
         return Ok(Next::Again);
     }
     ran.reminders.saw(call.host.plan());
@@ -263,24 +291,16 @@ async fn append(
     Ok(ids.into_iter().next().unwrap_or_default())
 }
 
-async fn steering(link: &Link) -> Result<Vec<Arc<Message>>, Stopped> {
-    if link.cancel.is_cancelled() {
+/// The messages that wait for the run: those that steer, or else follow-ups if it would stop.
+async fn take_queued(link: &Link, or_follow_ups: bool) -> Result<Vec<Arc<Message>>, Stopped> {
+    if link.cancel.is_cancelled() || !link.signals.queued.load(Ordering::Acquire) {
         return Ok(Vec::new());
     }
-    taken(link.ask(|reply| Request::TakeSteering { reply }).await)
-}
-
-async fn follow_up(link: &Link) -> Result<Vec<Arc<Message>>, Stopped> {
-    if link.cancel.is_cancelled() {
-        return Ok(Vec::new());
-    }
-    taken(link.ask(|reply| Request::TakeFollowUp { reply }).await)
-}
-
-fn taken(
-    answer: Result<Result<Vec<Arc<Message>>, StoreError>, Gone>,
-) -> Result<Vec<Arc<Message>>, Stopped> {
-    answer?.map_err(Stopped::Store)
+    let taken = link.ask(|reply| Request::TakeQueued {
+        or_follow_ups,
+        reply,
+    });
+    taken.await?.map_err(Stopped::Store)
 }
 
 /// Ends the run with a text that no model wrote. It is said in the name of the model in use, which
@@ -290,7 +310,7 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
         Ok(call) => Some(Arc::clone(call.model.info())),
         Err(refusal) => refusal.model,
     };
-    let (number, message) = answer::without_model(link, model.as_deref(), text);
+    let (number, message) = answer::without_model(link, model.as_ref(), text);
     let recorded = append(link, &message, true, false).await;
     link.hub.publish(EventKind::MessageEnded {
         number,
@@ -309,30 +329,12 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
 /// Ends the run because no model may or can be called. Clients see why as a failed answer.
 async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
     let Refusal { model, why } = refusal;
-    let name = |part: fn(&ModelInfo) -> &String| {
-        model
-            .as_deref()
-            .map_or_else(|| "unknown".to_owned(), |info| part(info).clone())
-    };
-    let message: Arc<Message> = Arc::new(
-        KnownMessage::Assistant(AssistantMessage {
-            content: Vec::new(),
-            api: name(|info| &info.api),
-            provider: name(|info| &info.provider),
-            model: name(|info| &info.id),
-            usage: Usage::default(),
-            stop_reason: StopReason::Error,
-            error_message: Some(why.to_string()),
-            timestamp: link.clock.now_ms(),
-            response_id: None,
-            duration: None,
-            ttft: None,
-            rest: Default::default(),
-        })
-        .into(),
-    );
+    let mut message = answer::unwritten(model.as_ref(), link.clock.now_ms());
+    message.stop_reason = StopReason::Error;
+    message.error_message = Some(why.to_string());
+    let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
     let recorded = append(link, &message, true, false).await;
-    tell(link, &message);
+    announce(link, &message);
     ran.messages.push(Arc::clone(&message));
     link.hub.publish(EventKind::TurnEnded {
         message,
@@ -340,13 +342,13 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
     });
     recorded?;
     ran.outcome = Some(match why {
-        Why::Hook(message) => RunOutcome::Failed {
+        RefusalReason::Hook(message) => RunOutcome::Failed {
             kind: ModelErrorKind::Other,
             message,
             status: None,
         },
-        Why::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
-        Why::Model(ModelError {
+        RefusalReason::Budget { limit, message } => RunOutcome::BudgetReached { limit, message },
+        RefusalReason::Model(ModelError {
             kind,
             message,
             status,

@@ -5,44 +5,60 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use stentor_journal::clock::parse_iso_time;
+use serde_json::Value;
 use stentor_journal::message::{
-    BranchSummary, CompactionSummary, ContentBlock, CustomMessage, KnownMessage, Message,
-    StopReason, ToolCall, ToolResultMessage, UserContent,
+    ContentBlock, KnownMessage, Message, StopReason, ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_journal::store::{Compaction, Entry, EntryKind};
+use stentor_journal::store::{Entry, EntryKind, Journal, Opened};
 use stentor_policy::PermissionMode;
 
-use super::bash::{DEFERRED, Deferred};
-use super::queueing::{QUEUED, UNQUEUED};
-use super::{Actor, Consumed};
-use crate::event::{EventKind, NoticeLevel, NoticeSource};
+use super::Actor;
+use super::permissions::PERMISSION_MODE;
+use super::queues::{QUEUED, UNQUEUED};
+use super::shells::{DEFERRED, Deferred};
 use crate::model::NamedBy;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
-use crate::session::settings::ChosenModel;
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
 
-/// How earlier versions noted that an answer, and what its calls were told, left the context.
+/// How earlier versions noted that an answer, and the results of its calls, left the context.
 const FORGOTTEN: &str = "stentor.forgotten";
 
 /// The note on disk of a plan that no tool's result has.
 pub(super) const PLAN: &str = "stentor.plan";
 
-/// The note on disk of the permission mode that was chosen.
-pub(super) const PERMISSION_MODE: &str = "stentor.permissionMode";
-
 /// What a stored session says, its journal aside.
 pub(super) struct Stored {
     pub context: Vec<Entry>,
-    pub leaf: Option<String>,
     pub name: Option<String>,
     pub model: Option<(String, String)>,
     pub thinking_level: Option<String>,
     pub warnings: Vec<String>,
+}
+
+impl Stored {
+    /// Takes an opened session apart: its journal, its last entry, and the rest.
+    pub fn of(opened: Opened) -> (Box<dyn Journal>, Option<String>, Self) {
+        let Opened {
+            journal,
+            context,
+            leaf,
+            name,
+            model,
+            thinking_level,
+            warnings,
+        } = opened;
+        let stored = Self {
+            context,
+            name,
+            model,
+            thinking_level,
+            warnings,
+        };
+        (journal, leaf, stored)
+    }
 }
 
 impl Actor {
@@ -51,8 +67,7 @@ impl Actor {
         stored: Stored,
         options: &SessionOptions,
     ) -> Result<(), SessionError> {
-        self.leaf = stored.leaf;
-        self.consumed = Consumed::Unread;
+        self.spending.restore(&self.log)?;
         for message in stored.warnings {
             // The store has logged them.
             self.publish_warning(message);
@@ -62,25 +77,10 @@ impl Actor {
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
         self.restore_permission_mode(&stored.context, options);
-        self.settle_interrupted_calls()?;
-        self.tell_unheard_bash()?;
+        self.close_interrupted_calls()?;
+        self.shells.deliver(&mut self.log)?;
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
         Ok(())
-    }
-
-    /// Warns those who subscribe from the beginning on, and in the log those who come later.
-    fn warn(&self, message: String) {
-        tracing::warn!(session = %self.id, "{message}");
-        self.publish_warning(message);
-    }
-
-    fn publish_warning(&self, message: String) {
-        let level = NoticeLevel::Warning;
-        self.hub.publish(EventKind::Notice {
-            level,
-            message,
-            from: NoticeSource::Agent,
-        });
     }
 
     /// What the options say otherwise than the file goes into the file.
@@ -91,23 +91,20 @@ impl Actor {
         level: Option<String>,
         options: &SessionOptions,
     ) -> Result<(), SessionError> {
-        if let Some(info) = self.settings.info()
+        if let Some(info) = self.models.info()
             && (options.model.is_some() || model.is_none())
+            && model != Some((info.provider.clone(), info.id.clone()))
         {
-            let (provider, model_id) = (info.provider.clone(), info.id.clone());
-            if model != Some((provider.clone(), model_id.clone())) {
-                self.append(EntryKind::ModelChange { provider, model_id }, false)?;
-            }
+            self.log.note_model(info, false)?;
         }
-        let thinking_level = Some(self.settings.thinking.to_string());
-        if (options.thinking.is_some() || level.is_none()) && level != thinking_level {
-            self.append(EntryKind::ThinkingLevelChange { thinking_level }, false)?;
+        let thinking = self.models.thinking();
+        let is_other = level != Some(thinking.to_string());
+        if (options.thinking.is_some() || level.is_none()) && is_other {
+            self.log.note_thinking(thinking, false)?;
         }
-        match self.name.clone() {
-            None => self.name = name,
-            Some(new) if name.as_ref() != Some(&new) => {
-                self.append(EntryKind::SessionInfo { name: new }, false)?;
-            }
+        match self.log.name() {
+            None => self.log.set_name(name),
+            Some(new) if name.as_ref() != Some(new) => self.log.note_name(false)?,
             Some(_) => {}
         }
         Ok(())
@@ -122,7 +119,7 @@ impl Actor {
         if options.model.is_none() {
             let known = model.as_ref();
             let models = &self.environment.models;
-            let by = named_by(self.record.path(), &options.trusted_session_folders);
+            let by = named_by(self.log.path(), &options.trusted_session_folders);
             let known = known.and_then(|(provider, id)| models.find(provider, id, by));
             if let (Some((provider, id)), None) = (&model, &known) {
                 let instead = match &options.usual_model {
@@ -141,26 +138,24 @@ impl Actor {
             }
             let info = known.or_else(|| options.usual_model.clone());
             if let Some(info) = info {
-                self.settings.model = Some(ChosenModel::new(&self.environment, info));
+                self.models.begin_with(info);
             }
         }
         let level = options.thinking.or_else(|| level?.parse().ok());
-        let level = level.unwrap_or(self.settings.thinking);
-        self.settings.thinking = self.settings.info().map_or(level, |info| info.clamp(level));
+        self.models
+            .begin_at(level.unwrap_or(self.models.thinking()));
     }
 
     fn restore_messages(&mut self, context: &[Entry]) {
-        let compaction = context.iter().rev().find_map(|entry| match &entry.kind {
-            EntryKind::Compaction(compaction) => Some((entry, compaction)),
-            _ => None,
-        });
-        if let Some((entry, compaction)) = compaction {
-            self.conversation
-                .push(entry.id.clone(), summary_of(entry, compaction));
+        let is_compaction = |entry: &&Entry| matches!(entry.kind, EntryKind::Compaction(_));
+        let summary = context.iter().rev().find(is_compaction);
+        if let Some((entry, summary)) = summary.and_then(|entry| Some((entry, entry.to_message()?)))
+        {
+            self.log.push(entry.id.clone(), summary);
         }
         let edits = edits_of(context);
-        for entry in context {
-            let Some(message) = message_of(entry) else {
+        for entry in context.iter().filter(|entry| !is_compaction(entry)) {
+            let Some(message) = entry.to_message() else {
                 continue;
             };
             let message = match edits.get(entry.id.as_str()) {
@@ -171,11 +166,11 @@ impl Actor {
                     None => message,
                 },
             };
-            self.conversation.push(entry.id.clone(), message);
+            self.log.push(entry.id.clone(), message);
         }
         for data in notes(context, FORGOTTEN) {
             if let Some(id) = data.get("entryId").and_then(|id| id.as_str()) {
-                self.conversation.forget(id);
+                self.log.forget_restored(id);
             }
         }
     }
@@ -197,17 +192,16 @@ impl Actor {
             if let Ok(queued) = Queued::deserialize(data)
                 && is_mine(&queued.session, &queued.deliver_as)
             {
-                self.waiting.push(queued);
+                self.queues.restore(&mut self.log, queued);
             }
         }
         for data in notes(context, DEFERRED) {
             if let Ok(deferred) = Deferred::deserialize(data)
                 && is_mine(&deferred.session, &deferred.deliver_as)
             {
-                self.unheard_bash.push(deferred);
+                self.shells.restore(&mut self.log, deferred);
             }
         }
-        self.signal_steering();
     }
 
     /// The plan is in the newest note of one, or in the details of the newest result that set it.
@@ -224,7 +218,7 @@ impl Actor {
             _ => None,
         });
         if let Some(plan) = plan {
-            self.host.restore_plan(plan);
+            self.tools.host.restore_plan(plan);
         }
     }
 
@@ -234,18 +228,17 @@ impl Actor {
             .filter_map(|data| PermissionMode::deserialize(data.get("mode")?).ok())
             .last();
         if let Some(mode) = chosen.filter(|_| options.keeps_permission_mode) {
-            self.policy.set_mode(mode);
-            self.chosen_mode = Some(mode);
+            self.permissions.restore_mode(mode);
         }
     }
 
     /// A call of the last answer without a result was running when its process died. It is never
     /// run again: its result says that what it did is unknown.
     ///
-    /// Open calls further back are left alone: a result must follow its call, and there is no
-    /// place for it any more. Models are not told of such calls.
-    fn settle_interrupted_calls(&mut self) -> Result<(), SessionError> {
-        let messages = self.conversation.messages();
+    /// Open calls further back stay as they are: a result must follow its call, and there is no
+    /// place for it any more. Models do not see such calls.
+    fn close_interrupted_calls(&mut self) -> Result<(), SessionError> {
+        let messages = self.log.conversation().messages();
         let last = messages
             .iter()
             .rposition(|message| message.as_tool_result().is_none());
@@ -282,12 +275,12 @@ impl Actor {
                 content: vec![ContentBlock::text(text)],
                 details: Some(serde_json::json!({ "interrupted": true })),
                 is_error: true,
-                timestamp: self.environment.clock.now_ms(),
+                timestamp: self.log.now_ms(),
                 rest: Default::default(),
             })
             .into();
-            let id = self.new_entry_id();
-            self.append_message(id, Arc::new(message))?;
+            let id = self.log.new_entry_id();
+            self.log.append_message(id, Arc::new(message))?;
         }
         Ok(())
     }
@@ -329,76 +322,4 @@ fn edits_of(context: &[Entry]) -> HashMap<&str, Option<&UserContent>> {
         _ => None,
     });
     edits.collect()
-}
-
-/// The fields of these names.
-fn picked(fields: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
-    let named = fields
-        .iter()
-        .filter(|(name, _)| names.contains(&name.as_str()));
-    named
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
-}
-
-fn summary_of(entry: &Entry, compaction: &Compaction) -> Arc<Message> {
-    Arc::new(
-        KnownMessage::CompactionSummary(CompactionSummary {
-            summary: compaction.summary.clone(),
-            tokens_before: compaction.tokens_before,
-            timestamp: parse_iso_time(&entry.timestamp).unwrap_or_default(),
-            rest: picked(
-                &compaction.extra,
-                &["shortSummary", "tokensAfter", "method"],
-            ),
-        })
-        .into(),
-    )
-}
-
-/// The message an entry stands for in the conversation, if it stands for one.
-pub(super) fn message_of(entry: &Entry) -> Option<Arc<Message>> {
-    let timestamp = || parse_iso_time(&entry.timestamp).unwrap_or_default();
-    match &entry.kind {
-        EntryKind::Message { message } => Some(Arc::clone(message)),
-        EntryKind::CustomMessage {
-            custom_type,
-            content,
-            display,
-            details,
-            attribution,
-        } => Some(Arc::new(
-            KnownMessage::Custom(CustomMessage {
-                custom_type: custom_type.clone(),
-                content: content.clone(),
-                display: *display,
-                details: details.clone(),
-                timestamp: timestamp(),
-                rest: attribution
-                    .iter()
-                    .map(|by| ("attribution".to_owned(), by.as_str().into()))
-                    .collect(),
-            })
-            .into(),
-        )),
-        EntryKind::BranchSummary {
-            from_id, summary, ..
-        } => Some(Arc::new(
-            KnownMessage::BranchSummary(BranchSummary {
-                summary: summary.clone(),
-                from_id: from_id.clone(),
-                timestamp: timestamp(),
-                rest: Default::default(),
-            })
-            .into(),
-        )),
-        EntryKind::ModelChange { .. }
-        | EntryKind::ThinkingLevelChange { .. }
-        | EntryKind::Compaction(_)
-        | EntryKind::Custom { .. }
-        | EntryKind::ContextEdit { .. }
-        | EntryKind::Label { .. }
-        | EntryKind::SessionInfo { .. }
-        | EntryKind::Other(_) => None,
-    }
 }

@@ -1,20 +1,26 @@
 //! Shell commands on the user's behalf, beside the conversation.
 
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 use stentor_journal::message::{BashExecution, KnownMessage, Message};
-use stentor_journal::store::{EntryKind, StoreError};
+use stentor_journal::store::StoreError;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Actor, News, answer};
+use super::log::SessionLog;
+use super::{Report, answer};
 use crate::event::EventKind;
-use crate::jobs::{JobEnd, JobKind, JobStatus, JobWork};
+use crate::hub::Hub;
+use crate::jobs::{JobEnd, JobKind, JobStatus, JobWork, Jobs};
+use crate::left_running::LeftRunning;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
+use crate::session::options::Environment;
 use crate::session::state::BashResult;
 use crate::tool::{ShellJob, ShellResult};
 
@@ -37,7 +43,7 @@ pub(super) struct Deferred {
 }
 
 /// A command that ended.
-pub(super) struct FinishedBash {
+pub(super) struct FinishedShell {
     id: u64,
     command: String,
     exclude_from_context: bool,
@@ -45,17 +51,68 @@ pub(super) struct FinishedBash {
     reply: Reply<Result<BashResult, SessionError>>,
 }
 
-impl Actor {
-    pub(super) fn start_bash(
+/// The commands of the user.
+pub(super) struct UserShells {
+    environment: Environment,
+    hub: Hub,
+    cwd: Arc<Path>,
+    jobs: Arc<Jobs>,
+    left_running: Arc<LeftRunning>,
+    reports: mpsc::Sender<Report>,
+    running: usize,
+    next_id: u64,
+    /// Commands that ended during a run: the model hears of them after it.
+    deferred: Vec<Deferred>,
+}
+
+impl UserShells {
+    pub fn new(
+        environment: Environment,
+        hub: Hub,
+        cwd: Arc<Path>,
+        (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
+        reports: mpsc::Sender<Report>,
+    ) -> Self {
+        Self {
+            environment,
+            hub,
+            cwd,
+            jobs,
+            left_running,
+            reports,
+            running: 0,
+            next_id: 1,
+            deferred: Vec::new(),
+        }
+    }
+
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
+    }
+
+    pub fn left_running(&self) -> &Arc<LeftRunning> {
+        &self.left_running
+    }
+
+    pub fn is_any_running(&self) -> bool {
+        self.running > 0
+    }
+
+    pub fn cancel_all(&self) {
+        self.jobs.cancel_all(JobKind::Shell);
+    }
+
+    /// Starts a command. Its end comes as a [`Report::ShellEnded`].
+    pub fn start(
         &mut self,
         command: String,
         exclude_from_context: bool,
         reply: Reply<Result<BashResult, SessionError>>,
     ) {
-        let id = self.next_bash;
-        self.next_bash += 1;
+        let id = self.next_id;
+        self.next_id += 1;
         let cancel = CancellationToken::new();
-        self.running_bash += 1;
+        self.running += 1;
         let job = self.jobs.start(
             JobKind::Shell,
             JobWork {
@@ -72,7 +129,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             cancel,
             spill_dir: Arc::clone(&self.environment.spill_dir),
-            left_running: Some(self.left_running()),
+            left_running: Some(Arc::clone(&self.left_running)),
             output: Arc::new(move |delta| {
                 hub.publish(EventKind::BashOutput {
                     id,
@@ -81,7 +138,7 @@ impl Actor {
             }),
         };
         let shell = Arc::clone(&self.environment.shell);
-        let news = self.news.0.clone();
+        let reports = self.reports.clone();
         tokio::spawn(async move {
             // Whatever happens in there, the session hears that it is over: closing waits for it.
             let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
@@ -92,27 +149,30 @@ impl Actor {
                 () = overdue(&stopped) => Ok(ShellResult { cancelled: true, ..ShellResult::default() }),
             };
             job.end(how_it_ended(&result));
-            let finished = FinishedBash {
+            let finished = FinishedShell {
                 id,
                 command,
                 exclude_from_context,
                 result,
                 reply,
             };
-            // When the session is gone there is nobody left to tell.
-            news.send(News::BashEnded(Box::new(finished))).await.ok();
+            // When the session is gone there is nobody left to report to.
+            let report = Report::ShellEnded(Box::new(finished));
+            reports.send(report).await.ok();
         });
     }
 
-    pub(super) async fn bash_ended(&mut self, finished: FinishedBash) {
-        let FinishedBash {
+    /// Records a command that ended: now, or after the run that is going on. The actor waits for
+    /// the disk: whoever wanted the command is answered then.
+    pub async fn ended(&mut self, log: &mut SessionLog, finished: FinishedShell, in_run: bool) {
+        let FinishedShell {
             id,
             command,
             exclude_from_context,
             result,
             reply,
         } = finished;
-        self.running_bash = self.running_bash.saturating_sub(1);
+        self.running = self.running.saturating_sub(1);
         let result = match result {
             Ok(result) => result,
             Err(why) => return answer(reply, Err(SessionError::Shell(why))),
@@ -121,7 +181,7 @@ impl Actor {
             .full_output_path
             .as_ref()
             .map(|path| path.to_string_lossy().into_owned());
-        let message: Message = KnownMessage::BashExecution(BashExecution {
+        let message = KnownMessage::BashExecution(BashExecution {
             command,
             output: result.output.clone(),
             exit_code: result.exit_code,
@@ -129,61 +189,55 @@ impl Actor {
             truncated: result.truncated,
             full_output_path,
             exclude_from_context: exclude_from_context.then_some(true),
-            timestamp: self.environment.clock.now_ms(),
+            timestamp: log.now_ms(),
             rest: Default::default(),
-        })
-        .into();
+        });
         let deferred = Deferred {
-            session: self.id.to_string(),
-            deliver_as: self.new_entry_id(),
-            message: Arc::new(message),
+            session: log.header().id.clone(),
+            deliver_as: log.reserve_entry_id(),
+            message: Arc::new(message.into()),
         };
-        let recorded = if self.activity.is_none() {
-            self.unheard_bash.push(deferred);
-            self.tell_unheard_bash()
-        } else {
-            let noted = self.note_deferred(&deferred);
-            self.unheard_bash.push(deferred);
+        let recorded = if in_run {
+            let noted = log.note(DEFERRED, &deferred, true);
+            self.deferred.push(deferred);
             noted
+        } else {
+            self.deferred.push(deferred);
+            self.deliver(log)
         };
         let synced = match recorded {
-            Ok(()) => self.record.sync().await,
+            Ok(()) => log.sync().await,
             Err(error) => Err(error),
         };
-        answer(
-            reply,
-            synced
-                .map(|()| BashResult { id, result })
-                .map_err(SessionError::from),
-        );
+        let done = synced.map(|()| BashResult { id, result });
+        answer(reply, done.map_err(SessionError::from));
+    }
+
+    /// A stored session's command enters the conversation later.
+    pub fn restore(&mut self, log: &mut SessionLog, deferred: Deferred) {
+        log.reserve(deferred.deliver_as.clone());
+        self.deferred.push(deferred);
     }
 
     /// Puts the commands that ended during a run into the conversation. What the disk refuses
     /// waits on.
-    pub(super) fn tell_unheard_bash(&mut self) -> Result<(), StoreError> {
-        let mut waiting = std::mem::take(&mut self.unheard_bash).into_iter();
+    pub fn deliver(&mut self, log: &mut SessionLog) -> Result<(), StoreError> {
+        let mut waiting = std::mem::take(&mut self.deferred).into_iter();
         for deferred in waiting.by_ref() {
-            let Deferred {
-                deliver_as,
-                message,
-                ..
-            } = deferred.clone();
-            if let Err(error) = self.append_message(deliver_as, message) {
-                self.unheard_bash.push(deferred);
-                self.unheard_bash.extend(waiting);
+            let id = deferred.deliver_as.clone();
+            if let Err(error) = log.append_message(id, Arc::clone(&deferred.message)) {
+                self.deferred.push(deferred);
+                self.deferred.extend(waiting);
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Notes on disk that a message enters the conversation later.
-    pub(super) fn note_deferred(&mut self, deferred: &Deferred) -> Result<(), StoreError> {
-        let kind = EntryKind::Custom {
-            custom_type: DEFERRED.to_owned(),
-            data: serde_json::to_value(deferred).ok(),
-        };
-        self.append(kind, true).map(|_| ())
+    /// Notes on disk again what enters the conversation later.
+    pub fn note_again(&self, log: &mut SessionLog) -> Result<(), StoreError> {
+        let mut deferred = self.deferred.iter();
+        deferred.try_for_each(|deferred| log.note(DEFERRED, deferred, true))
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) enum Prompted {
     Denied(String),
 }
 
-/// What the user said in messages that begin a run; `None` where there is nobody to tell, and for
+/// What the user said in messages that begin a run; `None` where there is nobody to ask, and for
 /// what an extension said in the user's name.
 pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<str>> {
     link.hooks.as_ref()?;
@@ -77,14 +77,14 @@ pub(super) async fn before_call(
                 .map_err(|problems| format!("An extension changed the arguments. {problems}"))?;
             let mut wanted = ToolCall::clone(call);
             wanted.arguments = changed;
-            tell_of_change(link, &wanted);
+            publish_change(link, &wanted);
             Ok((Arc::new(wanted), arguments))
         }
     }
 }
 
 /// Whoever watches has seen the call as the model made it, and must see what runs instead.
-fn tell_of_change(link: &Link, wanted: &ToolCall) {
+fn publish_change(link: &Link, wanted: &ToolCall) {
     let arguments = Value::Object(wanted.arguments.clone());
     link.hub.publish(EventKind::Notice {
         level: NoticeLevel::Info,

@@ -1,0 +1,374 @@
+//! Beginning, stopping and ending activities.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::FutureExt;
+use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::store::StoreError;
+use stentor_journal::usage::Usage;
+use tokio::sync::oneshot;
+
+use super::activities::Pending;
+use super::queues::append_queued;
+use super::{Actor, Report, answer};
+use crate::event::{CompactionReason, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome};
+use crate::model::ModelErrorKind;
+use crate::session::command::Reply;
+use crate::session::error::SessionError;
+use crate::session::handle::{Accepted, RunId};
+use crate::session::options::RunOptions;
+use crate::session::queues::{QueueKind, Queued};
+use crate::session::state::Interrupted;
+use crate::turn::{self, AfterRun, Link, RunStart, Work};
+
+/// The message a run begins with.
+pub(super) enum Opening {
+    Prompt(Vec<ContentBlock>),
+    Extension(Box<Queued>),
+}
+
+impl Actor {
+    pub(super) async fn prompt(
+        &mut self,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+        reply: Reply<Result<Accepted, SessionError>>,
+    ) {
+        if !self.activities.is_any_running() {
+            let started = self.accept(content, options).await;
+            return answer(reply, started);
+        }
+        // Who heard that a run has ended may prompt at once.
+        let is_over = self.signals.winding_up.load(Ordering::Acquire);
+        if is_over || self.activities.is_stopping() {
+            self.activities.pend(Pending::Prompt {
+                content,
+                options,
+                reply,
+            });
+        } else {
+            answer(reply, Err(SessionError::Busy));
+        }
+    }
+
+    async fn accept(
+        &mut self,
+        content: Vec<ContentBlock>,
+        options: RunOptions,
+    ) -> Result<Accepted, SessionError> {
+        if content.is_empty() {
+            return Err(SessionError::EmptyMessage);
+        }
+        self.set_for_run(options);
+        let (go, gate) = oneshot::channel();
+        let begun = self.begin_run(Opening::Prompt(content), Some(gate)).await;
+        if begun.is_err() {
+            self.set_for_run(RunOptions::default());
+        }
+        let run = begun?;
+        let after = self.hub.seq();
+        Ok(Accepted {
+            _go: go,
+            run,
+            after,
+        })
+    }
+
+    /// Records the message a run begins with and starts the run: every run begins here. The actor
+    /// waits for the disk, since the message is acknowledged then.
+    pub(super) async fn begin_run(
+        &mut self,
+        opening: Opening,
+        gate: Option<oneshot::Receiver<()>>,
+    ) -> Result<RunId, SessionError> {
+        self.fallbacks
+            .return_to_first(&mut self.models, &mut self.log);
+        self.models.must_be_usable()?;
+        self.shells.deliver(&mut self.log)?;
+        let before = self.log.leaf().cloned();
+        let is_prompt = matches!(opening, Opening::Prompt(_));
+        let (id, message) = match opening {
+            Opening::Prompt(content) => {
+                let message = Arc::new(Message::user(content, self.log.now_ms()));
+                let id = self.log.new_entry_id();
+                self.log.append_message(id.clone(), Arc::clone(&message))?;
+                (id, message)
+            }
+            Opening::Extension(queued) => {
+                let message = append_queued(&mut self.log, &queued, true)?;
+                (queued.deliver_as, message)
+            }
+        };
+        if let Err(error) = self.log.sync().await {
+            self.log.take_back(id, before);
+            return Err(error.into());
+        }
+        let mut messages = vec![message];
+        if is_prompt {
+            let next_turn = self.queues.deliver_all(&mut self.log, QueueKind::NextTurn);
+            messages.extend(next_turn);
+        }
+        Ok(self.start(Work::Answer(messages), gate))
+    }
+
+    /// Has the next run differ from the session, or no run any more.
+    fn set_for_run(&mut self, options: RunOptions) {
+        let RunOptions {
+            model,
+            thinking,
+            permission_mode,
+        } = options;
+        self.models.set_for_run(model, thinking);
+        self.permissions.set_for_run(permission_mode);
+    }
+
+    /// Starts an activity. With a gate it begins when the gate opens or falls.
+    pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) -> RunId {
+        self.signals.interrupted.store(false, Ordering::Release);
+        // The end of the activity before is no end of this one.
+        self.signals.winding_up.store(false, Ordering::Release);
+        let activity = self.activities.begin();
+        let (run, stopped) = (activity.run, activity.cancel.clone());
+        let link = Link {
+            hub: self.hub.clone(),
+            clock: Arc::clone(&self.environment.clock),
+            requests: self.requests.0.clone(),
+            signals: Arc::clone(&self.signals),
+            retry: self.retry,
+            cwd: Arc::clone(&self.cwd),
+            spill_dir: Arc::clone(&self.environment.spill_dir),
+            session_id: Arc::clone(&self.id),
+            watch: Arc::clone(&self.watch),
+            hooks: self.tools.hooks.clone(),
+            slash: Arc::clone(&self.tools.slash),
+            cancel: activity.cancel.clone(),
+            cancel_retry: Arc::clone(&activity.cancel_retry),
+        };
+        let reports = self.reports.0.clone();
+        tokio::spawn(async move {
+            if let Some(gate) = gate {
+                // Opened or dropped, both mean: begin. Who holds the gate may be the one that
+                // waits for the abort, so an abort does not wait for the gate.
+                tokio::select! {
+                    _ = gate => {}
+                    () = stopped.cancelled() => {}
+                }
+            }
+            let done = AssertUnwindSafe(turn::perform(link, work))
+                .catch_unwind()
+                .await;
+            if done.is_err() {
+                // When the session is gone there is nobody left to report to.
+                reports.send(Report::ActivityDied).await.ok();
+            }
+        });
+        run
+    }
+
+    /// Stops one activity, and no other that has begun meanwhile.
+    pub(super) fn abort_run(&mut self, run: RunId, reply: Reply<()>) {
+        match self.activities.is_running(run) {
+            true => self.stop_activity(reply),
+            false => answer(reply, ()),
+        }
+    }
+
+    pub(super) fn abort(&mut self, reply: Reply<()>) {
+        if self.activities.has_pending() {
+            // What waits was asked for before this abort, so it is what this abort stops.
+            self.activities.pend(Pending::Abort { reply });
+            return;
+        }
+        self.stop_activity(reply);
+    }
+
+    fn stop_activity(&mut self, reply: Reply<()>) {
+        self.permissions.cancel_questions();
+        self.activities.cancel();
+        self.activities.wait(reply);
+    }
+
+    /// Lets the model call that is going on reach its end and stops the run then. Steering
+    /// messages have nothing to steer any more and are given back.
+    pub(super) fn interrupt(&mut self) -> Interrupted {
+        if !self.activities.is_any_running() || self.activities.is_stopping() {
+            return Interrupted::default();
+        }
+        self.activities.cancel_retry();
+        let was_pending = self.signals.interrupted.swap(true, Ordering::AcqRel);
+        Interrupted {
+            accepted: !was_pending,
+            pending: true,
+            dropped_steering: self.queues.drop_steering(&mut self.log),
+        }
+    }
+
+    /// A run begins, unless the context must be compacted first.
+    pub(super) fn run_begins(
+        &mut self,
+        may_compact: bool,
+        take_steering: bool,
+        reply: Reply<Result<RunStart, StoreError>>,
+    ) {
+        let threshold = CompactionReason::Threshold;
+        if may_compact && let Some(plan) = self.plan_compaction(threshold).transpose() {
+            return answer(reply, Ok(RunStart::CompactFirst(plan)));
+        }
+        self.signals.winding_up.store(false, Ordering::Release);
+        self.signals.in_run.store(true, Ordering::Release);
+        self.hub.publish(EventKind::RunStarted);
+        let steering = match take_steering {
+            true => self.deliver_to_run(false),
+            false => Ok(Vec::new()),
+        };
+        self.answer_messages(reply, steering, RunStart::Begun);
+    }
+
+    /// The activity would end. A compaction that is due and messages that came meanwhile keep it
+    /// going, if it may go on.
+    pub(super) async fn finish(&mut self, may_compact: bool, go_on: bool, reply: Reply<AfterRun>) {
+        // The abort may have come after the run looked: the queues must survive it.
+        let may_go_on = !self.activities.is_stopping() && !self.signals.is_interrupted();
+        let threshold = CompactionReason::Threshold;
+        if may_compact
+            && may_go_on
+            && let Some(plan) = self.plan_compaction(threshold).transpose()
+        {
+            return answer(reply, AfterRun::Compact(plan));
+        }
+        if go_on && may_go_on {
+            match self.queues.deliver_to_run(&mut self.log, true) {
+                Ok(waiting) if waiting.is_empty() => {}
+                Ok(waiting) => {
+                    // They are in the conversation now, so the run goes on with them even when
+                    // the disk fails here: the run's next message meets the failure and reports
+                    // it.
+                    if let Err(error) = self.log.sync().await {
+                        tracing::warn!(%error, "queued messages may not survive a power cut");
+                    }
+                    return answer(reply, AfterRun::GoOn(waiting));
+                }
+                Err(error) => tracing::warn!(%error, "queued messages could not be delivered"),
+            }
+        }
+        // The run is answered first: what it still holds must be gone when the next one begins.
+        answer(reply, AfterRun::Idle);
+        self.activity_over().await;
+    }
+
+    /// What waits for the run. Nothing for one that was told to stop: the queues survive an abort.
+    pub(super) fn deliver_to_run(
+        &mut self,
+        or_follow_ups: bool,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        if self.activities.is_stopping() {
+            return Ok(Vec::new());
+        }
+        self.queues.deliver_to_run(&mut self.log, or_follow_ups)
+    }
+
+    /// The activity ended by a panic.
+    pub(super) async fn activity_died(&mut self) {
+        let message = "the agent had an internal error and gave up this run".to_owned();
+        self.hub.publish(EventKind::Notice {
+            level: NoticeLevel::Error,
+            message: message.clone(),
+            from: NoticeSource::Agent,
+        });
+        if self.signals.in_run.swap(false, Ordering::AcqRel) {
+            // Clients wait for the end of every run that began.
+            self.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
+                messages: Vec::new(),
+                usage: Usage::default(),
+                outcome: RunOutcome::Failed {
+                    kind: ModelErrorKind::Other,
+                    message,
+                    status: None,
+                },
+                will_retry: false,
+            })));
+        }
+        self.activity_over().await;
+    }
+
+    /// Marks the session idle, then publishes that, then begins what waited for it.
+    async fn activity_over(&mut self) {
+        let Some(activity) = self.activities.end() else {
+            return;
+        };
+        self.signals.interrupted.store(false, Ordering::Release);
+        self.signals.retry_attempt.store(0, Ordering::Release);
+        self.set_for_run(RunOptions::default());
+        self.queues.forget_unannounced();
+        // A run that died leaves its questions behind.
+        self.permissions.cancel_questions();
+        if let Err(error) = self.shells.deliver(&mut self.log) {
+            tracing::warn!(%error, "a command of the user could not be recorded");
+        }
+        self.deliver_asides();
+        let aborted = activity.cancel.is_cancelled();
+        self.hub.publish(EventKind::Settled { aborted });
+        for waiter in activity.waiters {
+            answer(waiter, ());
+        }
+        self.begin_pending().await;
+        self.publish_shutdown();
+    }
+
+    /// Somebody wants the program to end, which it does when nothing runs any more.
+    pub(super) fn ask_for_shutdown(&mut self) {
+        self.shutdown_asked = true;
+        self.publish_shutdown();
+    }
+
+    fn publish_shutdown(&mut self) {
+        if !self.activities.is_any_running() && std::mem::take(&mut self.shutdown_asked) {
+            self.hub.publish(EventKind::ShutdownAsked);
+        }
+    }
+
+    /// Takes what waited in the order it was asked for. One of it may begin something that the
+    /// next has to wait for again.
+    async fn begin_pending(&mut self) {
+        for next in self.activities.take_pending() {
+            match next {
+                Pending::Prompt {
+                    content,
+                    options,
+                    reply,
+                } => self.prompt(content, options, reply).await,
+                Pending::Compact {
+                    reason,
+                    instructions,
+                    reply,
+                } => self.compact(reason, instructions, reply),
+                Pending::Abort { reply } => self.abort(reply),
+            }
+        }
+    }
+
+    /// Stops everything and makes it last.
+    pub(super) async fn wind_down(&mut self) {
+        self.shells.cancel_all();
+        self.permissions.cancel_questions();
+        self.activities.cancel();
+        self.dialogs.withdraw_all();
+        drop(self.activities.take_pending());
+        self.commands.close();
+        while self.activities.is_any_running() || self.shells.is_any_running() {
+            tokio::select! {
+                Some(request) = self.requests.1.recv() => self.serve(request).await,
+                Some(report) = self.reports.1.recv() => self.take_report(report).await,
+                else => break,
+            }
+        }
+        if let Err(error) = self.log.sync().await {
+            tracing::error!(%error, "the session could not be saved");
+        }
+        if let Some(hooks) = self.tools.hooks.take() {
+            hooks.session_ended().await;
+        }
+    }
+}

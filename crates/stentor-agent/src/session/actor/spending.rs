@@ -1,0 +1,183 @@
+//! What a session consumed, and the limits of it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use stentor_journal::store::{
+    CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, JournalReader, StoreError, Totals,
+};
+use stentor_journal::usage::Usage;
+use tokio::sync::OnceCell;
+
+use super::log::SessionLog;
+use crate::budget::Budget;
+use crate::event::BudgetLimit;
+use crate::model::{ModelError, ModelErrorKind};
+use crate::session::tool_host::SessionToolHost;
+use crate::turn::RefusalReason;
+
+/// Tokens, cost and model calls.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub usage: Usage,
+    pub turns: u64,
+}
+
+/// What the session consumed so far.
+pub(super) struct Spending {
+    host: Arc<SessionToolHost>,
+    budget: Budget,
+    earlier: EarlierSpending,
+    /// Since the session was opened, tools that still run aside.
+    now: Spent,
+}
+
+/// What a stored session had consumed when it was opened. Its file is read for it once, when
+/// somebody first wants to know.
+#[derive(Clone, Default)]
+pub(super) struct EarlierSpending {
+    file: PathBuf,
+    reader: Option<Arc<dyn JournalReader>>,
+    read: Arc<OnceCell<Spent>>,
+}
+
+impl EarlierSpending {
+    pub async fn get(&self) -> Result<Spent, StoreError> {
+        let read = self
+            .read
+            .get_or_try_init(async || match self.reader.clone() {
+                None => Ok(Spent::default()),
+                Some(reader) => {
+                    let totals = tokio::task::spawn_blocking(move || reader.totals()).await;
+                    let totals = totals.map_err(|stopped| StoreError::Io {
+                        doing: "read",
+                        path: self.file.clone(),
+                        source: io::Error::other(stopped),
+                    })?;
+                    totals.map(|totals: Totals| Spent {
+                        usage: totals.usage,
+                        turns: totals.assistant_messages + totals.summaries,
+                    })
+                }
+            });
+        read.await.copied()
+    }
+}
+
+impl Spending {
+    pub fn new(host: Arc<SessionToolHost>, budget: Budget) -> Self {
+        Self {
+            host,
+            budget,
+            earlier: EarlierSpending::default(),
+            now: Spent::default(),
+        }
+    }
+
+    /// The session was opened: what is in its log so far was consumed earlier.
+    pub fn restore(&mut self, log: &SessionLog) -> Result<(), StoreError> {
+        self.earlier = EarlierSpending {
+            file: log.path().map(Into::into).unwrap_or_default(),
+            reader: Some(log.reader()?),
+            read: Arc::default(),
+        };
+        Ok(())
+    }
+
+    pub fn earlier(&self) -> EarlierSpending {
+        self.earlier.clone()
+    }
+
+    /// Since the session was opened.
+    pub fn now(&self) -> Spent {
+        let mut now = self.now;
+        now.usage.add(&self.host.consumed_now());
+        now
+    }
+
+    /// Counts a model call.
+    pub fn count(&mut self, usage: &Usage) {
+        self.now.usage.add(usage);
+        self.now.turns += 1;
+        // The tools of the answer that is counted may only use what it leaves. Where there is a
+        // budget, what was spent earlier has been read before the first call.
+        let earlier = self.earlier.read.get().copied().unwrap_or_default();
+        let mut used = self.now.usage;
+        used.add(&earlier.usage);
+        let turns = self.now.turns + earlier.turns;
+        self.host
+            .set_budget_left(self.budget.left_after(&used, turns));
+    }
+
+    /// Counts a model call that leaves no message.
+    pub fn count_summary(&mut self, log: &mut SessionLog, usage: &Usage) {
+        self.count(usage);
+        note(log, CONSUMED_BY_SUMMARY, usage);
+    }
+
+    /// Counts what tools consumed since this was last asked, on disk too: it is in no message.
+    pub fn count_tools(&mut self, log: &mut SessionLog) -> Usage {
+        let by_tools = self.host.take_consumed();
+        if !by_tools.is_zero() {
+            self.now.usage.add(&by_tools);
+            note(log, CONSUMED_BY_TOOLS, &by_tools);
+        }
+        by_tools
+    }
+
+    /// Why no model may be called any more. In a resumed session with a budget the actor waits for
+    /// its file to be read, once.
+    pub async fn limit_reached(&self) -> Option<RefusalReason> {
+        if self.budget == Budget::default() {
+            return None;
+        }
+        let Spent { mut usage, turns } = match self.earlier.get().await {
+            Ok(earlier) => earlier,
+            // A limit that cannot be checked must not be passed.
+            Err(error) => {
+                let text = format!("cannot tell how much of the budget is left: {error}");
+                return Some(RefusalReason::Model(ModelError::new(
+                    ModelErrorKind::Other,
+                    text,
+                )));
+            }
+        };
+        let now = self.now();
+        usage.add(&now.usage);
+        let turns = turns + now.turns;
+        let Budget {
+            tokens,
+            cost,
+            turns: calls,
+        } = self.budget;
+        let (limit, message) = if let Some(most) = calls.filter(|most| turns >= *most) {
+            (
+                BudgetLimit::Turns,
+                format!("Budget reached: {turns} of {most} model calls are used."),
+            )
+        } else if let Some(most) = tokens.filter(|most| usage.total_tokens >= *most) {
+            let used = usage.total_tokens;
+            (
+                BudgetLimit::Tokens,
+                format!("Budget reached: {used} of {most} tokens are used."),
+            )
+        } else if let Some(most) = cost.filter(|most| usage.cost.total >= *most) {
+            let used = usage.cost.total;
+            (
+                BudgetLimit::Cost,
+                format!("Budget reached: ${used:.4} of ${most:.4} are spent."),
+            )
+        } else {
+            return None;
+        };
+        Some(RefusalReason::Budget { limit, message })
+    }
+}
+
+/// Notes what is in no message, so that a resumed session counts it too.
+fn note(log: &mut SessionLog, custom_type: &str, usage: &Usage) {
+    if let Err(error) = log.note(custom_type, usage, false) {
+        tracing::warn!(%error, "usage could not be recorded");
+    }
+}

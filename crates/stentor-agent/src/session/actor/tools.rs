@@ -1,0 +1,99 @@
+//! The tools of a session, and what its hooks bring.
+
+use std::sync::Arc;
+
+use crate::commands::SlashCommands;
+use crate::hooks::Hooks;
+use crate::session::options::SessionOptions;
+use crate::session::tool_host::SessionToolHost;
+use crate::tool::{Place, Tool, ToolSpec};
+
+/// What a session's model may call, and what the calls work with.
+pub(super) struct SessionTools {
+    tools: Arc<[Arc<dyn Tool>]>,
+    specs: Arc<[ToolSpec]>,
+    pub place: Arc<dyn Place>,
+    pub host: Arc<SessionToolHost>,
+    pub hooks: Option<Arc<dyn Hooks>>,
+    pub slash: Arc<SlashCommands>,
+}
+
+/// The tools of one model call, and their descriptions for the model.
+pub(super) struct CurrentTools {
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    pub specs: Arc<[ToolSpec]>,
+}
+
+impl SessionTools {
+    pub fn new(
+        options: &SessionOptions,
+        host: Arc<SessionToolHost>,
+        slash: Arc<SlashCommands>,
+    ) -> Self {
+        let mut tools = Self {
+            tools: Arc::new([]),
+            specs: Arc::new([]),
+            place: Arc::clone(&options.place),
+            host,
+            hooks: None,
+            slash,
+        };
+        tools.set(options.tools.clone());
+        tools
+    }
+
+    /// Replaces the session's own tools.
+    pub fn set(&mut self, tools: Vec<Arc<dyn Tool>>) {
+        self.specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        self.slash.set_tools(&self.specs);
+        self.tools = tools.into();
+    }
+
+    /// Has `hooks` asked from now on.
+    pub fn set_hooks(&mut self, hooks: Arc<dyn Hooks>) {
+        self.host.set_hooks(Arc::clone(&hooks));
+        self.slash.set_hooks(&hooks);
+        self.hooks = Some(hooks);
+    }
+
+    /// The session's own tools, and those its hooks bring. Of tools with the same name the
+    /// session's own, then the first, is meant.
+    pub fn current(&mut self) -> CurrentTools {
+        self.renew();
+        let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
+        let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {
+            return CurrentTools {
+                tools: Arc::clone(&self.tools),
+                specs: Arc::clone(&self.specs),
+            };
+        };
+        let mut tools = self.tools.to_vec();
+        for tool in brought {
+            let name = &tool.spec().name;
+            if tools.iter().all(|have| have.spec().name != *name) {
+                tools.push(tool);
+            }
+        }
+        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        CurrentTools {
+            tools: tools.into(),
+            specs,
+        }
+    }
+
+    /// The system prompt for these tools.
+    pub fn system_prompt(&self, specs: &Arc<[ToolSpec]>) -> Arc<str> {
+        self.slash.system_prompt(specs)
+    }
+
+    /// Takes over what tools say of themselves now.
+    fn renew(&mut self) {
+        let renewed: Vec<Option<Arc<dyn Tool>>> =
+            self.tools.iter().map(|tool| tool.renewed()).collect();
+        if renewed.iter().any(Option::is_some) {
+            let both = self.tools.iter().zip(renewed);
+            let tools = both.map(|(tool, new)| new.unwrap_or_else(|| Arc::clone(tool)));
+            self.set(tools.collect());
+        }
+    }
+}
