@@ -164,14 +164,7 @@ impl OmpArgs {
                 "--provider" => args.provider = value(&mut args)?,
                 "--model" => args.model = value(&mut args)?,
                 "--thinking" => args.thinking = value(&mut args)?,
-                "--models" => {
-                    let patterns = value(&mut args)?.unwrap_or_default();
-                    let patterns = patterns.split(',').map(str::trim);
-                    args.models = patterns
-                        .filter(|pattern| !pattern.is_empty())
-                        .map(str::to_owned)
-                        .collect();
-                }
+                "--models" => args.models = patterns(&value(&mut args)?.unwrap_or_default()),
                 "--api-key" => args.api_key = value(&mut args)?,
                 "--system-prompt" => args.system_prompt = value(&mut args)?,
                 "--append-system-prompt" => args.append_system_prompt = value(&mut args)?,
@@ -271,6 +264,15 @@ fn is_essential(flag: &str) -> bool {
         flag,
         "--provider" | "--model" | "--session-dir" | "--session" | "--resume" | "--tools" | "--cwd"
     )
+}
+
+/// The parts of a list, which are between commas.
+fn patterns(list: &str) -> Vec<String> {
+    let parts = list.split(',').map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]

@@ -137,27 +137,16 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let project_trusted = project_file
         .as_ref()
         .is_some_and(|found| root_trusted || trust.covers(&found.root));
-    let mut project = match &project_file {
-        Some(found) => match place.look(&found.file) {
-            Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
-                let file = (found.file.as_path(), Reader::Project(&place));
-                let mut wrong = Vec::new();
-                let content = content(file, Scope::Project, &found.root, home, &mut wrong);
-                // Whoever wrote the folder must not keep the user from starting in it.
-                match project_trusted {
-                    true => errors.extend(wrong),
-                    false => warnings.extend(ignored(&found.file, &wrong)),
-                }
-                content
-            }
-            Err(why) => {
-                let why = format!("is not read: {why}");
-                warnings.push(Warning::of_file(&found.file, Scope::Project, why));
-                FileContent::default()
-            }
-        },
-        None => FileContent::default(),
-    };
+    let mut project = FileContent::default();
+    if let Some(found) = &project_file {
+        let mut wrong = Vec::new();
+        project = project_content(found, &place, home, &mut wrong, &mut warnings);
+        // Whoever wrote the folder must not keep the user from starting in it.
+        match project_trusted {
+            true => errors.extend(wrong),
+            false => warnings.extend(ignored(&found.file, &wrong)),
+        }
+    }
     errors.extend(wrong_variables);
     if !errors.is_empty() {
         return Err(ConfigErrors(errors));
@@ -299,6 +288,27 @@ fn content(
         errors.extend(wrong);
         FileContent::default()
     })
+}
+
+/// What the file of a project sets. One that leads out of the project is not read.
+fn project_content(
+    found: &locate::ProjectFile,
+    place: &Project,
+    home: Option<&Path>,
+    errors: &mut Vec<ConfigError>,
+    warnings: &mut Vec<Warning>,
+) -> FileContent {
+    match place.look(&found.file) {
+        Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
+            let file = (found.file.as_path(), Reader::Project(place));
+            content(file, Scope::Project, &found.root, home, errors)
+        }
+        Err(why) => {
+            let why = format!("is not read: {why}");
+            warnings.push(Warning::of_file(&found.file, Scope::Project, why));
+            FileContent::default()
+        }
+    }
 }
 
 /// The warning that a file with mistakes is left out as a whole.
