@@ -26,5 +26,3 @@ pub mod script;
 pub mod secret;
 pub mod transcript;
 pub mod wire;
-
-pub use stentor_http as http;

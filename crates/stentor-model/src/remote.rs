@@ -10,6 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
 };
+use stentor_http::{Http, Limits};
 use stentor_journal::clock::SharedClock;
 use stentor_text::redaction::{names_a_secret, secrets_in_address};
 use stentor_wire::sse::SseDecoder;
@@ -20,7 +21,6 @@ use crate::call::{Call, Target};
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::echo::EchoFilter;
 use crate::failure::{Asked, fault_in};
-use crate::http::{Http, Limits};
 use crate::response::{Body, FirstBytes};
 use crate::secret::Secret;
 use crate::wire::Wire;

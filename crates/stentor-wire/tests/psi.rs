@@ -5,6 +5,7 @@ use stentor_wire::psi::envelope::Request;
 use stentor_wire::psi::frame::{self, ErrorContext, Stamp};
 use stentor_wire::psi::*;
 
+#[cfg(test)]
 fn refusal(line: &str) -> String {
     let mut out = Vec::new();
     let refused = match Request::read(line) {

@@ -16,8 +16,6 @@ const PIECE_BYTES: usize = 4096;
 
 /// `STENTOR_LOG` says what is logged, otherwise `usual` does.
 pub fn to_stderr(usual: &str) {
-    // What the MCP library notices is told as a warning about the server, if it matters.
-    let usual = format!("{usual},rmcp=off");
     let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     // Whoever set a logger before wants to keep it.
     let _ = tracing_subscriber::fmt()

@@ -7,13 +7,13 @@ mod waiting;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
+use stentor_http::{Limits, deepest};
 use stentor_text::redaction::public_address;
 
 use self::kind::kind_of;
 use self::limits::rate_limit;
 use self::waiting::{retry_after_ms, waiting_time_in_words};
 use crate::answer::{ProviderFault, StreamFault};
-use crate::http::{Limits, deepest};
 use crate::secret::{Secret, redact};
 
 /// The most text of a provider that goes into an error.

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Url;
+use stentor_http::Http;
 use stentor_journal::clock::SharedClock;
 
 use self::callback::{CallbackServer, Returned};
@@ -24,7 +25,6 @@ pub use self::source::LoginCredentials;
 pub use self::store::{LoginStore, StoreError, StoreLock, StoredLogin};
 use self::tokens::{Approval, DeviceCode, TokenEndpoint};
 use crate::configuration::OAuthConfiguration;
-use crate::http::Http;
 
 /// Why a login did not work.
 #[derive(Debug, thiserror::Error)]

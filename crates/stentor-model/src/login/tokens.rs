@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
+use stentor_http::{Http, deepest};
 use stentor_journal::clock::SharedClock;
 use tokio::time::timeout;
 
@@ -16,7 +17,6 @@ use super::store::StoredLogin;
 use super::{LoginError, LoginProvider};
 use crate::configuration::TokenFormat;
 use crate::failure::read_fault;
-use crate::http::{Http, deepest};
 use crate::secret::{Secret, redact};
 
 /// How long a provider may take to answer.

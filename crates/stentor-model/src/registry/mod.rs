@@ -18,6 +18,7 @@ use stentor_agent::fallback::FallbackChains;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
 };
+use stentor_http::{Http, HttpSettings, Proxies};
 use stentor_journal::clock::SharedClock;
 
 use self::foreign::Foreign;
@@ -28,7 +29,6 @@ pub use self::names::{NameError, Named};
 use self::providers::Provider;
 use crate::catalogue;
 use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
-use crate::http::{Http, HttpSettings, Proxies};
 use crate::login::{LoginProvider, LoginStore, Logins};
 use crate::remote::{Endpoint, RemoteModel};
 use crate::secret::Secret;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stentor_agent::model::ModelErrorKind as Kind;
-use stentor_model::http::{HttpSettings, Proxies};
+use stentor_http::{HttpSettings, Proxies};
 use stentor_model::wire::Wire;
 
 use crate::scripts::Script;

@@ -9,6 +9,7 @@ use stentor_agent::model::{
     InputKind, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, Purpose, ThinkingLevel,
 };
 use stentor_agent::tool::{ToolEffect, ToolSpec};
+use stentor_http::{Http, HttpSettings, Limits};
 use stentor_journal::clock::{CountingClock, SharedClock};
 use stentor_journal::message::{
     AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking,
@@ -16,7 +17,6 @@ use stentor_journal::message::{
 };
 use stentor_journal::usage::Usage;
 use stentor_model::credential::{Credential, Fixed};
-use stentor_model::http::{Http, HttpSettings, Limits};
 use stentor_model::remote::{Endpoint, RemoteModel};
 use stentor_model::secret::Secret;
 use stentor_model::wire::Wire;

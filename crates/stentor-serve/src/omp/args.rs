@@ -272,6 +272,15 @@ fn is_essential(flag: &str) -> bool {
     )
 }
 
+/// The parts of a list, which are between commas.
+fn patterns(list: &str) -> Vec<String> {
+    let parts = list.split(',').map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

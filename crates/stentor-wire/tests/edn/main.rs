@@ -1,7 +1,10 @@
 //! EDN as the psi dialect reads and writes it.
 
+#[cfg(test)]
 mod oracle;
+#[cfg(test)]
 mod read;
+#[cfg(test)]
 mod written;
 
 use proptest::prelude::*;
@@ -9,6 +12,7 @@ use proptest::prelude::*;
 use stentor_wire::edn::{EdnWriter, Map, Value};
 
 /// Writes a value the way frames are written.
+#[cfg(test)]
 fn frame_text(value: &Value<'_>) -> String {
     let mut out = Vec::new();
     EdnWriter::new(&mut out).value(value);
