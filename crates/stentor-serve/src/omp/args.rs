@@ -4,7 +4,9 @@
 //! is unknown is noted and ignored. That is why they have a reader of their own.
 
 use std::ffi::OsString;
+use std::iter::Peekable;
 use std::path::PathBuf;
+use std::vec;
 
 /// What the command line says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,10 +125,8 @@ impl OmpArgs {
             of_omp: mode.as_deref() == Some("rpc-ui"),
             ..Self::default()
         };
-        let mut words = words
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .peekable();
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        let mut words = words.collect::<Vec<_>>().into_iter().peekable();
         while let Some(word) = words.next() {
             if let Some(file) = word.strip_prefix('@') {
                 if !args.json {
@@ -135,92 +135,122 @@ impl OmpArgs {
                 args.files.push(file.to_owned());
                 continue;
             }
-            let (flag, given) = match word.split_once('=') {
-                Some((flag, value)) if flag.starts_with("--") => {
-                    (flag.to_owned(), Some(value.to_owned()))
-                }
-                _ => (word, None),
-            };
-            let mut value = |args: &mut Self| match given.clone() {
-                Some(value) => Ok(Some(value)),
-                None => match words.next() {
-                    Some(value) => Ok(Some(value)),
-                    None if is_essential(&flag) => Err(OmpArgsError::NoValue(flag.clone())),
-                    None => {
-                        args.ignored.push(flag.clone());
-                        Ok(None)
-                    }
-                },
-            };
-            args.of_omp |= OMP_FLAGS.contains(&flag.as_str());
-            match flag.as_str() {
+            let flag = Flag::of(word);
+            args.of_omp |= OMP_FLAGS.contains(&flag.name.as_str());
+            if flag.name == "--" {
                 // What follows is no flag, whatever it begins with.
-                "--" if args.json => args.messages.extend(words.by_ref()),
-                "--" => args.ignored.extend(words.by_ref()),
-                "--no-skills" | "-ns" => args.no_skills = true,
-                "--no-prompt-templates" | "-np" => args.no_prompt_templates = true,
-                // The mode is known, and clients give the other as a matter of course, though
-                // requests carry no such id here.
-                "--mode" | "--provider-session-id" => drop(value(&mut args)?),
-                "--provider" => args.provider = value(&mut args)?,
-                "--model" => args.model = value(&mut args)?,
-                "--thinking" => args.thinking = value(&mut args)?,
-                "--models" => args.models = patterns(&value(&mut args)?.unwrap_or_default()),
-                "--api-key" => args.api_key = value(&mut args)?,
-                "--system-prompt" => args.system_prompt = value(&mut args)?,
-                "--append-system-prompt" => args.append_system_prompt = value(&mut args)?,
-                "--tools" | "-t" => args.tools = value(&mut args)?,
-                "--no-tools" => args.no_tools = true,
-                "--session-dir" => args.session_dir = value(&mut args)?,
-                "--no-session" => args.no_session = true,
-                "--continue" | "-c" => args.resume = Resume::Last,
-                "--session" | "--resume" | "-r" => {
-                    if let Some(name) = value(&mut args)? {
-                        args.resume = Resume::Named(name);
-                    }
-                }
-                "--name" | "-n" => args.name = value(&mut args)?,
-                "--cwd" => args.cwd = value(&mut args)?.map(PathBuf::from),
-                "--permission-mode" => args.permission_mode = value(&mut args)?,
-                "--extension" | "-e" => {
-                    if let Some(file) = value(&mut args)? {
-                        args.add_extension(file);
-                    }
-                }
-                "--no-extensions" | "-ne" => args.no_extensions = true,
-                "--no-rules" => args.no_rules = true,
-                "--no-context-files" | "-nc" => args.no_context_files = true,
-                "--verbose" => args.verbose = true,
-                "--help" | "-h" => args.help = true,
-                // Nothing of the kind is done here.
-                "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline"
-                | "--no-themes" | "--print" | "-p" => {}
-                known if IGNORED_WITH_VALUE.contains(&known) => {
-                    if given.is_none() {
-                        words.next();
-                    }
-                    args.ignored.push(flag);
-                }
-                unknown if unknown.starts_with('-') => {
-                    // Whether an unknown flag has a value cannot be known; a word that is no
-                    // flag would mean nothing by itself either way.
-                    // But the last one is the prompt, where there must be one.
-                    let is_prompt = args.json && args.messages.is_empty() && words.len() == 1;
-                    if given.is_none()
-                        && !is_prompt
-                        && words
-                            .peek()
-                            .is_some_and(|next| !next.starts_with(['-', '@']))
-                    {
-                        words.next();
-                    }
-                    args.ignored.push(flag);
-                }
-                _ if args.json => args.messages.push(flag),
-                _ => args.ignored.push(flag),
+                args.loose_words().extend(words.by_ref());
+            } else if !args.set_switch(&flag.name) && !args.set_value(&flag, &mut words)? {
+                args.skip(flag, &mut words);
             }
         }
         Ok(args)
+    }
+
+    /// Follows a flag that has no value. False if it is none of them.
+    fn set_switch(&mut self, flag: &str) -> bool {
+        match flag {
+            "--no-skills" | "-ns" => self.no_skills = true,
+            "--no-prompt-templates" | "-np" => self.no_prompt_templates = true,
+            "--no-tools" => self.no_tools = true,
+            "--no-session" => self.no_session = true,
+            "--continue" | "-c" => self.resume = Resume::Last,
+            "--no-extensions" | "-ne" => self.no_extensions = true,
+            "--no-rules" => self.no_rules = true,
+            "--no-context-files" | "-nc" => self.no_context_files = true,
+            "--verbose" => self.verbose = true,
+            "--help" | "-h" => self.help = true,
+            // Nothing of the kind is done here.
+            "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline" | "--no-themes"
+            | "--print" | "-p" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Follows a flag that has a value. False if it is none of them.
+    fn set_value(&mut self, flag: &Flag, words: &mut Words) -> Result<bool, OmpArgsError> {
+        match flag.name.as_str() {
+            "--provider" => self.provider = self.value(flag, words)?,
+            "--model" => self.model = self.value(flag, words)?,
+            "--thinking" => self.thinking = self.value(flag, words)?,
+            "--models" => {
+                let patterns = self.value(flag, words)?.unwrap_or_default();
+                let patterns = patterns.split(',').map(str::trim);
+                self.models = patterns
+                    .filter(|pattern| !pattern.is_empty())
+                    .map(str::to_owned)
+                    .collect();
+            }
+            "--api-key" => self.api_key = self.value(flag, words)?,
+            "--system-prompt" => self.system_prompt = self.value(flag, words)?,
+            "--append-system-prompt" => self.append_system_prompt = self.value(flag, words)?,
+            "--tools" | "-t" => self.tools = self.value(flag, words)?,
+            "--session-dir" => self.session_dir = self.value(flag, words)?,
+            "--session" | "--resume" | "-r" => {
+                if let Some(name) = self.value(flag, words)? {
+                    self.resume = Resume::Named(name);
+                }
+            }
+            "--name" | "-n" => self.name = self.value(flag, words)?,
+            "--cwd" => self.cwd = self.value(flag, words)?.map(PathBuf::from),
+            "--permission-mode" => self.permission_mode = self.value(flag, words)?,
+            "--extension" | "-e" => {
+                if let Some(file) = self.value(flag, words)? {
+                    self.add_extension(file);
+                }
+            }
+            // The mode is known.
+            "--mode" => drop(self.value(flag, words)?),
+            // Clients give it as a matter of course; requests carry no such id here.
+            "--provider-session-id" => drop(self.value(flag, words)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The value of a flag. One that lacks it is ignored, if that does no harm.
+    fn value(&mut self, flag: &Flag, words: &mut Words) -> Result<Option<String>, OmpArgsError> {
+        let value = flag.value.clone().or_else(|| words.next());
+        if value.is_none() {
+            if is_essential(&flag.name) {
+                return Err(OmpArgsError::NoValue(flag.name.clone()));
+            }
+            self.ignored.push(flag.name.clone());
+        }
+        Ok(value)
+    }
+
+    /// Passes over a flag that means nothing here and the value that goes with it. A word that is
+    /// no flag is a prompt in `--mode json`.
+    fn skip(&mut self, flag: Flag, words: &mut Words) {
+        if !flag.name.starts_with('-') {
+            self.loose_words().push(flag.name);
+            return;
+        }
+        let has_value = if IGNORED_WITH_VALUE.contains(&flag.name.as_str()) {
+            true
+        } else {
+            // Whether an unknown flag has a value cannot be known; a word that is no flag would
+            // mean nothing by itself either way.
+            // But the last one is the prompt, where there must be one.
+            let is_prompt = self.json && self.messages.is_empty() && words.len() == 1;
+            let next = words.peek();
+            !is_prompt && next.is_some_and(|next| !next.starts_with(['-', '@']))
+        };
+        if has_value && flag.value.is_none() {
+            words.next();
+        }
+        self.ignored.push(flag.name);
+    }
+
+    /// Where words go that belong to no flag.
+    fn loose_words(&mut self) -> &mut Vec<String> {
+        if self.json {
+            &mut self.messages
+        } else {
+            &mut self.ignored
+        }
     }
 
     /// An extension of pi or omp is a TypeScript module of theirs and means nothing here; any other
@@ -233,6 +263,31 @@ impl OmpArgs {
             self.ignored.push(format!("--extension {file}"));
         } else {
             self.extensions.push(file);
+        }
+    }
+}
+
+/// The words that have not been read.
+type Words = Peekable<vec::IntoIter<String>>;
+
+/// A word, as the flag it may be.
+struct Flag {
+    name: String,
+    /// What is said behind its `=`.
+    value: Option<String>,
+}
+
+impl Flag {
+    fn of(word: String) -> Self {
+        match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => Self {
+                name: name.to_owned(),
+                value: Some(value.to_owned()),
+            },
+            _ => Self {
+                name: word,
+                value: None,
+            },
         }
     }
 }
@@ -255,30 +310,12 @@ fn mode(words: &[OsString]) -> Option<String> {
     })
 }
 
-/// The patterns of `--models`.
-fn patterns(list: &str) -> Vec<String> {
-    list.split(',')
-        .map(str::trim)
-        .filter(|pattern| !pattern.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
 /// Flags without whose value a client would get something it did not ask for.
 fn is_essential(flag: &str) -> bool {
     matches!(
         flag,
         "--provider" | "--model" | "--session-dir" | "--session" | "--resume" | "--tools" | "--cwd"
     )
-}
-
-/// The parts of a list, which are between commas.
-fn patterns(list: &str) -> Vec<String> {
-    let parts = list.split(',').map(str::trim);
-    parts
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
-        .collect()
 }
 
 #[cfg(test)]

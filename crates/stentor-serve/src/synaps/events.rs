@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{Event, EventKind, NoticeLevel};
+use stentor_agent::event::{Event, EventKind, NoticeLevel, Subagent, SubagentEnd};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ToolCall, text_of};
@@ -26,60 +26,25 @@ pub(super) struct Encoder {
 impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
         match &event.kind {
-            EventKind::BlockStarted { block, .. } => {
-                if let LiveBlockKind::ToolCall { id, name } = &block.kind {
-                    let (tool_id, tool_name) = (id.clone(), name.clone());
-                    update(frames, AssistantEvent::ToolCallStart { tool_id, tool_name });
-                }
-            }
             EventKind::BlockDelta { block, range, .. } => delta(frames, block, range.clone()),
+            EventKind::BlockStarted { block, .. } => block_started(frames, block),
             EventKind::BlockEnded { call, .. } => {
                 if let Some(call) = call {
                     input(frames, call);
                 }
             }
             EventKind::ToolEnded { call, output, .. } => result(frames, call, output),
-            EventKind::RunEnded(end) => {
-                self.turns.ran(event.seq, &end.usage, &end.outcome);
-            }
+            EventKind::RunEnded(end) => self.turns.ran(event.seq, &end.usage, &end.outcome),
             EventKind::Settled { aborted } => {
                 if let Some(turn) = self.turns.settled(event.seq, *aborted) {
                     closing::write_end(frames, turn);
                 }
             }
-            EventKind::SubagentStarted(agent) => write(
-                frames,
-                &synaps::Event::SubagentStart {
-                    subagent_id: agent.id,
-                    agent_name: agent.name.clone(),
-                    task_preview: preview(&agent.task, limits::TASK_PREVIEW_CHARS),
-                },
-            ),
-            EventKind::SubagentProgress { agent, status, .. } => write(
-                frames,
-                &synaps::Event::SubagentUpdate {
-                    subagent_id: agent.id,
-                    agent_name: agent.name.clone(),
-                    status: preview(status, limits::RESULT_PREVIEW_CHARS),
-                },
-            ),
-            EventKind::SubagentEnded { agent, end } => {
-                let said = preview(&end.result, limits::RESULT_PREVIEW_CHARS);
-                let result_preview = if end.failed {
-                    format!("ERROR: {said}")
-                } else {
-                    said
-                };
-                write(
-                    frames,
-                    &synaps::Event::SubagentDone {
-                        subagent_id: agent.id,
-                        agent_name: agent.name.clone(),
-                        result_preview,
-                        duration_secs: end.duration_ms as f64 / 1000.0,
-                    },
-                );
+            EventKind::SubagentStarted(agent) => subagent_started(frames, agent),
+            EventKind::SubagentProgress { agent, status, .. } => {
+                subagent_progress(frames, agent, status);
             }
+            EventKind::SubagentEnded { agent, end } => subagent_ended(frames, agent, end),
             // The protocol has no words for these. A background problem above all must never
             // become an `error` frame: a parent that cannot attribute one gives up (16.3).
             EventKind::RunStarted
@@ -183,6 +148,13 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+fn block_started(frames: &mut Vec<u8>, block: &LiveBlock) {
+    if let LiveBlockKind::ToolCall { id, name } = &block.kind {
+        let (tool_id, tool_name) = (id.clone(), name.clone());
+        update(frames, AssistantEvent::ToolCallStart { tool_id, tool_name });
+    }
+}
+
 fn input(frames: &mut Vec<u8>, call: &ToolCall) {
     let input = synaps::fit(
         call.arguments.clone(),
@@ -205,6 +177,46 @@ fn result(frames: &mut Vec<u8>, call: &ToolCall, output: &ToolOutput) {
         AssistantEvent::ToolCallResult {
             tool_id: call.id.clone(),
             result,
+        },
+    );
+}
+
+fn subagent_started(frames: &mut Vec<u8>, agent: &Subagent) {
+    write(
+        frames,
+        &synaps::Event::SubagentStart {
+            subagent_id: agent.id,
+            agent_name: agent.name.clone(),
+            task_preview: preview(&agent.task, limits::TASK_PREVIEW_CHARS),
+        },
+    );
+}
+
+fn subagent_progress(frames: &mut Vec<u8>, agent: &Subagent, status: &str) {
+    write(
+        frames,
+        &synaps::Event::SubagentUpdate {
+            subagent_id: agent.id,
+            agent_name: agent.name.clone(),
+            status: preview(status, limits::RESULT_PREVIEW_CHARS),
+        },
+    );
+}
+
+fn subagent_ended(frames: &mut Vec<u8>, agent: &Subagent, end: &SubagentEnd) {
+    let result = preview(&end.result, limits::RESULT_PREVIEW_CHARS);
+    let result_preview = if end.failed {
+        format!("ERROR: {result}")
+    } else {
+        result
+    };
+    write(
+        frames,
+        &synaps::Event::SubagentDone {
+            subagent_id: agent.id,
+            agent_name: agent.name.clone(),
+            result_preview,
+            duration_secs: end.duration_ms as f64 / 1000.0,
         },
     );
 }

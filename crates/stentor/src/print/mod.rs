@@ -2,7 +2,6 @@
 
 pub mod call_line;
 pub mod json;
-mod json_beside;
 pub mod printed;
 pub mod style;
 

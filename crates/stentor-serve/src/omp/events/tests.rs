@@ -1,11 +1,15 @@
 use std::path::PathBuf;
 
 use expect_test::expect;
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
+use stentor_agent::dialog::{
+    Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, WidgetPlacement,
+};
 use stentor_agent::event::{
-    CommandInfo, CommandSource, Subagent, SubagentCall, SubagentEnd, SubagentSource, SubagentWork,
+    CommandInfo, CommandSource, NoticeLevel, NoticeSource, Subagent, SubagentCall, SubagentEnd,
+    SubagentSource, SubagentWork,
 };
 use stentor_journal::usage::Usage;
+use stentor_wire::omp::command::SubagentLevel;
 
 use super::*;
 
