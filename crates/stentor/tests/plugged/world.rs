@@ -1,28 +1,25 @@
 //! A home and a folder of their own, and a child that is spoken to line by line.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
 
 use rustix::process::Pid;
 use serde_json::{Value, json};
 use stentor_psi_check::fallback;
-
-/// A test that waits this long for a frame will never get it.
-const NEVER: Duration = Duration::from_secs(60);
+use stentor_test_support::{KillOnDrop, Lines, TemporaryFolder, isolated_command};
 
 /// A temporary home with a working folder beside it.
 pub struct World {
-    dir: tempfile::TempDir,
+    folder: TemporaryFolder,
 }
 
 impl World {
     /// One whose model plays `scenario` and whose user has this configuration.
     pub fn new(scenario: &str, config: &str) -> Self {
         let world = Self {
-            dir: tempfile::tempdir().unwrap(),
+            folder: TemporaryFolder::with(&["home", "work"]),
         };
         world.file("work/plan.toml", scenario);
         let plan = world.path("work/plan.toml");
@@ -31,26 +28,12 @@ impl World {
         world
     }
 
-    /// Writes a file below the temporary folder.
-    pub fn file(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().canonicalize().unwrap().join(name)
-    }
-
     /// The program with these words and an environment that has nothing but a home.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        let program = env!("CARGO_BIN_EXE_stentor");
+        let mut command = isolated_command(program, &self.path("home"), &self.path("work"));
         command
             .args(words)
-            .current_dir(self.path("work"))
-            .env_clear()
-            .env("HOME", self.path("home"))
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -98,6 +81,14 @@ impl World {
     }
 }
 
+impl Deref for World {
+    type Target = TemporaryFolder;
+
+    fn deref(&self) -> &TemporaryFolder {
+        &self.folder
+    }
+}
+
 /// The file of an example.
 pub fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -109,27 +100,18 @@ pub fn example(name: &str) -> PathBuf {
 
 /// A running program.
 pub struct Child {
-    process: std::process::Child,
+    process: KillOnDrop,
     stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
+    lines: Lines,
     root: PathBuf,
 }
 
 impl Child {
     fn of(mut process: std::process::Child, root: PathBuf) -> Self {
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines() {
-                if sender.send(line.unwrap()).is_err() {
-                    return;
-                }
-            }
-        });
         Self {
+            lines: Lines::of(process.stdout.take().unwrap()),
             stdin: process.stdin.take(),
-            process,
-            lines,
+            process: KillOnDrop(process),
             root,
         }
     }
@@ -146,13 +128,7 @@ impl Child {
 
     /// Waits for its end, by itself or by a signal, and returns its exit code.
     pub fn exit_code(mut self) -> Option<i32> {
-        loop {
-            match self.lines.recv_timeout(NEVER) {
-                Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
-            }
-        }
+        self.lines.rest();
         self.process.wait().unwrap().code()
     }
 
@@ -161,11 +137,7 @@ impl Child {
     }
 
     pub fn next(&mut self) -> String {
-        match self.lines.recv_timeout(NEVER) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Disconnected) => panic!("the program ended"),
-            Err(RecvTimeoutError::Timeout) => panic!("nothing came"),
-        }
+        self.lines.recv().expect("the program ended")
     }
 
     pub fn json(&mut self) -> Value {
@@ -275,14 +247,7 @@ impl Child {
 
     /// All further lines, of a program that ends by itself and well.
     pub fn ended(mut self) -> Vec<String> {
-        let mut lines = Vec::new();
-        loop {
-            match self.lines.recv_timeout(NEVER) {
-                Ok(line) => lines.push(line),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {lines:#?}"),
-            }
-        }
+        let lines = self.lines.rest();
         assert_eq!(self.process.wait().unwrap().code(), Some(0));
         lines
     }
@@ -295,20 +260,12 @@ impl Child {
     /// The same, and what it wrote to stderr.
     pub fn end_and_stderr(mut self) -> String {
         self.stdin = None;
-        while self.lines.recv_timeout(NEVER).is_ok() {}
+        self.lines.rest();
         let mut err = String::new();
         let mut stderr = self.process.stderr.take().unwrap();
         stderr.read_to_string(&mut err).unwrap();
         assert_eq!(self.process.wait().unwrap().code(), Some(0), "{err}");
         err
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // A test that failed must not leave it behind; one that has ended is not there to kill.
-        self.process.kill().ok();
-        self.process.wait().ok();
     }
 }
 
