@@ -10,6 +10,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+pub mod dialects;
 mod folder;
 pub mod http;
 mod lines;

@@ -1,4 +1,5 @@
-//! A home and a folder of their own, and a child that is spoken to line by line.
+//! A home and a folder of their own, and a child that is spoken to line by line, in whichever
+//! dialect.
 
 use std::io::{Read, Write};
 use std::ops::Deref;
@@ -8,17 +9,20 @@ use std::process::{ChildStdin, Command, Stdio};
 use rustix::process::Pid;
 use serde_json::{Value, json};
 use stentor_psi_check::fallback;
-use stentor_test_support::{KillOnDrop, Lines, TemporaryFolder, isolated_command};
 
-/// A temporary home with a working folder beside it.
+use crate::{KillOnDrop, Lines, TemporaryFolder, isolated_command};
+
+/// A temporary home with a working folder beside it, and the program that runs there.
 pub struct World {
+    program: &'static str,
     folder: TemporaryFolder,
 }
 
 impl World {
     /// One whose model plays `scenario` and whose user has this configuration.
-    pub fn new(scenario: &str, config: &str) -> Self {
+    pub fn new(program: &'static str, scenario: &str, config: &str) -> Self {
         let world = Self {
+            program,
             folder: TemporaryFolder::with(&["home", "work"]),
         };
         world.file("work/plan.toml", scenario);
@@ -30,8 +34,7 @@ impl World {
 
     /// The program with these words and an environment that has nothing but a home.
     pub fn command(&self, words: &[&str]) -> Command {
-        let program = env!("CARGO_BIN_EXE_stentor");
-        let mut command = isolated_command(program, &self.path("home"), &self.path("work"));
+        let mut command = isolated_command(self.program, &self.path("home"), &self.path("work"));
         command
             .args(words)
             .stdin(Stdio::piped())
@@ -40,6 +43,7 @@ impl World {
         command
     }
 
+    /// The same, running.
     pub fn child(&self, words: &[&str]) -> Child {
         Child::of(self.command(words).spawn().unwrap(), self.path(""))
     }
@@ -89,15 +93,6 @@ impl Deref for World {
     }
 }
 
-/// The file of an example.
-pub fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../examples/extensions")
-        .join(name)
-        .canonicalize()
-        .unwrap()
-}
-
 /// A running program.
 pub struct Child {
     process: KillOnDrop,
@@ -116,6 +111,7 @@ impl Child {
         }
     }
 
+    /// Its number.
     pub fn pid(&self) -> Pid {
         let pid = i32::try_from(self.process.id()).ok();
         pid.and_then(Pid::from_raw).unwrap()
@@ -132,14 +128,21 @@ impl Child {
         self.process.wait().unwrap().code()
     }
 
+    /// Writes one line.
     pub fn send(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// The next line.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a test that gets no line has failed"
+    )]
     pub fn next(&mut self) -> String {
         self.lines.recv().expect("the program ended")
     }
 
+    /// The next frame.
     pub fn json(&mut self) -> Value {
         let line = self.next();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
@@ -218,11 +221,13 @@ impl Child {
         self.until_answer(id)
     }
 
+    /// Sends a request.
     pub fn request_acp(&mut self, id: u64, method: &str, params: Value) {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.send(&request.to_string());
     }
 
+    /// All lines up to and with the answer to a request.
     pub fn until_answer(&mut self, id: u64) -> Vec<String> {
         self.until(|line| {
             let frame: Value = serde_json::from_str(line).unwrap();
