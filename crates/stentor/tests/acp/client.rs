@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use stentor_test_support::KillOnDrop;
 
 use crate::schema;
 use crate::world::World;
@@ -13,7 +14,7 @@ use crate::world::World;
 /// A program that runs, and what a client knows about it.
 pub struct Client {
     pub world: Arc<World>,
-    child: Child,
+    child: KillOnDrop,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next_id: i64,
@@ -94,7 +95,7 @@ impl Client {
         Self {
             input: child.stdin.take(),
             output: BufReader::new(child.stdout.take().unwrap()),
-            child,
+            child: KillOnDrop(child),
             world,
             next_id: 0,
             asked: HashMap::new(),
@@ -385,14 +386,6 @@ pub fn is_request(message: &Value) -> bool {
 /// The answer that chooses an option of a question.
 pub fn chosen(option: &str) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option } })
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // A test that failed must not leave the program behind.
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
 }
 
 fn put_together(messages: &[Value]) -> Vec<Value> {

@@ -2,6 +2,8 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use stentor_test_support::http::Request;
+use stentor_test_support::when_dead;
 
 use crate::client::Client;
 
@@ -106,25 +108,17 @@ fn a_server_ends_with_the_program() {
     client.until(prompt);
     let pid = std::fs::read_to_string(&pid_file).unwrap();
     let world = client.end();
-    let process = std::path::PathBuf::from(format!("/proc/{}", pid.trim()));
     // The program has killed it; the system may take a moment to clear it away.
-    while process.exists() {
-        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
-        if status.contains("State:\tZ") || status.is_empty() {
-            break;
-        }
-        std::thread::yield_now();
-    }
+    when_dead(&pid);
     drop(world);
 }
 
 /// A server over HTTP with events, for one client: its answers go into the stream.
 fn serve_events(listener: std::net::TcpListener) {
-    use std::io::{BufRead, BufReader, Read, Write};
+    use std::io::{BufReader, Write};
 
     let (mut events, _) = listener.accept().unwrap();
-    let mut request = BufReader::new(events.try_clone().unwrap()).lines();
-    while !request.next().unwrap().unwrap().is_empty() {}
+    Request::of(&events).unwrap().unwrap();
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: post\n\n";
     events.write_all(head.as_bytes()).unwrap();
@@ -132,31 +126,10 @@ fn serve_events(listener: std::net::TcpListener) {
     for posting in listener.incoming() {
         let mut posting = posting.unwrap();
         let mut reading = BufReader::new(posting.try_clone().unwrap());
-        loop {
-            let mut length = 0;
-            loop {
-                let mut line = String::new();
-                if reading.read_line(&mut line).unwrap_or(0) == 0 {
-                    length = usize::MAX;
-                    break;
-                }
-                if line.trim().is_empty() {
-                    break;
-                }
-                if let Some((name, value)) = line.split_once(':')
-                    && name.eq_ignore_ascii_case("content-length")
-                {
-                    length = value.trim().parse().unwrap();
-                }
-            }
-            if length == usize::MAX {
-                break;
-            }
-            let mut body = vec![0; length];
-            reading.read_exact(&mut body).unwrap();
+        while let Ok(Some(request)) = Request::read(&mut reading) {
             let accepted = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
             posting.write_all(accepted.as_bytes()).unwrap();
-            let message: Value = serde_json::from_slice(&body).unwrap();
+            let message: Value = serde_json::from_str(&request.body).unwrap();
             let result = match message["method"].as_str() {
                 Some("initialize") => json!({
                     "protocolVersion": "2024-11-05",

@@ -1,47 +1,39 @@
 //! A child process, and the frames it writes.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-/// A test that waits this long for a frame will never get it.
-const NEVER: Duration = Duration::from_secs(60);
+use stentor_test_support::{KillOnDrop, Lines, TemporaryFolder, isolated_command};
 
 /// A home, a working folder and a scenario of their own.
 pub struct Folder {
-    dir: tempfile::TempDir,
+    folder: TemporaryFolder,
 }
 
 impl Folder {
     /// A folder whose model plays `scenario`.
     pub fn with(scenario: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("home")).unwrap();
-        std::fs::create_dir_all(dir.path().join("work")).unwrap();
-        let folder = Self { dir };
-        std::fs::write(folder.root().join("scenario.toml"), scenario).unwrap();
-        folder
+        let folder = TemporaryFolder::with(&["home", "work"]);
+        folder.file("scenario.toml", scenario);
+        Self { folder }
     }
 
     /// A path in the working folder.
     pub fn work(&self, name: &str) -> PathBuf {
-        self.root().join("work").join(name)
+        self.folder.path("work").join(name)
     }
 
     /// A path in the home.
     pub fn home(&self, name: &str) -> PathBuf {
-        self.root().join("home").join(name)
+        self.folder.path("home").join(name)
     }
 
     /// Writes a file in the working folder.
     pub fn file(&self, name: &str, text: &str) -> &Self {
-        let path = self.work(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        stentor_test_support::write(&self.work(name), text);
         self
     }
 
@@ -55,24 +47,24 @@ impl Folder {
         self.file("../gate", "");
     }
 
-    fn root(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
+    /// The program with these words.
+    pub fn program(&self, words: &[&str]) -> Command {
+        let program = env!("CARGO_BIN_EXE_stentor");
+        let mut command = isolated_command(program, &self.home(""), &self.work(""));
+        command
+            .args(words)
+            // What else runs on the machine is none of a test's business.
+            .env("STENTOR_USE_LOCAL_SERVERS", "false")
+            // Whoever wrote the test wrote its folder.
+            .env("STENTOR_TRUSTED_PROJECTS", self.folder.root());
+        command
     }
 
     /// The program with these words more than the usual ones.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        let mut command = self.program(&["--mode", "rpc"]);
         command
-            .args(["--mode", "rpc"])
             .args(words)
-            .current_dir(self.work(""))
-            .env_clear()
-            .env("HOME", self.home(""))
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            // What else runs on the machine is none of a test's business.
-            .env("STENTOR_USE_LOCAL_SERVERS", "false")
-            // Whoever wrote the test wrote its folder.
-            .env("STENTOR_TRUSTED_PROJECTS", self.root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -95,27 +87,17 @@ impl Folder {
 
 /// A child process.
 pub struct Child {
-    pub process: Process,
+    pub process: KillOnDrop,
     stdin: Option<ChildStdin>,
-    frames: Receiver<String>,
+    frames: Lines,
 }
 
 impl Child {
     pub fn of(mut process: Process) -> Self {
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        let (sender, frames) = channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines() {
-                if sender.send(line.unwrap()).is_err() {
-                    return;
-                }
-            }
-        });
-        let stdin = process.stdin.take();
         Self {
-            process,
-            stdin,
-            frames,
+            frames: Lines::of(process.stdout.take().unwrap()),
+            stdin: process.stdin.take(),
+            process: KillOnDrop(process),
         }
     }
 
@@ -140,22 +122,17 @@ impl Child {
 
     /// The next line as it came.
     pub fn next_line(&mut self) -> String {
-        self.frames.recv_timeout(NEVER).expect("a further line")
+        self.frames.recv().expect("a further line")
     }
 
     /// The next frame; `None` when there is no further one.
     pub fn try_next(&mut self) -> Option<Value> {
-        match self.frames.recv_timeout(NEVER) {
-            Ok(line) => Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))),
-            Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("nothing came"),
-        }
+        self.frames.recv().map(|line| parsed(&line))
     }
 
     /// The next frame; `None` when there is no further one, or none in that time.
     pub fn next_within(&mut self, time: Duration) -> Option<Value> {
-        let line = self.frames.recv_timeout(time).ok()?;
-        Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}")))
+        self.frames.recv_within(time).map(|line| parsed(&line))
     }
 
     /// All frames up to and with the first that fits.
@@ -215,7 +192,7 @@ impl Child {
     }
 
     /// Its stdin and the lines of its stdout, for who uses both at the same time.
-    pub fn split(&mut self) -> (ChildStdin, &Receiver<String>) {
+    pub fn split(&mut self) -> (ChildStdin, &Lines) {
         (self.stdin.take().unwrap(), &self.frames)
     }
 
@@ -235,12 +212,8 @@ impl Child {
     }
 }
 
-impl Drop for Child {
-    fn drop(&mut self) {
-        // It may have ended already.
-        self.process.kill().ok();
-        self.process.wait().ok();
-    }
+fn parsed(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))
 }
 
 /// Frames as text, one a line, without what differs from run to run: times, ids that are made up,

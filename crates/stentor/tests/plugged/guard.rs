@@ -1,9 +1,11 @@
 //! The same extension asks for a confirmation, and is answered in the way of each dialect.
 
+use std::path::{Path, PathBuf};
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::world::{Child, World, example};
+use crate::world::{Child, World};
 
 /// A model that wants to remove something, and says what came of it.
 const PLAN: &str = r#"
@@ -36,6 +38,15 @@ impl Person {
             }
         }
     }
+}
+
+/// The file of an example.
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/extensions")
+        .join(name)
+        .canonicalize()
+        .unwrap()
 }
 
 fn guarded(more: &str) -> World {

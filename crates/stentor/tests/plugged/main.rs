@@ -28,4 +28,5 @@ mod shutdown;
 #[cfg(test)]
 mod unreadable_line;
 #[cfg(test)]
+#[path = "../support/world.rs"]
 mod world;

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use expect_test::expect;
 use serde_json::Value;
+use stentor_test_support::{KillOnDrop, when_dead, when_written};
 
 use crate::world::{Ran, World};
 
@@ -439,9 +440,9 @@ fn prompt_each(world: &World, prompt: &str, expected: &str) {
     }
 }
 
-/// The program as a child with pipes. Dropping it kills it.
+/// The program as a child with pipes.
 struct Child {
-    process: std::process::Child,
+    process: KillOnDrop,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
@@ -454,7 +455,10 @@ impl Child {
             .spawn()
             .unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        Self { process, lines }
+        Self {
+            process: KillOnDrop(process),
+            lines,
+        }
     }
 
     fn write(&mut self, text: &str) {
@@ -472,13 +476,6 @@ impl Child {
             seen.push(line);
         }
         panic!("no {text:?} in {seen:#?}");
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
     }
 }
 
@@ -515,21 +512,9 @@ fn a_server_dies_with_a_program_that_is_killed() {
     );
     let mut child = Child::start(&mut world.command(WAYS_IN[0].0));
     child.line_with(WAYS_IN[0].2);
-    let pid = loop {
-        match std::fs::read_to_string(&pid) {
-            Ok(text) => break text.trim().to_owned(),
-            Err(_) => std::thread::yield_now(),
-        }
-    };
+    let pid = when_written(&pid);
     drop(child);
-    let process = std::path::PathBuf::from(format!("/proc/{pid}"));
-    while process.exists() {
-        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
-        if status.contains("State:\tZ") {
-            break;
-        }
-        std::thread::yield_now();
-    }
+    when_dead(&pid);
 }
 
 /// JSON with its keys in order, whatever order the printing has.

@@ -1,11 +1,14 @@
 //! A home and a folder of their own for a test that runs the program.
 
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// A temporary home with a working folder in it.
+use stentor_test_support::{TemporaryFolder, isolated_command};
+
+/// A temporary folder with a home and a working folder in it.
 pub struct World {
-    dir: tempfile::TempDir,
+    folder: TemporaryFolder,
 }
 
 /// What a program left behind.
@@ -19,45 +22,27 @@ pub struct Ran {
 impl World {
     /// An empty one.
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("home")).unwrap();
-        std::fs::create_dir_all(dir.path().join("work")).unwrap();
-        Self { dir }
+        Self {
+            folder: TemporaryFolder::with(&["home", "work"]),
+        }
     }
 
     /// A path in the working folder.
     pub fn work(&self, name: &str) -> PathBuf {
-        self.dir
-            .path()
-            .canonicalize()
-            .unwrap()
-            .join("work")
-            .join(name)
-    }
-
-    /// The temporary folder with the home and the working folder in it.
-    pub fn root(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
+        self.path("work").join(name)
     }
 
     /// Writes a file below the temporary folder.
     pub fn file(&self, name: &str, text: &str) -> &Self {
-        let path = self.dir.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        self.folder.file(name, text);
         self
     }
 
     /// The program with these words, no input, and an environment that has nothing but a home.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
-        command
-            .args(words)
-            .current_dir(self.dir.path().join("work"))
-            .env_clear()
-            .env("HOME", self.dir.path().join("home"))
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .stdin(Stdio::null());
+        let program = env!("CARGO_BIN_EXE_stentor");
+        let mut command = isolated_command(program, &self.path("home"), &self.path("work"));
+        command.args(words).stdin(Stdio::null());
         command
     }
 
@@ -69,7 +54,7 @@ impl World {
     /// Runs the program with something on stdin.
     pub fn run_with_input(&self, words: &[&str], input: &str) -> Ran {
         self.file("input", input);
-        let input = std::fs::File::open(self.dir.path().join("input")).unwrap();
+        let input = std::fs::File::open(self.path("input")).unwrap();
         self.finish(self.command(words).stdin(input).output().unwrap())
     }
 
@@ -82,14 +67,13 @@ impl World {
             err: text(output.stderr),
         }
     }
+}
 
-    /// The text with the temporary folder written as `~~`.
-    pub fn without_folder(&self, text: &str) -> String {
-        let given = self.dir.path();
-        let resolved = given.canonicalize().unwrap();
-        let name = |path: &Path| path.display().to_string();
-        text.replace(&name(&resolved), "~~")
-            .replace(&name(given), "~~")
+impl Deref for World {
+    type Target = TemporaryFolder;
+
+    fn deref(&self) -> &TemporaryFolder {
+        &self.folder
     }
 }
 

@@ -1,16 +1,17 @@
 //! A backend that was started as the frontend starts one.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 
 use regex::Regex;
 use stentor_psi_check::check;
+use stentor_test_support::{KillOnDrop, isolated_command};
 use stentor_wire::edn::{self, Value};
 
 /// A running backend in a home of its own.
 pub struct Backend {
-    child: Child,
+    child: KillOnDrop,
     input: Option<ChildStdin>,
     lines: std::io::Lines<BufReader<ChildStdout>>,
     home: PathBuf,
@@ -42,12 +43,8 @@ const RULES: [(&str, &str); 10] = [
 impl Backend {
     /// Starts the program with these words in a home, which is also where it works.
     pub fn start(home: &Path, words: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_stentor"))
+        let mut child = isolated_command(env!("CARGO_BIN_EXE_stentor"), home, home)
             .args(words)
-            .current_dir(home)
-            .env_clear()
-            .env("HOME", home)
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -59,7 +56,7 @@ impl Backend {
             .map(|(pattern, name)| (Regex::new(pattern).unwrap(), (*name).to_owned()));
         Self {
             input: child.stdin.take(),
-            child,
+            child: KillOnDrop(child),
             lines,
             home: home.canonicalize().unwrap(),
             seq: 0,
@@ -151,9 +148,10 @@ impl Backend {
             self.check(&line);
             rest.push(self.normal(&line));
         }
-        let out = self.child.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&out.stderr).into_owned();
-        (rest, err, out.status.code())
+        let mut err = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut err).unwrap();
+        (rest, err, self.child.wait().unwrap().code())
     }
 
     fn until(&mut self, is_last: impl Fn(&Value<'_>) -> bool) -> Vec<String> {
@@ -187,7 +185,5 @@ impl Backend {
 
 /// Writes a file below a home.
 pub fn write(home: &Path, name: &str, text: &str) {
-    let path = home.join(name);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
+    stentor_test_support::write(&home.join(name), text);
 }

@@ -1,7 +1,9 @@
 //! A provider on loopback: it gives tokens for codes, and answers to tokens.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+
+use stentor_test_support::http;
 
 /// A provider that serves until the test process ends.
 pub struct Provider {
@@ -10,16 +12,12 @@ pub struct Provider {
 
 impl Provider {
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let own = url.clone();
-        std::thread::spawn(move || {
-            for connection in listener.incoming() {
-                let own = own.clone();
-                std::thread::spawn(move || serve(connection.unwrap(), &own));
-            }
+        let address = http::listen(|connection| {
+            std::thread::spawn(move || serve(connection));
         });
-        Self { url }
+        Self {
+            url: format!("http://{address}"),
+        }
     }
 
     /// Its part of a configuration file; `oauth` says how one logs in.
@@ -50,29 +48,11 @@ pub fn visit(address: &str) -> String {
     answer.lines().next().unwrap_or_default().to_owned()
 }
 
-fn serve(stream: TcpStream, own: &str) {
+fn serve(mut stream: TcpStream) {
+    let own = format!("http://{}", stream.local_addr().unwrap());
     let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut stream = stream;
-    loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if reader.read_line(&mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let header = |name: &str| {
-            head.lines().find_map(|line| {
-                let (key, value) = line.split_once(':')?;
-                key.eq_ignore_ascii_case(name)
-                    .then(|| value.trim().to_owned())
-            })
-        };
-        let length = header("content-length").map_or(0, |length| length.parse().unwrap());
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let body = String::from_utf8(body).unwrap();
-        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        let (status, kind, text) = answer(&path, &body, header("authorization").as_deref(), own);
+    while let Ok(Some(request)) = http::Request::read(&mut reader) {
+        let (status, kind, text) = answer(&request, &own);
         let length = text.len();
         write!(
             stream,
@@ -82,14 +62,10 @@ fn serve(stream: TcpStream, own: &str) {
     }
 }
 
-fn answer(
-    path: &str,
-    body: &str,
-    authorization: Option<&str>,
-    own: &str,
-) -> (u16, &'static str, String) {
+fn answer(request: &http::Request, own: &str) -> (u16, &'static str, String) {
     const JSON: &str = "application/json";
-    match path {
+    let body = &request.body;
+    match request.target() {
         "/device" => (
             200,
             JSON,
@@ -104,7 +80,7 @@ fn answer(
                 .to_owned(),
         ),
         "/token" => (400, JSON, r#"{"error":"invalid_grant"}"#.to_owned()),
-        "/v1/chat/completions" if authorization == Some("Bearer token-1") => {
+        "/v1/chat/completions" if request.header("authorization") == Some("Bearer token-1") => {
             let chunk = |delta: &str, finish: &str| {
                 format!(
                     "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"

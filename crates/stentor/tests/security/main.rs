@@ -10,6 +10,5 @@ mod tools;
 #[cfg(test)]
 mod trust;
 #[cfg(test)]
-#[path = "../plugged/world.rs"]
-#[expect(dead_code, reason = "the other tests that use it need more of it")]
+#[path = "../support/world.rs"]
 mod world;

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::Value;
+use stentor_test_support::KillOnDrop;
 
 const REPLY: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(60);
@@ -20,7 +21,7 @@ const CHUNK_BYTES: usize = 11;
 
 /// One child as the bridge knows it.
 pub struct Bridge {
-    process: std::process::Child,
+    process: KillOnDrop,
     stdin: Option<ChildStdin>,
     shared: Arc<Shared>,
     reading: Option<JoinHandle<()>>,
@@ -83,7 +84,7 @@ impl Bridge {
         assert_eq!(ready["protocol_version"], 1);
         Self {
             stdin: process.stdin.take(),
-            process,
+            process: KillOnDrop(process),
             shared,
             reading: Some(reading),
             next_id: 0,
@@ -141,13 +142,6 @@ impl Bridge {
         self.reading.take().unwrap().join().unwrap();
         assert_eq!(*self.shared.fatal.lock().unwrap(), Vec::<String>::new());
         status
-    }
-}
-
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
     }
 }
 

@@ -1,58 +1,48 @@
 //! A child, its folder, and its frames.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
-
-/// A test that waits longer for a frame has found a bug; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+use stentor_test_support::{KillOnDrop, Lines, TemporaryFolder, isolated_command};
 
 /// A folder with everything a child needs.
 pub struct Home {
-    folder: tempfile::TempDir,
+    folder: TemporaryFolder,
 }
 
 impl Home {
     /// A folder whose model plays `turns`.
     pub fn new(turns: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = TemporaryFolder::with(&["home"]);
         let home = Self { folder };
         home.play(turns);
-        std::fs::create_dir(home.path("home")).unwrap();
         home
     }
 
     /// Replaces what the model plays.
     pub fn play(&self, turns: &str) {
         let scenario = format!("{turns}\n[model]\nid = \"play.toml\"\n");
-        std::fs::write(self.path("play.toml"), scenario).unwrap();
+        self.folder.file("play.toml", scenario);
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(name)
+        self.folder.path(name)
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-        path
+        self.folder.file(name, content);
+        self.path(name)
     }
 
     /// The program in this folder, with nothing of the tests' own surroundings.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        let program = env!("CARGO_BIN_EXE_stentor");
+        let mut command = isolated_command(program, &self.path("home"), &self.path(""));
         command
             .args(args)
-            .current_dir(self.path(""))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.path("home"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -74,9 +64,9 @@ impl Home {
 
 /// A running child.
 pub struct Child {
-    process: std::process::Child,
+    process: KillOnDrop,
     stdin: Option<ChildStdin>,
-    frames: Receiver<String>,
+    frames: Lines,
     errors: Option<thread::JoinHandle<String>>,
     pub session: String,
 }
@@ -85,18 +75,6 @@ impl Child {
     /// Spawns it without waiting for anything.
     pub fn spawn(mut command: Command) -> Self {
         let mut process = command.spawn().unwrap();
-        let (sender, frames) = channel();
-        let stdout = process.stdout.take().unwrap();
-        thread::spawn(move || {
-            for line in BufReader::new(stdout).split(b'\n') {
-                let line = line.unwrap();
-                assert!(line.is_ascii(), "a frame is not ASCII");
-                assert!(line.len() <= 1_048_576, "a frame of {} bytes", line.len());
-                if sender.send(String::from_utf8(line).unwrap()).is_err() {
-                    break;
-                }
-            }
-        });
         let errors = process.stderr.take().map(|mut stderr| {
             thread::spawn(move || {
                 let mut text = String::new();
@@ -105,9 +83,9 @@ impl Child {
             })
         });
         Self {
+            frames: Lines::of(process.stdout.take().unwrap()),
             stdin: process.stdin.take(),
-            process,
-            frames,
+            process: KillOnDrop(process),
             errors,
             session: String::new(),
         }
@@ -139,7 +117,9 @@ impl Child {
 
     /// The next frame as it is.
     pub fn raw(&self) -> String {
-        self.frames.recv_timeout(PATIENCE).unwrap()
+        let frame = self.frames.recv().expect("a further frame");
+        check(&frame);
+        frame
     }
 
     /// The next frame, with what differs from run to run replaced.
@@ -180,11 +160,9 @@ impl Child {
 
     /// All frames that are left, when the child has ended.
     pub fn rest(&self) -> Vec<String> {
-        let mut frames = Vec::new();
-        while let Ok(frame) = self.frames.recv_timeout(PATIENCE) {
-            frames.push(self.normal(&frame));
-        }
-        frames
+        let rest = self.frames.rest();
+        rest.iter().for_each(|frame| check(frame));
+        rest.iter().map(|frame| self.normal(frame)).collect()
     }
 
     pub fn close_stdin(&mut self) {
@@ -220,11 +198,10 @@ impl Child {
     }
 }
 
-impl Drop for Child {
-    fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
-    }
+/// What is true of every frame.
+fn check(frame: &str) {
+    assert!(frame.is_ascii(), "a frame is not ASCII");
+    assert!(frame.len() <= 1_048_576, "a frame of {} bytes", frame.len());
 }
 
 /// Two deltas of one block as one frame.
@@ -236,28 +213,4 @@ fn join(first: &str, second: &str) -> Option<String> {
     let same = head(first)? == head(second)?;
     let text = second.split_once("\"delta\":\"")?.1;
     same.then(|| format!("{}{text}", first.strip_suffix("\"}}").unwrap()))
-}
-
-/// True when no process of that number runs, or only its remains are there.
-pub fn is_dead(pid: &str) -> bool {
-    let stat = Path::new("/proc").join(pid.trim()).join("stat");
-    let state = std::fs::read_to_string(stat).unwrap_or_default();
-    state.is_empty() || state.contains(") Z ")
-}
-
-/// Waits for a file that a tool makes.
-pub fn when_written(path: &Path) -> String {
-    loop {
-        if let Ok(text) = std::fs::read_to_string(path) {
-            return text;
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Waits until a process is gone.
-pub fn when_dead(pid: &str) {
-    while !is_dead(pid) {
-        thread::sleep(Duration::from_millis(2));
-    }
 }

@@ -1,9 +1,10 @@
 //! Conversations of a parent that behaves as the bridge does (section 16).
 
 use serde_json::json;
+use stentor_test_support::{is_dead, when_written};
 
 use crate::bridge::Bridge;
-use crate::child::{Home, is_dead, when_written};
+use crate::child::Home;
 
 const RPC: [&str; 3] = ["rpc", "--model", "script/play.toml"];
 

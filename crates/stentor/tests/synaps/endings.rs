@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::child::{Child, Home, when_dead, when_written};
+use stentor_test_support::{when_dead, when_written};
+
+use crate::child::{Child, Home};
 
 const SLEEPS: &str = "[[turn]]\nsteps = [{ text = \"Wait. \" }, { tool = \"bash\", id = \"t\", arguments = { command = \"echo $$ > pid; mv pid there; sleep 1000\" } }]\n";
 

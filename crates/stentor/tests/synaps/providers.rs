@@ -1,8 +1,10 @@
 //! The variables that say where models are (section 1), against servers on this machine.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::TcpListener;
 use std::thread;
+
+use stentor_test_support::http;
 
 use crate::child::{Child, Home};
 
@@ -12,29 +14,10 @@ fn serve_once(events: &'static str) -> (String, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
-        let (stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(&stream);
-        let mut first = String::new();
-        reader.read_line(&mut first).unwrap();
-        let mut length = 0;
-        loop {
-            let mut header = String::new();
-            reader.read_line(&mut header).unwrap();
-            let header = header.trim().to_lowercase();
-            if header.is_empty() {
-                break;
-            }
-            if let Some(bytes) = header.strip_prefix("content-length:") {
-                length = bytes.trim().parse().unwrap();
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let answer = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{events}"
-        );
-        (&stream).write_all(answer.as_bytes()).unwrap();
-        first.trim().to_owned()
+        let (mut connection, _) = listener.accept().unwrap();
+        let mut request = http::Request::of(&connection).unwrap().unwrap();
+        write!(connection, "{}{events}", http::EVENTS).unwrap();
+        request.head.swap_remove(0)
     });
     (address, serving)
 }

@@ -1,6 +1,8 @@
 //! Sessions on disk and `--continue` (section 15).
 
-use crate::child::{Child, Home, when_written};
+use stentor_test_support::when_written;
+
+use crate::child::{Child, Home};
 
 #[test]
 fn an_id_from_ready_can_be_gone_on_with_whatever_happened_to_the_child() {

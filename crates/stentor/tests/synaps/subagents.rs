@@ -1,6 +1,8 @@
 //! Subagents on the wire (section 11).
 
-use crate::child::{Home, when_written};
+use stentor_test_support::when_written;
+
+use crate::child::Home;
 
 #[test]
 fn a_subagent_is_shown_between_input_and_result_of_its_call() {

@@ -1,6 +1,8 @@
 //! The frames of a turn and their order (sections 9, 12 and 19).
 
-use crate::child::{Home, is_dead, when_written};
+use stentor_test_support::{is_dead, when_written};
+
+use crate::child::Home;
 
 #[test]
 fn a_whole_turn_with_one_tool_call() {

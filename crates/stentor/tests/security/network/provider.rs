@@ -1,12 +1,13 @@
 //! A provider on loopback that says what a test tells it to, as chat completions.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::json;
+use stentor_test_support::http;
 
 use crate::world::World;
 
@@ -33,27 +34,22 @@ pub struct Provider {
 
 impl Provider {
     pub fn answering(answer: Answer) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&requests);
         let (gone, hung_up) = channel();
-        std::thread::spawn(move || {
-            for connection in listener.incoming() {
-                let connection = connection.unwrap();
-                let (count, gone, answer) = (Arc::clone(&count), gone.clone(), answer.clone());
-                std::thread::spawn(move || {
-                    if read_request(&connection).is_some() {
-                        count.fetch_add(1, Ordering::SeqCst);
-                        // Who asked may be gone, which is what some tests wait for.
-                        give(&connection, &answer).ok();
-                        gone.send(()).ok();
-                    }
-                });
-            }
+        let address = http::listen(move |connection| {
+            let (count, gone, answer) = (Arc::clone(&count), gone.clone(), answer.clone());
+            std::thread::spawn(move || {
+                if let Ok(Some(_)) = http::Request::of(&connection) {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    // Who asked may be gone, which is what some tests wait for.
+                    give(&connection, &answer).ok();
+                    gone.send(()).ok();
+                }
+            });
         });
         Self {
-            port,
+            port: address.port(),
             requests,
             hung_up,
         }
@@ -89,28 +85,8 @@ pub fn delta(text: &str) -> String {
     format!("data: {chunk}\n\n")
 }
 
-fn read_request(connection: &TcpStream) -> Option<()> {
-    let mut reader = BufReader::new(connection);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let line = line.trim().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    reader.read_exact(&mut vec![0; length]).ok()
-}
-
 fn give(mut connection: &TcpStream, answer: &Answer) -> std::io::Result<()> {
-    const HEAD: &[u8] =
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    const HEAD: &[u8] = http::EVENTS.as_bytes();
     match answer {
         Answer::Bytes(bytes) => connection.write_all(bytes),
         Answer::Deltas(deltas) => {

@@ -1,8 +1,7 @@
 //! The question whether a folder is trusted at a real terminal: `stentor -p` started by a person.
 
-use std::process::Command;
-
 use serde_json::Value;
+use stentor_test_support::isolated_command;
 
 use super::world;
 use crate::tools::has_python;
@@ -59,13 +58,9 @@ fn is_trusted(world: &World) -> bool {
 
 /// What `stentor -p` showed to somebody who types this, and whether it ended well.
 fn typed(world: &World, answer: &str) -> (String, bool) {
-    let out = Command::new("python3")
+    let out = isolated_command("python3", &world.path("home"), &world.path("work"))
         .args(["-c", TYPIST, answer, env!("CARGO_BIN_EXE_stentor")])
         .args(["-p", "go", "--no-session"])
-        .current_dir(world.path("work"))
-        .env_clear()
-        .env("HOME", world.path("home"))
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .output()
         .unwrap();
     let err = String::from_utf8_lossy(&out.stderr);

@@ -1,13 +1,14 @@
 //! Logging in over the client (section 19), at an OAuth server on loopback.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use stentor_test_support::http;
 
 use crate::child::{Child, Folder};
 use crate::transcript::told;
@@ -21,51 +22,21 @@ fn oauth_server(tokens: &'static str) -> u16 {
 fn oauth_server_after(tokens: &'static str, approved: &Arc<AtomicBool>) -> u16 {
     const PENDING: &str = r#"{"error":"authorization_pending"}"#;
     let approved = Arc::clone(approved);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let target = read_request(&stream);
-            let device = format!(
-                r#"{{"device_code":"d","user_code":"ABCD-1234","verification_uri":"http://127.0.0.1:{port}/device","interval":1,"expires_in":600}}"#
-            );
-            let (status, body) = match target.as_str() {
-                "/device" => ("200 OK", device.as_str()),
-                _ if !approved.load(Ordering::SeqCst) => ("400 Bad Request", PENDING),
-                _ if tokens.contains("error") => ("400 Bad Request", tokens),
-                _ => ("200 OK", tokens),
-            };
-            write!(
-                stream,
-                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            )
-            .unwrap();
-        }
+    let address = http::listen(move |mut connection| {
+        let own = connection.local_addr().unwrap();
+        let device = format!(
+            r#"{{"device_code":"d","user_code":"ABCD-1234","verification_uri":"http://{own}/device","interval":1,"expires_in":600}}"#
+        );
+        let request = http::Request::of(&connection).unwrap().unwrap();
+        let (status, body) = match request.target() {
+            "/device" => ("200 OK", device.as_str()),
+            _ if !approved.load(Ordering::SeqCst) => ("400 Bad Request", PENDING),
+            _ if tokens.contains("error") => ("400 Bad Request", tokens),
+            _ => ("200 OK", tokens),
+        };
+        write!(connection, "{}", http::json(status, body)).unwrap();
     });
-    port
-}
-
-/// Reads a request to its end and returns its target.
-fn read_request(stream: &TcpStream) -> String {
-    let mut reader = BufReader::new(stream);
-    let mut first = String::new();
-    reader.read_line(&mut first).unwrap();
-    let mut length = 0;
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header).unwrap();
-        let header = header.trim().to_ascii_lowercase();
-        if header.is_empty() {
-            break;
-        }
-        if let Some(value) = header.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-    }
-    reader.read_exact(&mut vec![0; length]).unwrap();
-    first.split(' ').nth(1).unwrap().to_owned()
+    address.port()
 }
 
 const TOKENS: &str = r#"{"access_token":"access-1","refresh_token":"refresh-1","expires_in":3600}"#;

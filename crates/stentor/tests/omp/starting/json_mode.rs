@@ -9,18 +9,8 @@ use crate::child::{Folder, shown};
 
 /// The program in this mode, with a model that plays the folder's scenario.
 fn command(folder: &Folder, words: &[&str]) -> Command {
-    let served = folder.command(&[]);
-    let mut command = Command::new(served.get_program());
-    command
-        .args(words)
-        .current_dir(folder.work(""))
-        .env_clear()
-        .envs(
-            served
-                .get_envs()
-                .filter_map(|(key, value)| Some((key, value?))),
-        )
-        .stdin(Stdio::null());
+    let mut command = folder.program(words);
+    command.stdin(Stdio::null());
     command
 }
 

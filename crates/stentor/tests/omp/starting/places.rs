@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -43,24 +43,8 @@ fn encoded(folder: &Folder) -> String {
     format!("--{}--", here.trim_matches('/').replace('/', "-"))
 }
 
-/// The program without a mode, in the same home.
-fn program(folder: &Folder, words: &[&str]) -> Command {
-    let served = folder.command(&[]);
-    let mut command = Command::new(served.get_program());
-    command
-        .args(words)
-        .current_dir(folder.work(""))
-        .env_clear()
-        .envs(
-            served
-                .get_envs()
-                .filter_map(|(key, value)| Some((key, value?))),
-        );
-    command
-}
-
 fn listed(folder: &Folder, words: &[&str]) -> Vec<String> {
-    let output = program(folder, words).output().unwrap();
+    let output = folder.program(words).output().unwrap();
     let list: Value = serde_json::from_slice(&output.stdout).unwrap();
     let paths = list.as_array().unwrap().iter();
     paths
@@ -159,7 +143,7 @@ fn they_are_listed_gone_on_with_and_found_by_their_id_beside_those_of_before() {
         assert_eq!(file(&mut child), new, "{words:?}");
         assert_eq!(child.data(json!({"type": "get_state"}))["messageCount"], 2);
     }
-    let page = program(&folder, &["export", id.as_str().unwrap(), "-o", "-"]);
+    let page = folder.program(&["export", id.as_str().unwrap(), "-o", "-"]);
     let page = { page }.output().unwrap();
     assert!(String::from_utf8(page.stdout).unwrap().contains("first"));
 }

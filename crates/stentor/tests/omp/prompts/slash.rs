@@ -18,7 +18,7 @@ steps = [{ text = "Well" }, { wait_for = "../gate" }, { text = "." }]
 
 /// An extension with a command that says something, one that asks the agent, one that asks the
 /// user, and one that fails.
-const DEPLOY: &str = include_str!("extensions/deploy.py");
+const DEPLOY: &str = include_str!("../extensions/deploy.py");
 
 /// A folder with a template, a skill and an agent.
 fn folder() -> Folder {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::child::{Child, Folder};
 use crate::transcript::told;
 
-pub const DEMO: &str = include_str!("extensions/demo.py");
+pub const DEMO: &str = include_str!("demo.py");
 
 /// A folder with the extension, and a model that has it do something.
 pub fn stage(what: &str) -> Folder {

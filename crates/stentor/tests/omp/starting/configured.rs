@@ -1,11 +1,11 @@
 //! What a user of pi or omp has configured is known here (section 22).
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::io::Write;
 use std::sync::mpsc::{Receiver, channel};
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use stentor_test_support::http;
 
 use crate::child::{Child, Folder};
 use crate::transcript::told;
@@ -13,48 +13,26 @@ use crate::transcript::told;
 /// A provider that refuses everything. What it was asked is told: the first line, and the headers
 /// that say who asks.
 fn provider() -> (u16, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    const REFUSAL: &str = r#"{"error":{"type":"invalid_request_error","message":"not today"}}"#;
     let (sender, asked) = channel();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut reader = BufReader::new(&stream);
-            let mut said = String::new();
-            let mut length = 0;
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                let line = line.trim_end();
-                if line.is_empty() {
-                    break;
-                }
-                let (name, value) = line.split_once(':').unwrap_or((line, ""));
-                match name.to_ascii_lowercase().as_str() {
-                    "content-length" => length = value.trim().parse().unwrap(),
-                    "authorization" | "x-api-key" | "x-team" => {
-                        said.push_str(&format!("{name}:{value}\n"));
-                    }
-                    _ if line.starts_with("POST") => said.push_str(&format!("{line}\n")),
-                    _ => {}
-                }
+    let address = http::listen(move |mut connection| {
+        let request = http::Request::of(&connection).unwrap().unwrap();
+        let mut said = String::new();
+        for line in &request.head {
+            let name = line.split(':').next().unwrap_or_default();
+            match name.to_ascii_lowercase().as_str() {
+                "authorization" | "x-api-key" | "x-team" => said.push_str(&format!("{line}\n")),
+                _ if line.starts_with("POST") => said.push_str(&format!("{line}\n")),
+                _ => {}
             }
-            let mut asked_for = vec![0; length];
-            reader.read_exact(&mut asked_for).unwrap();
-            if String::from_utf8_lossy(&asked_for).contains("above all the sea") {
-                said.push_str("about the sea\n");
-            }
-            let body = r#"{"error":{"type":"invalid_request_error","message":"not today"}}"#;
-            write!(
-                stream,
-                "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            )
-            .unwrap();
-            sender.send(said).unwrap();
         }
+        if request.body.contains("above all the sea") {
+            said.push_str("about the sea\n");
+        }
+        write!(connection, "{}", http::json("400 Bad Request", REFUSAL)).unwrap();
+        sender.send(said).unwrap();
     });
-    (port, asked)
+    (address.port(), asked)
 }
 
 fn started(folder: &Folder, variables: &[(&str, &str)], words: &[&str]) -> Child {

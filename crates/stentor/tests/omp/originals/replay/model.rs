@@ -1,15 +1,16 @@
 //! A model on the wire of Anthropic's Messages API that says again what was said in a recording.
 
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
+use stentor_test_support::http;
 
 /// The server. Requests are answered in the order of the turns of the recording.
 pub struct Model {
-    port: u16,
+    address: SocketAddr,
     gates: Arc<Gates>,
 }
 
@@ -29,26 +30,21 @@ impl Model {
     /// open, `["hang"]` says nothing any more, `["fail", TYPE, MESSAGE]` is an error in the stream and
     /// `["status", CODE, TYPE, MESSAGE]` one in its place.
     pub fn saying(turns: Vec<Value>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let gates = Arc::new(Gates::default());
         let seen = Arc::clone(&gates);
-        std::thread::spawn(move || {
-            let mut turns = turns.into_iter();
-            for connection in listener.incoming() {
-                let connection = connection.unwrap();
-                let turn = turns.next();
-                let gates = Arc::clone(&seen);
-                // Who asked may be gone: an answer can be aborted at any time.
-                std::thread::spawn(move || answer(&connection, turn.as_ref(), &gates).ok());
-            }
+        let mut turns = turns.into_iter();
+        let address = http::listen(move |connection| {
+            let turn = turns.next();
+            let gates = Arc::clone(&seen);
+            // Who asked may be gone: an answer can be aborted at any time.
+            std::thread::spawn(move || answer(&connection, turn.as_ref(), &gates).ok());
         });
-        Self { port, gates }
+        Self { address, gates }
     }
 
     /// The address that stands in a configuration.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.address)
     }
 
     /// Lets a turn go on that waits for this.
@@ -74,7 +70,7 @@ fn answer(
     turn: Option<&Value>,
     gates: &Gates,
 ) -> Result<(), std::io::Error> {
-    read_request(connection)?;
+    http::Request::of(connection)?;
     let nothing_left = json!([[
         "status",
         500,
@@ -86,43 +82,16 @@ fn answer(
         && step[0] == "status"
     {
         let body = json!({"type": "error", "error": {"type": step[2], "message": step[3]}});
-        let body = body.to_string();
-        return write!(
-            connection,
-            "HTTP/1.1 {} No\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-            step[1],
-            body.len()
-        );
+        let answer = http::json(&format!("{} No", step[1]), &body.to_string());
+        return connection.write_all(answer.as_bytes());
     }
-    write!(
-        connection,
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-    )?;
+    connection.write_all(http::EVENTS.as_bytes())?;
     let mut stream = Stream {
         connection,
         blocks: 0,
         open: None,
     };
     stream.say(steps, gates)
-}
-
-/// Reads a request to its end; what it says is the business of other tests.
-fn read_request(connection: &TcpStream) -> Result<(), std::io::Error> {
-    let mut reader = BufReader::new(connection);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().unwrap();
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    reader.read_exact(&mut vec![0; length])
 }
 
 /// The events of an answer.

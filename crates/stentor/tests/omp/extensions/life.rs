@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::child::Folder;
-use crate::extension_ui::{DEMO, is_question, stage, start};
+use crate::extensions::ui::{DEMO, is_question, stage, start};
 use crate::transcript::{told, without_reports};
 
 #[test]
@@ -188,7 +188,7 @@ fn what_an_extension_forbids_and_changes_is_told() {
         steps = [{ tool = "bash", id = "call-3", arguments = { command = "echo look" } }]
         "#,
     );
-    folder.file("hooks.py", include_str!("extensions/hooks.py"));
+    folder.file("hooks.py", include_str!("hooks.py"));
     let mut child = folder.child(&["--no-session", "--extension", "hooks.py"]);
     let frames = without_reports(child.prompt("go"));
     expect![[r#"
@@ -268,7 +268,7 @@ fn what_an_extension_forbids_and_changes_is_told() {
 #[test]
 fn an_extension_may_show_and_ask_something_before_anything_was_said() {
     let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"x\"");
-    folder.file("greets.py", include_str!("extensions/greets.py"));
+    folder.file("greets.py", include_str!("greets.py"));
     let mut child = folder.child(&["--no-session", "--extension", "greets.py"]);
     let mut frames = child.until(is_question);
     let question = frames.last().unwrap()["id"].clone();

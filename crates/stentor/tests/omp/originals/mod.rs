@@ -1,6 +1,6 @@
 //! Recorded runs of the originals, played again with the same model: whole frames in the same order.
 //!
-//! Each file in `originals/` is one run. `|` is a turn of the model, `>` a line that was written to
+//! Each text in this folder is one run. `|` is a turn of the model, `>` a line that was written to
 //! the child, `<` a frame that the original wrote and this program writes too. `-` is a frame that
 //! only the original wrote and `+` one that only this program writes; the reason stands above them
 //! behind `#`. The client writes its next line after the frames before it; `<…` is a delta that had
@@ -11,7 +11,9 @@
 //!
 //! Answers and events are compared each in their order: an answer may fall between any two events.
 
-use crate::replay::replay;
+mod replay;
+
+use self::replay::replay;
 
 macro_rules! plays {
     ($($test:ident: $file:literal;)*) => {

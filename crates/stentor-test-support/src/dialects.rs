@@ -1,28 +1,29 @@
-//! A home and a folder of their own, and a child that is spoken to line by line.
+//! A home and a folder of their own, and a child that is spoken to line by line, in whichever
+//! dialect.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
 
 use rustix::process::Pid;
 use serde_json::{Value, json};
 use stentor_psi_check::fallback;
 
-/// A test that waits this long for a frame will never get it.
-const NEVER: Duration = Duration::from_secs(60);
+use crate::{KillOnDrop, Lines, TemporaryFolder, isolated_command};
 
-/// A temporary home with a working folder beside it.
+/// A temporary home with a working folder beside it, and the program that runs there.
 pub struct World {
-    dir: tempfile::TempDir,
+    program: &'static str,
+    folder: TemporaryFolder,
 }
 
 impl World {
     /// One whose model plays `scenario` and whose user has this configuration.
-    pub fn new(scenario: &str, config: &str) -> Self {
+    pub fn new(program: &'static str, scenario: &str, config: &str) -> Self {
         let world = Self {
-            dir: tempfile::tempdir().unwrap(),
+            program,
+            folder: TemporaryFolder::with(&["home", "work"]),
         };
         world.file("work/plan.toml", scenario);
         let plan = world.path("work/plan.toml");
@@ -31,32 +32,18 @@ impl World {
         world
     }
 
-    /// Writes a file below the temporary folder.
-    pub fn file(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().canonicalize().unwrap().join(name)
-    }
-
     /// The program with these words and an environment that has nothing but a home.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stentor"));
+        let mut command = isolated_command(self.program, &self.path("home"), &self.path("work"));
         command
             .args(words)
-            .current_dir(self.path("work"))
-            .env_clear()
-            .env("HOME", self.path("home"))
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
+    /// The same, running.
     pub fn child(&self, words: &[&str]) -> Child {
         Child::of(self.command(words).spawn().unwrap(), self.path(""))
     }
@@ -98,42 +85,33 @@ impl World {
     }
 }
 
-/// The file of an example.
-pub fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../examples/extensions")
-        .join(name)
-        .canonicalize()
-        .unwrap()
+impl Deref for World {
+    type Target = TemporaryFolder;
+
+    fn deref(&self) -> &TemporaryFolder {
+        &self.folder
+    }
 }
 
 /// A running program.
 pub struct Child {
-    process: std::process::Child,
+    process: KillOnDrop,
     stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
+    lines: Lines,
     root: PathBuf,
 }
 
 impl Child {
     fn of(mut process: std::process::Child, root: PathBuf) -> Self {
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines() {
-                if sender.send(line.unwrap()).is_err() {
-                    return;
-                }
-            }
-        });
         Self {
+            lines: Lines::of(process.stdout.take().unwrap()),
             stdin: process.stdin.take(),
-            process,
-            lines,
+            process: KillOnDrop(process),
             root,
         }
     }
 
+    /// Its number.
     pub fn pid(&self) -> Pid {
         let pid = i32::try_from(self.process.id()).ok();
         pid.and_then(Pid::from_raw).unwrap()
@@ -146,28 +124,25 @@ impl Child {
 
     /// Waits for its end, by itself or by a signal, and returns its exit code.
     pub fn exit_code(mut self) -> Option<i32> {
-        loop {
-            match self.lines.recv_timeout(NEVER) {
-                Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
-            }
-        }
+        self.lines.rest();
         self.process.wait().unwrap().code()
     }
 
+    /// Writes one line.
     pub fn send(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// The next line.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a test that gets no line has failed"
+    )]
     pub fn next(&mut self) -> String {
-        match self.lines.recv_timeout(NEVER) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Disconnected) => panic!("the program ended"),
-            Err(RecvTimeoutError::Timeout) => panic!("nothing came"),
-        }
+        self.lines.recv().expect("the program ended")
     }
 
+    /// The next frame.
     pub fn json(&mut self) -> Value {
         let line = self.next();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
@@ -246,11 +221,13 @@ impl Child {
         self.until_answer(id)
     }
 
+    /// Sends a request.
     pub fn request_acp(&mut self, id: u64, method: &str, params: Value) {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.send(&request.to_string());
     }
 
+    /// All lines up to and with the answer to a request.
     pub fn until_answer(&mut self, id: u64) -> Vec<String> {
         self.until(|line| {
             let frame: Value = serde_json::from_str(line).unwrap();
@@ -275,14 +252,7 @@ impl Child {
 
     /// All further lines, of a program that ends by itself and well.
     pub fn ended(mut self) -> Vec<String> {
-        let mut lines = Vec::new();
-        loop {
-            match self.lines.recv_timeout(NEVER) {
-                Ok(line) => lines.push(line),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {lines:#?}"),
-            }
-        }
+        let lines = self.lines.rest();
         assert_eq!(self.process.wait().unwrap().code(), Some(0));
         lines
     }
@@ -295,20 +265,12 @@ impl Child {
     /// The same, and what it wrote to stderr.
     pub fn end_and_stderr(mut self) -> String {
         self.stdin = None;
-        while self.lines.recv_timeout(NEVER).is_ok() {}
+        self.lines.rest();
         let mut err = String::new();
         let mut stderr = self.process.stderr.take().unwrap();
         stderr.read_to_string(&mut err).unwrap();
         assert_eq!(self.process.wait().unwrap().code(), Some(0), "{err}");
         err
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // A test that failed must not leave it behind; one that has ended is not there to kill.
-        self.process.kill().ok();
-        self.process.wait().ok();
     }
 }
 

@@ -151,7 +151,10 @@ fn a_prompt_to_a_model_without_a_key_fails_with_its_id_and_says_what_to_do() {
 fn a_stored_conversation_whose_model_is_not_there_goes_on_with_the_usual_one() {
     // Played whatever was said before.
     let folder = Folder::with("[[turn]]\nwhen = { last_user_contains = \"hi\" }\ntext = \"x\"");
-    folder.file("theirs.jsonl", include_str!("stored/version2.jsonl"));
+    folder.file(
+        "theirs.jsonl",
+        include_str!("../sessions/stored/version2.jsonl"),
+    );
     let mut child = folder.child(&["--session-dir", "../sessions"]);
     child.data(json!({"type": "switch_session", "sessionPath": "theirs.jsonl"}));
     let mut frames = child.prompt("hi");

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::queues::{SPEAKS, check, is_delta};
+use crate::prompts::queues::{SPEAKS, check, is_delta};
 
 /// A model that makes three calls; the first ends when it may.
 const CALLS: &str = r#"

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::child::Folder;
-use crate::hosting::{called, id_of};
+use crate::hosting::tools::{called, id_of};
 use crate::transcript::told;
 
 #[test]

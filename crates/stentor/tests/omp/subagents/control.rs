@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::subagents::{is_lifecycle, office, subscribe};
+use crate::subagents::lifecycle::{is_lifecycle, office, subscribe};
 use crate::transcript::{answers_and_events, told, without_reports};
 
 #[test]

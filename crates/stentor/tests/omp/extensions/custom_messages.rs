@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::child::{Child, Folder, shown};
 
-const DOER: &str = include_str!("extensions/doer.py");
+const DOER: &str = include_str!("doer.py");
 
 /// A folder with the extension, and a model that answers everything; what contains `[[slow]]` when
 /// it may.

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::child::Folder;
-use crate::compacting::SUMMARY;
+use crate::sessions::compacting::SUMMARY;
 use crate::transcript::told;
 
 /// A long conversation and a prompt after which the window is full.

@@ -118,7 +118,10 @@ fn folder_with(model: &Model, original: Original) -> Folder {
     let folder = Folder::with("");
     folder.file("notes.txt", "alpha\nbeta\ngamma\n");
     folder.file("new.txt", "hello\nworld\n");
-    folder.file("../extension.py", include_str!("../extensions/recorded.py"));
+    folder.file(
+        "../extension.py",
+        include_str!("../../extensions/recorded.py"),
+    );
     let url = model.url();
     let second = json!({"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0});
     let models = json!({"providers": {

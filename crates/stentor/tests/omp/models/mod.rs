@@ -1,0 +1,5 @@
+//! Which model is asked, and how one logs in to it.
+
+mod choosing;
+mod fallback;
+mod login;

@@ -1,0 +1,4 @@
+//! Subagents, as clients see and reach them.
+
+mod control;
+mod lifecycle;
