@@ -126,7 +126,7 @@ impl Defaults {
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.policy = policy(config, self.permission_mode).with_path_guard(sandbox.path_guard);
         options.sandbox = Arc::new(sandbox.state);
         if config.files.root_trusted {
             options
@@ -232,7 +232,7 @@ impl Defaults {
             }
             Err(error) => tracing::warn!("no remembered answers: {error}"),
         }
-        options.answer_keeper = Some(Arc::new(ProjectAnswers {
+        options.answer_store = Some(Arc::new(ProjectAnswers {
             answers,
             project: project.to_owned(),
             clock: Arc::clone(&self.clock),

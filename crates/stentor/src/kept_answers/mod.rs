@@ -9,7 +9,7 @@ mod file;
 use std::path::{Path, PathBuf};
 
 use stentor_journal::clock::{SharedClock, iso_time};
-use stentor_policy::{AnswerKeeper, Remembered};
+use stentor_policy::{AnswerStore, Remembered};
 
 use file::Book;
 pub use file::{Kept, KeptError};
@@ -72,8 +72,8 @@ pub struct ProjectAnswers {
     pub clock: SharedClock,
 }
 
-impl AnswerKeeper for ProjectAnswers {
-    fn keep(&self, answer: &Remembered) -> Result<(), String> {
+impl AnswerStore for ProjectAnswers {
+    fn store(&self, answer: &Remembered) -> Result<(), String> {
         let when = iso_time(self.clock.now_ms());
         let kept = self.answers.keep(&self.project, answer, &when);
         kept.map_err(|error| error.to_string())
