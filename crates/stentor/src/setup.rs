@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::commands::Shelf;
+use stentor_agent::commands::CommandCache;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
 use stentor_agent::model::NamedBy;
@@ -161,7 +161,7 @@ impl Defaults {
         if self.rules {
             options.rules = Arc::new(rules(config));
         }
-        options.commands = Some(Arc::new(Shelf::new(command_folders(config))));
+        options.commands = Some(Arc::new(CommandCache::new(command_folders(config))));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
@@ -244,7 +244,7 @@ impl Defaults {
         &self,
         config: &Config,
         cwd: &Path,
-        commands: Option<Arc<Shelf>>,
+        commands: Option<Arc<CommandCache>>,
     ) -> Option<Arc<dyn HookSource>> {
         let wanted = brought::waiting(config, &environment::variable);
         if wanted.is_empty() {

@@ -10,7 +10,7 @@ use stentor_policy::{AnswerStore, PermissionMode, Policy};
 use super::hook_source::HookSource;
 use super::servers::SessionServers;
 use crate::budget::Budget;
-use crate::commands::Shelf;
+use crate::commands::CommandCache;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
 use crate::left_running::LeftRunning;
@@ -87,7 +87,7 @@ pub struct SessionOptions {
     pub max_answer_bytes: u64,
     pub plan_clearing: PlanClearing,
     /// The prompt templates, skills and agents of files.
-    pub commands: Option<Arc<Shelf>>,
+    pub commands: Option<Arc<CommandCache>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
