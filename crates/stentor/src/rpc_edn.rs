@@ -13,9 +13,9 @@ use stentor_serve::psi::{self, PsiOptions};
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
+use crate::default_model::ConfiguredModel;
 use crate::environment;
 use crate::frontend::{exit_code, serve_frontend, take_pipes};
-use crate::kept_model::ConfiguredModel;
 use crate::log;
 use crate::logins::ModelLogins;
 use crate::notes::Notes;
@@ -135,7 +135,7 @@ fn serve(words: Words) -> Result<u8, String> {
     let models = models.map_err(|errors| errors.to_string())?;
     let notes = Notes::of(&config, true);
     let files = session_places::own(&config.settings, words.no_session);
-    let keeper = ConfiguredModel {
+    let default_model = ConfiguredModel {
         flags: flags.clone(),
         models: Arc::clone(&models),
     };
@@ -152,7 +152,7 @@ fn serve(words: Words) -> Result<u8, String> {
     options.home.clone_from(&config.places.home);
     options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
-    options.model_keeper = Some(Arc::new(keeper));
+    options.default_model_store = Some(Arc::new(default_model));
     options.trace_file = words.trace_file;
     serve_frontend(psi::serve(agent, pipes, options))
 }
