@@ -37,11 +37,11 @@ use crate::config::table::tables;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,
 };
-use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::launcher::launcher;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
+use crate::stored_answers::{ProjectAnswers, StoredAnswers};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, TrustQuestion};
@@ -107,7 +107,7 @@ impl Defaults {
             tools: BuiltinTools::default(),
             mcp: McpServers::default(),
             notes: Notes::of(config, false),
-            trust: Asking::beside(),
+            trust: Asking::in_background(),
             clock: system_clock(),
         }
     }
@@ -136,11 +136,11 @@ impl Defaults {
         self.remember_answers(&mut options, config);
         let registry = self.models.registry();
         let theirs = registry.foreign_settings();
-        options.steering_mode = said_or(&settings.steering_mode, theirs.steering_mode);
-        options.follow_up_mode = said_or(&settings.follow_up_mode, theirs.follow_up_mode);
-        options.interrupt_mode = said_or(&settings.interrupt_mode, theirs.interrupt_mode);
-        options.auto_compaction = said_or(&settings.auto_compaction, theirs.auto_compaction);
-        options.auto_retry = said_or(&settings.auto_retry, theirs.auto_retry);
+        options.steering_mode = set_or(&settings.steering_mode, theirs.steering_mode);
+        options.follow_up_mode = set_or(&settings.follow_up_mode, theirs.follow_up_mode);
+        options.interrupt_mode = set_or(&settings.interrupt_mode, theirs.interrupt_mode);
+        options.auto_compaction = set_or(&settings.auto_compaction, theirs.auto_compaction);
+        options.auto_retry = set_or(&settings.auto_retry, theirs.auto_retry);
         options.compaction = CompactionSettings {
             reserve_tokens: settings.compaction_reserve_tokens.value,
             keep_recent_tokens: settings.compaction_keep_recent_tokens.value,
@@ -220,7 +220,7 @@ impl Defaults {
 
     /// What was answered with "always" in this project before, and where new answers go.
     fn remember_answers(&self, options: &mut SessionOptions, config: &Config) {
-        let Some(answers) = kept_answers(config) else {
+        let Some(answers) = stored_answers(config) else {
             return;
         };
         let project = config.project.root();
@@ -292,7 +292,7 @@ impl Defaults {
 }
 
 /// What was set, else what another program's settings say, else the default.
-fn said_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
+fn set_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
     match theirs {
         Some(theirs) if set.source == Source::Default => theirs,
         _ => set.value,
@@ -441,9 +441,9 @@ pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String
 }
 
 /// The file with remembered answers. Without a folder for data there is none.
-pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
+pub fn stored_answers(config: &Config) -> Option<StoredAnswers> {
     let data_dir = config.settings.data_dir.as_ref()?;
-    Some(KeptAnswers::in_folder(&data_dir.value))
+    Some(StoredAnswers::in_folder(&data_dir.value))
 }
 
 /// Tools that are made of more than the machine: they are put together elsewhere.

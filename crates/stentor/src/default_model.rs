@@ -1,4 +1,4 @@
-//! A choice of model that is kept: the configuration file of the project or of the user names it
+//! The default model of later sessions: the configuration file of the project or of the user names it
 //! from then on.
 
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::setup;
 const MODEL: &str = "model";
 const PROVIDER: &str = "provider";
 
-/// Keeps choices in the configuration.
+/// Stores default models in the configuration.
 pub struct ConfiguredModel {
     /// The strongest layer: what the command line says counts before any file.
     pub flags: Layer,
@@ -84,9 +84,9 @@ impl ConfiguredModel {
             Ok(config) => config,
             Err(why) => return Some(why),
         };
-        let kept = self.models.find(provider, id, NamedBy::User)?;
+        let stored = self.models.find(provider, id, NamedBy::User)?;
         let chosen = match choose_model(&config.model_choice(), &self.models) {
-            Ok(chosen) if chosen.info == kept => return None,
+            Ok(chosen) if chosen.info == stored => return None,
             Ok(other) => format!("they begin with {} ({})", other.info.full_name(), other.why),
             Err(why) => why,
         };
