@@ -16,7 +16,6 @@ pub mod credential;
 mod echo;
 pub mod failure;
 pub mod gemini;
-pub mod http;
 pub mod login;
 pub mod offline;
 pub mod openai_chat;
@@ -28,3 +27,5 @@ pub mod script;
 pub mod secret;
 pub mod transcript;
 pub mod wire;
+
+pub use stentor_http as http;

@@ -12,9 +12,9 @@ use stentor_agent::tool::{
     ToolSpec, Touches,
 };
 
-use crate::call;
-use crate::fault::Fault;
 use crate::process::{self, Capture, Ending, Finished, ShellProgram, Watch};
+use crate::tool_call;
+use crate::tool_error::ToolError;
 use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
 
 /// Runs a shell command.
@@ -69,8 +69,8 @@ impl Bash {
         &self,
         arguments: Map<String, Value>,
         context: ToolContext,
-    ) -> Result<ToolOutput, Fault> {
-        let Arguments { command, timeout } = call::arguments("bash", arguments)?;
+    ) -> Result<ToolOutput, ToolError> {
+        let Arguments { command, timeout } = tool_call::arguments("bash", arguments)?;
         let limit = TimeLimit::new(timeout)?;
         context.progress.report(ToolOutput {
             content: Vec::new(),
@@ -121,7 +121,7 @@ impl Tool for Bash {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move { self.execute(arguments, context).await })
+        tool_call::outcome(async move { self.execute(arguments, context).await })
     }
 }
 
@@ -132,15 +132,15 @@ struct TimeLimit {
 }
 
 impl TimeLimit {
-    fn new(seconds: Option<f64>) -> Result<Self, Fault> {
+    fn new(seconds: Option<f64>) -> Result<Self, ToolError> {
         let seconds = seconds.unwrap_or_default();
         if !seconds.is_finite() || seconds < 0.0 {
-            return Err(Fault::refused(
+            return Err(ToolError::refused(
                 "Invalid timeout: must be a finite number of seconds",
             ));
         }
         if seconds > MAX_TIMEOUT_SECONDS {
-            return Err(Fault::refused(format!(
+            return Err(ToolError::refused(format!(
                 "Invalid timeout: maximum is {MAX_TIMEOUT_SECONDS} seconds"
             )));
         }
@@ -181,7 +181,7 @@ async fn run_in_place(
     command: &str,
     limit: &TimeLimit,
     context: &ToolContext,
-) -> Result<Option<PlaceOutput>, Fault> {
+) -> Result<Option<PlaceOutput>, ToolError> {
     let command = PlaceCommand {
         call_id: context.call_id.clone(),
         command: command.to_owned(),
@@ -192,7 +192,7 @@ async fn run_in_place(
         output_limit_bytes: MAX_BYTES,
     };
     let ran = context.place.run_command(&command, &context.cancel).await;
-    ran.map_err(Fault::Place)
+    ran.map_err(ToolError::Place)
 }
 
 /// The result of a command that ran in the client.
@@ -200,7 +200,7 @@ async fn of_place(
     ran: PlaceOutput,
     limit: &TimeLimit,
     context: &ToolContext,
-) -> Result<ToolOutput, Fault> {
+) -> Result<ToolOutput, ToolError> {
     let ending = match ran.exit_code {
         _ if ran.timed_out => Ending::TimedOut,
         _ if context.cancel.is_cancelled() => Ending::Aborted,

@@ -10,27 +10,27 @@ use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
-use crate::fault::Fault;
 use crate::folder::Folder;
 use crate::paths::Target;
+use crate::tool_error::ToolError;
 
 /// To read a file: without `O_NONBLOCK`, opening a FIFO blocks until somebody writes.
 pub(crate) const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
 /// Opens the regular file that a call was judged by: only what is still there without a link on the
 /// way. Pipes, devices and sockets are refused without waiting for whoever is at their other end.
-pub(crate) fn open_judged(target: &Target) -> Result<(File, Metadata), Fault> {
+pub(crate) fn open_judged(target: &Target) -> Result<(File, Metadata), ToolError> {
     let (file, metadata) = Folder::open_target(target, "access", TO_READ)?;
     must_be_regular(&target.given, &metadata)?;
     Ok((file, metadata))
 }
 
 /// Refuses what is not a plain file.
-pub(crate) fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), Fault> {
+pub(crate) fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
     if metadata.is_file() {
         return Ok(());
     }
-    Err(Fault::refused(if metadata.is_dir() {
+    Err(ToolError::refused(if metadata.is_dir() {
         format!(
             "EISDIR: {} is a directory. List it with ls, or name a file in it.",
             path.display()
@@ -48,25 +48,27 @@ pub(crate) fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), Fa
 /// A reader sees the old content or the new one, never a part. The mode stays, and of a link the
 /// target is replaced, not the link. Where a new file could not stand for the old one (other hard
 /// links, another owner, a folder that takes no new files) the old one is rewritten in place.
-pub(crate) fn replace(target: &Target, content: &[u8]) -> Result<(), Fault> {
+pub(crate) fn replace(target: &Target, content: &[u8]) -> Result<(), ToolError> {
     let path = target.given.as_path();
     let (folder, name) = Folder::of_file_made(target)?;
     let Some(name) = name else {
-        return Err(Fault::system("open", path)(rustix::io::Errno::ISDIR.into()));
+        return Err(ToolError::system("open", path)(
+            rustix::io::Errno::ISDIR.into(),
+        ));
     };
     // O_PATH asks for no right to read what is only to be written.
     match folder.open(name, LOOK_AT, Mode::empty()) {
         Ok(old) => {
-            let old = old.metadata().map_err(Fault::system("stat", path))?;
+            let old = old.metadata().map_err(ToolError::system("stat", path))?;
             must_be_regular(path, &old)?;
             // A rename asks only the folder, so the file's own mode is asked here.
             rustix::fs::accessat(&folder, name, Access::WRITE_OK, AtFlags::empty())
-                .map_err(|errno| Fault::system("open", path)(errno.into()))?;
+                .map_err(|errno| ToolError::system("open", path)(errno.into()))?;
             let ours = old.nlink() == 1 && old.uid() == rustix::process::geteuid().as_raw();
             if ours {
                 match write_beside(&folder, name, content, Some(&old)) {
                     Err(error) if folder_takes_no_files(&error) => {}
-                    result => return result.map_err(Fault::system("write", path)),
+                    result => return result.map_err(ToolError::system("write", path)),
                 }
             }
             let again = folder.open(name, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
@@ -75,12 +77,12 @@ pub(crate) fn replace(target: &Target, content: &[u8]) -> Result<(), Fault> {
                     file.set_len(0)?;
                     file.write_all(content)
                 })
-                .map_err(Fault::system("write", path))
+                .map_err(ToolError::system("write", path))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            write_beside(&folder, name, content, None).map_err(Fault::system("open", path))
+            write_beside(&folder, name, content, None).map_err(ToolError::system("open", path))
         }
-        Err(error) => Err(Fault::system("open", path)(error)),
+        Err(error) => Err(ToolError::system("open", path)(error)),
     }
 }
 
@@ -197,10 +199,13 @@ mod tests {
         let fifo = folder.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
-            assert!(matches!(open_judged(&target(path)), Err(Fault::Refused(_))));
+            assert!(matches!(
+                open_judged(&target(path)),
+                Err(ToolError::Refused(_))
+            ));
             assert!(matches!(
                 replace(&target(path), b"x"),
-                Err(Fault::Refused(_))
+                Err(ToolError::Refused(_))
             ));
         }
     }

@@ -13,8 +13,8 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::fault::Fault;
 use crate::paths::Target;
+use crate::tool_error::ToolError;
 
 /// An open folder.
 pub(crate) struct Folder(OwnedFd);
@@ -35,7 +35,7 @@ impl Folder {
     pub(crate) fn of_file<'a>(
         target: &'a Target,
         call: &'static str,
-    ) -> Result<(Self, Option<&'a OsStr>), Fault> {
+    ) -> Result<(Self, Option<&'a OsStr>), ToolError> {
         let resolved = target.resolved()?;
         let folder = resolved.parent().unwrap_or(Path::new("/"));
         let walked = Self::system_root().and_then(|root| root.below(folder));
@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// The same, where folders that are missing are made.
-    pub(crate) fn of_file_made(target: &Target) -> Result<(Self, Option<&OsStr>), Fault> {
+    pub(crate) fn of_file_made(target: &Target) -> Result<(Self, Option<&OsStr>), ToolError> {
         let resolved = target.resolved()?;
         let folder = resolved.parent().unwrap_or(Path::new("/"));
         let make_missing = |parent: BorrowedFd<'_>, name: &OsStr| {
@@ -58,8 +58,8 @@ impl Folder {
         let made = made.map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::LOOP) => changed(target),
             // As clients know it from those who make folders by their path.
-            Some(Errno::NOTDIR) => Fault::system("mkdir", folder)(Errno::EXIST.into()),
-            _ => Fault::system("mkdir", folder)(error),
+            Some(Errno::NOTDIR) => ToolError::system("mkdir", folder)(Errno::EXIST.into()),
+            _ => ToolError::system("mkdir", folder)(error),
         })?;
         Ok((made, resolved.file_name()))
     }
@@ -69,7 +69,7 @@ impl Folder {
         target: &Target,
         call: &'static str,
         flags: OFlags,
-    ) -> Result<(File, Metadata), Fault> {
+    ) -> Result<(File, Metadata), ToolError> {
         let (folder, name) = Self::of_file(target, call)?;
         let opened = match name {
             Some(name) => folder.open(name, flags, Mode::empty()),
@@ -78,7 +78,7 @@ impl Folder {
         let file = opened.map_err(|error| on_the_way(error, call, target))?;
         let metadata = file
             .metadata()
-            .map_err(Fault::system("stat", &target.given))?;
+            .map_err(ToolError::system("stat", &target.given))?;
         Ok((file, metadata))
     }
 
@@ -165,15 +165,15 @@ fn why_not(errno: Errno, folder: &OwnedFd, name: &OsStr) -> Errno {
     }
 }
 
-fn on_the_way(error: io::Error, call: &'static str, target: &Target) -> Fault {
+fn on_the_way(error: io::Error, call: &'static str, target: &Target) -> ToolError {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => changed(target),
-        _ => Fault::system(call, &target.given)(error),
+        _ => ToolError::system(call, &target.given)(error),
     }
 }
 
-fn changed(target: &Target) -> Fault {
-    Fault::refused(format!(
+fn changed(target: &Target) -> ToolError {
+    ToolError::refused(format!(
         "{} was changed while permission was decided: it, or a folder on its path, has become a \
          link. Nothing was changed; check it again.",
         target.given.display()

@@ -11,20 +11,18 @@ use stentor_agent::tool::{Shell, Tool};
 use process::{Launcher, ShellProgram};
 
 mod bash;
-mod call;
+mod content_budget;
 mod edit;
 pub mod extension;
-mod fault;
 mod file;
 mod folder;
+mod json_rpc_child;
 mod ls;
 pub mod mcp;
 pub mod memory;
-mod pace;
 mod paths;
 pub mod process;
 mod read;
-mod room;
 pub mod sandbox;
 mod search;
 mod shell;
@@ -32,6 +30,8 @@ mod subagent;
 #[cfg(test)]
 mod testing;
 mod todo;
+mod tool_call;
+mod tool_error;
 mod truncation;
 mod write;
 

@@ -14,11 +14,11 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
 use crate::folder::Folder;
 use crate::paths::{self, Target};
 use crate::search::{LeftOut, Listing};
-use crate::{call, file};
+use crate::tool_error::ToolError;
+use crate::{file, tool_call};
 
 /// Lists a folder.
 pub(crate) struct Ls {
@@ -74,13 +74,13 @@ impl Tool for Ls {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
-            let Arguments { path, limit } = call::arguments("ls", arguments)?;
+        tool_call::outcome(async move {
+            let Arguments { path, limit } = tool_call::arguments("ls", arguments)?;
             let target = Target::judged(path.as_deref().unwrap_or_default(), &context);
-            let limit = call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
+            let limit = tool_call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
             let left_out = LeftOut::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
-            call::blocking(&context.cancel, move || {
+            tool_call::blocking(&context.cancel, move || {
                 list(&target, limit, left_out, &token)
             })
             .await
@@ -93,26 +93,26 @@ fn list(
     limit: u64,
     mut left_out: LeftOut,
     cancel: &CancellationToken,
-) -> Result<ToolOutput, Fault> {
+) -> Result<ToolOutput, ToolError> {
     let given = target.given.as_path();
     let opened = Folder::open_target(target, "stat", file::LOOK_AT);
     let (opened, metadata) = opened.map_err(|fault| match fault.code() {
-        Some(_) => Fault::refused(format!("Path not found: {}", given.display())),
+        Some(_) => ToolError::refused(format!("Path not found: {}", given.display())),
         None => fault,
     })?;
     if !metadata.is_dir() {
         let what = format!("Not a directory: {}", given.display());
-        return Err(Fault::refused(what));
+        return Err(ToolError::refused(what));
     }
     let folder = Folder::of_open(opened);
     let cannot_read =
-        |error: std::io::Error| Fault::refused(format!("Cannot read directory: {error}"));
+        |error: std::io::Error| ToolError::refused(format!("Cannot read directory: {error}"));
     // Only the first names in order are kept, however many there are.
     let mut first: BinaryHeap<(String, OsString)> = BinaryHeap::new();
     let mut more = false;
     for entry in folder.names().map_err(cannot_read)? {
         if cancel.is_cancelled() {
-            return Err(Fault::Aborted);
+            return Err(ToolError::Aborted);
         }
         let entry = entry.map_err(|errno| cannot_read(errno.into()))?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());

@@ -10,8 +10,8 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::call;
-use crate::fault::Fault;
+use crate::tool_call;
+use crate::tool_error::ToolError;
 
 /// The name of the tool.
 pub const MEMORY: &str = "memory";
@@ -104,17 +104,17 @@ impl Tool for Memory {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
-            let arguments: Arguments = call::arguments(MEMORY, arguments)?;
+        tool_call::outcome(async move {
+            let arguments: Arguments = tool_call::arguments(MEMORY, arguments)?;
             let folder = context.cwd.to_string_lossy().into_owned();
             let store = Arc::clone(&self.store);
-            call::blocking(&context.cancel, move || act(&store, arguments, folder)).await
+            tool_call::blocking(&context.cancel, move || act(&store, arguments, folder)).await
         })
     }
 }
 
-fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<ToolOutput, Fault> {
-    let limit = call::whole_number("limit", arguments.limit, 1)?.unwrap_or(DEFAULT_LIMIT);
+fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<ToolOutput, ToolError> {
+    let limit = tool_call::whole_number("limit", arguments.limit, 1)?.unwrap_or(DEFAULT_LIMIT);
     let limit = usize::try_from(limit.min(MAX_LIMIT)).unwrap_or(usize::MAX);
     match arguments.action {
         Action::Remember => {
@@ -144,14 +144,14 @@ fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<Tool
     }
 }
 
-fn needed(name: &str, value: Option<String>) -> Result<String, Fault> {
+fn needed(name: &str, value: Option<String>) -> Result<String, ToolError> {
     value
         .filter(|value| !value.trim().is_empty())
-        .ok_or_else(|| Fault::refused(format!("This action needs {name}.")))
+        .ok_or_else(|| ToolError::refused(format!("This action needs {name}.")))
 }
 
-fn fault(error: MemoryError) -> Fault {
-    Fault::refused(error.to_string())
+fn fault(error: MemoryError) -> ToolError {
+    ToolError::refused(error.to_string())
 }
 
 fn told(text: String, notes: &[Note]) -> ToolOutput {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use stentor_agent::tool::{ToolContext, Touches};
 use stentor_policy::resolve;
 
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 
 /// The file a call is about: as it was named, and where that is.
 #[derive(Debug, Clone)]
@@ -39,11 +39,11 @@ impl Target {
     }
 
     /// Where it is, all links followed.
-    pub(crate) fn resolved(&self) -> Result<&Path, Fault> {
+    pub(crate) fn resolved(&self) -> Result<&Path, ToolError> {
         let circles = || rustix::io::Errno::LOOP.into();
         self.resolved
             .as_deref()
-            .ok_or_else(|| Fault::system("open", &self.given)(circles()))
+            .ok_or_else(|| ToolError::system("open", &self.given)(circles()))
     }
 }
 

@@ -10,8 +10,8 @@ use stentor_agent::tool::{
     ToolSpec, Touches,
 };
 
-use crate::call;
-use crate::fault::Fault;
+use crate::tool_call;
+use crate::tool_error::ToolError;
 
 /// Replaces the plan.
 pub(crate) struct Todo {
@@ -86,8 +86,8 @@ impl Tool for Todo {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
-            let plan = plan(call::arguments("todo", arguments)?)?;
+        tool_call::outcome(async move {
+            let plan = plan(tool_call::arguments("todo", arguments)?)?;
             let output = ToolOutput::text(listing(&plan)).with_details(json!(plan));
             context.host.set_plan(plan);
             Ok(output)
@@ -95,9 +95,13 @@ impl Tool for Todo {
     }
 }
 
-fn plan(arguments: Arguments) -> Result<Plan, Fault> {
+fn plan(arguments: Arguments) -> Result<Plan, ToolError> {
     let phases = match (arguments.phases, arguments.todos) {
-        (None, None) => return Err(Fault::refused("todo needs todos: the full list of them.")),
+        (None, None) => {
+            return Err(ToolError::refused(
+                "todo needs todos: the full list of them.",
+            ));
+        }
         (Some(phases), None) => phases,
         (None, Some(tasks)) if tasks.is_empty() => Vec::new(),
         (None, Some(tasks)) => vec![PlanPhase {
@@ -105,17 +109,17 @@ fn plan(arguments: Arguments) -> Result<Plan, Fault> {
             tasks,
         }],
         (Some(_), Some(_)) => {
-            return Err(Fault::refused("Give either todos or phases, not both."));
+            return Err(ToolError::refused("Give either todos or phases, not both."));
         }
     };
     let plan = Plan { phases };
     if plan.tasks().count() > MAX_TASKS {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "A plan has at most {MAX_TASKS} todos."
         )));
     }
     if plan.tasks().any(|task| task.content.trim().is_empty()) {
-        return Err(Fault::refused("Every todo needs a content."));
+        return Err(ToolError::refused("Every todo needs a content."));
     }
     Ok(plan)
 }

@@ -123,6 +123,16 @@ pub(crate) fn line(text: &str) -> (String, bool) {
 /// The most characters `grep` shows of one line.
 pub(crate) const MAX_LINE_CHARS: usize = 500;
 
+/// The text, cut to at most `most` bytes at the end of a character, with an ellipsis where it was.
+pub(crate) fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = text.floor_char_boundary(most.saturating_sub('…'.len_utf8()));
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// A number of bytes for people: `512B`, `50.0KB`, `3.0MB`.
 pub(crate) fn size(bytes: u64) -> String {
     const KIB: f64 = 1024.0;
@@ -204,6 +214,18 @@ mod tests {
 
     fn numbers(from: u64, to: u64) -> String {
         (from..=to).map(|n| format!("{n}\n")).collect()
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_says_so() {
+        for (text, most, expected) in [
+            ("short", 5, "short"),
+            ("longer", 5, "lo…"),
+            ("ääää", 6, "ä…"),
+            ("ä", 1, "…"),
+        ] {
+            assert_eq!(cut(text.to_owned(), most), expected);
+        }
     }
 
     #[test]

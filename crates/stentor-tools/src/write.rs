@@ -9,9 +9,9 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::fault::Fault;
 use crate::paths::{self, Target};
-use crate::{call, file};
+use crate::tool_error::ToolError;
+use crate::{file, tool_call};
 
 /// Creates or overwrites a file.
 pub(crate) struct Write {
@@ -69,24 +69,27 @@ impl Tool for Write {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(write(arguments, context))
+        tool_call::outcome(write(arguments, context))
     }
 }
 
-async fn write(arguments: Map<String, Value>, context: ToolContext) -> Result<ToolOutput, Fault> {
-    let Arguments { path, content } = call::arguments("write", arguments)?;
+async fn write(
+    arguments: Map<String, Value>,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let Arguments { path, content } = tool_call::arguments("write", arguments)?;
     let target = Target::judged(&path, &context);
     let length = content.len();
     let in_place = tokio::select! {
         biased;
-        () = context.cancel.cancelled() => return Err(Fault::Aborted),
-        written = context.place.write_text(target.resolved()?, &content) => written.map_err(Fault::Place)?,
+        () = context.cancel.cancelled() => return Err(ToolError::Aborted),
+        written = context.place.write_text(target.resolved()?, &content) => written.map_err(ToolError::Place)?,
     };
     if !in_place {
         // A write that has begun is finished, so that its result tells the truth.
         tokio::task::spawn_blocking(move || file::replace(&target, content.as_bytes()))
             .await
-            .map_err(|error| Fault::refused(format!("the tool failed: {error}")))??;
+            .map_err(|error| ToolError::refused(format!("the tool failed: {error}")))??;
     }
     Ok(ToolOutput::text(format!(
         "Successfully wrote {length} bytes to {path}"

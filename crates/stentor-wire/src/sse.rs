@@ -41,6 +41,7 @@ pub struct SseDecoder {
     joined: Vec<u8>,
     limit_bytes: usize,
     at_stream_start: bool,
+    last_id: Option<String>,
 }
 
 /// The data of the event being read.
@@ -66,6 +67,7 @@ impl SseDecoder {
             joined: Vec::new(),
             limit_bytes,
             at_stream_start: true,
+            last_id: None,
         }
     }
 
@@ -122,6 +124,11 @@ impl SseDecoder {
         }
     }
 
+    /// The newest id of an event, by which a stream can be gone on with after it broke.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
     /// Marks the end of the stream, so that a last event without its blank line is complete too.
     pub fn finish(&mut self) {
         self.push(b"\n\n");
@@ -155,7 +162,11 @@ impl SseDecoder {
                 Data::Joined => self.join(value),
             },
             b"event" => self.name = value,
-            // A comment (an empty field), `id`, `retry` and anything unknown mean nothing here.
+            b"id" => {
+                let id = self.buffer.get(value).unwrap_or_default();
+                self.last_id = std::str::from_utf8(id).ok().map(str::to_owned);
+            }
+            // A comment (an empty field), `retry` and anything unknown mean nothing here.
             _ => {}
         }
     }

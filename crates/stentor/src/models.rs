@@ -9,6 +9,7 @@ use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
 use stentor_model::registry::{PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
+use stentor_tools::mcp::McpServers;
 
 /// All models: the registry's, with the guide last among them, and scenario files by name.
 pub struct Models {
@@ -79,6 +80,11 @@ impl Models {
     pub fn registry(&self) -> Arc<Registry> {
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&registry)
+    }
+
+    /// No MCP servers yet, to be reached by the HTTP client of the models.
+    pub fn mcp_servers(&self) -> McpServers {
+        McpServers::new(Arc::clone(self.registry().http()))
     }
 
     /// The logins at their providers.

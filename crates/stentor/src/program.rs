@@ -13,6 +13,7 @@ use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
+use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
 use crate::commands::ask::{Ask, prompt_text};
@@ -377,8 +378,11 @@ impl Job<'_> {
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
-                let launcher = launcher.map_err(Failure::other)?;
-                let tested = commands::mcp::test(chosen, &launcher, &self.cwd);
+                let access = ServerAccess {
+                    launcher: launcher.map_err(Failure::other)?,
+                    http: Arc::clone(self.models.registry().http()),
+                };
+                let tested = commands::mcp::test(chosen, &access, &self.cwd);
                 let tested = block_on(tested)?;
                 let all_work = tested.iter().all(commands::mcp::Tested::works);
                 Failure::printing(commands::mcp::report(&tested, json, out))?;

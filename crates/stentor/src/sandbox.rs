@@ -5,7 +5,7 @@ use std::path::Path;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_policy::{PathGuard, WriteLimit};
 use stentor_tools::process::Launcher;
-use stentor_tools::sandbox::{Asked, Required, settle};
+use stentor_tools::sandbox::{Required, SandboxRequest, effective_sandbox};
 
 use crate::config::{Config, Source};
 use crate::notes::notes_file;
@@ -35,7 +35,7 @@ pub fn sandbox(
         writable.push(spill_dir.to_owned());
     }
     let data_dir = settings.data_dir.as_ref().map(|data| data.value.clone());
-    let asked = Asked {
+    let asked = SandboxRequest {
         mode,
         network: settings.sandbox_network.value,
         required: match (
@@ -57,7 +57,7 @@ pub fn sandbox(
             .chain(data_dir)
             .collect(),
     };
-    let settled = settle(asked).map_err(|refused| refused.to_string())?;
+    let effective = effective_sandbox(asked).map_err(|refused| refused.to_string())?;
     // Commands may not write the notes, but the tool for them may.
     let mut tools_write = writable;
     tools_write.extend(notes_file(settings, config.project.root()));
@@ -73,8 +73,8 @@ pub fn sandbox(
         },
     };
     Ok(Sandbox {
-        state: settled.state,
-        launcher: launcher.restricted(settled.restrictions),
+        state: effective.state,
+        launcher: launcher.restricted(effective.restrictions),
         path_guard,
     })
 }

@@ -100,12 +100,12 @@ impl Defaults {
     pub fn new(flags: Layer, models: Arc<Models>, config: &Config) -> Self {
         Self {
             flags,
+            mcp: models.mcp_servers(),
             models,
             permission_mode: PermissionMode::All,
             subagents: true,
             rules: true,
             tools: BuiltinTools::default(),
-            mcp: McpServers::default(),
             notes: Notes::of(config, false),
             trust: Asking::in_background(),
             clock: system_clock(),
@@ -375,6 +375,8 @@ fn registry(
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
+    let ca_file = config.settings.ca_file.as_ref();
+    sources.http.ca_file = ca_file.map(|set| set.value.clone());
     if !config.settings.use_local_servers.value {
         sources.local_servers.clear();
     }

@@ -28,7 +28,7 @@ pub use self::names::{NameError, Named};
 use self::providers::Provider;
 use crate::catalogue;
 use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
-use crate::http::{Http, HttpSettings, Limits, Proxies};
+use crate::http::{Http, HttpSettings, Proxies};
 use crate::login::{LoginProvider, LoginStore, Logins};
 use crate::remote::{Endpoint, RemoteModel};
 use crate::secret::Secret;
@@ -57,8 +57,6 @@ pub struct RegistrySources {
     pub providers: ProvidersConfiguration,
     /// The `[models]` table of the configuration.
     pub models: ModelsConfiguration,
-    /// Certificates to trust for every provider that names none of its own.
-    pub ca_file: Option<PathBuf>,
     /// Where logins are kept.
     pub credentials_file: PathBuf,
     /// Where other programs keep their models; see [`ForeignFolder::usual`].
@@ -110,14 +108,13 @@ impl RegistrySources {
         Self {
             providers: ProvidersConfiguration::new(),
             models: ModelsConfiguration::new(),
-            ca_file: None,
             credentials_file: config_dir.join("credentials.json"),
             foreign: ForeignFolder::usual(home, &environment),
             local_servers: LocalServer::usual(&environment),
             plugged: Vec::new(),
             http: HttpSettings {
                 proxies: Proxies::from_environment(&*environment),
-                limits: Limits::default(),
+                ..HttpSettings::default()
             },
             environment,
             clock,
@@ -138,6 +135,11 @@ impl Registry {
             logins: OnceLock::new(),
             local,
         }
+    }
+
+    /// The HTTP clients, for whoever else goes over the network.
+    pub fn http(&self) -> &Arc<Http> {
+        &self.http
     }
 
     /// The logins, to begin and end them.
@@ -377,9 +379,7 @@ impl Registry {
 
     fn ca_file(&self, provider: &str) -> Option<PathBuf> {
         let configured = self.sources.providers.get(provider);
-        configured
-            .and_then(|one| one.ca_file.clone())
-            .or_else(|| self.sources.ca_file.clone())
+        configured.and_then(|one| one.ca_file.clone())
     }
 
     fn no_provider(&self, info: &ModelInfo) -> ModelError {

@@ -152,9 +152,6 @@ pub(super) fn assemble(
     for (name, change) in &sources.models {
         apply(name, change, &mut providers);
     }
-    for provider in &mut providers {
-        provider.ca_file = provider.ca_file.take().or_else(|| sources.ca_file.clone());
-    }
     providers
 }
 

@@ -10,10 +10,10 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::fault::Fault;
 use crate::paths::{self, Target};
+use crate::tool_error::ToolError;
 use crate::truncation::size;
-use crate::{call, file};
+use crate::{file, tool_call};
 
 mod diff;
 mod nearest;
@@ -99,7 +99,7 @@ impl Tool for Edit {
     }
 
     fn preview(&self, arguments: &Map<String, Value>, before: Option<&str>) -> Option<String> {
-        let arguments: Arguments = call::arguments("edit", arguments.clone()).ok()?;
+        let arguments: Arguments = tool_call::arguments("edit", arguments.clone()).ok()?;
         let path = arguments.path.clone();
         let edits = replacements(arguments).ok()?;
         let edited = replace::apply(before?, &edits, &path).ok()?;
@@ -107,12 +107,15 @@ impl Tool for Edit {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(edit(arguments, context))
+        tool_call::outcome(edit(arguments, context))
     }
 }
 
-async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<ToolOutput, Fault> {
-    let arguments: Arguments = call::arguments("edit", arguments)?;
+async fn edit(
+    arguments: Map<String, Value>,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let arguments: Arguments = tool_call::arguments("edit", arguments)?;
     let shown = arguments.path.clone();
     let target = Target::judged(&shown, &context);
     let replacements = replacements(arguments)?;
@@ -120,19 +123,19 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
 
     let in_place = tokio::select! {
         biased;
-        () = context.cancel.cancelled() => return Err(Fault::Aborted),
-        text = context.place.read_text(target.resolved()?) => text.map_err(Fault::Place)?,
+        () = context.cancel.cancelled() => return Err(ToolError::Aborted),
+        text = context.place.read_text(target.resolved()?) => text.map_err(ToolError::Place)?,
     };
     let original = match in_place {
         Some(text) => text,
         None => {
             let (target, shown) = (target.clone(), shown.clone());
-            call::blocking(&context.cancel, move || read(&target, &shown)).await?
+            tool_call::blocking(&context.cancel, move || read(&target, &shown)).await?
         }
     };
     let (text, diff) = {
         let (original, shown) = (original.clone(), shown.clone());
-        call::blocking(&context.cancel, move || {
+        tool_call::blocking(&context.cancel, move || {
             let Edited {
                 text,
                 before,
@@ -146,7 +149,7 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         .place
         .write_text(target.resolved()?, &text)
         .await
-        .map_err(Fault::Place)?;
+        .map_err(ToolError::Place)?;
     if !written_in_place {
         save(target, shown.clone(), original, text).await?;
     }
@@ -161,9 +164,9 @@ async fn edit(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
 }
 
 /// The edits in any of the forms models give them in.
-fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, Fault> {
+fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, ToolError> {
     let wrong = |problem: &str| {
-        Fault::refused(format!(
+        ToolError::refused(format!(
             "Edit tool input is invalid. {problem} Give edits: [{{\"oldText\": …, \"newText\": …}}]."
         ))
     };
@@ -200,13 +203,15 @@ fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, Fault> {
     Ok(edits)
 }
 
-fn read(target: &Target, shown: &str) -> Result<String, Fault> {
+fn read(target: &Target, shown: &str) -> Result<String, ToolError> {
     let (file, metadata) = file::open_judged(target).map_err(|fault| match fault.code() {
-        Some(code) => Fault::refused(format!("Could not edit file: {shown}. Error code: {code}.")),
+        Some(code) => {
+            ToolError::refused(format!("Could not edit file: {shown}. Error code: {code}."))
+        }
         None => fault,
     })?;
     if metadata.len() > MAX_FILE_BYTES {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "Could not edit file: {shown}. It is {}; the limit for editing is {}. Use bash, for \
              example sed.",
             size(metadata.len()),
@@ -216,9 +221,9 @@ fn read(target: &Target, shown: &str) -> Result<String, Fault> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(Fault::system("read", &target.given))?;
+        .map_err(ToolError::system("read", &target.given))?;
     String::from_utf8(bytes).map_err(|error| {
-        Fault::refused(format!(
+        ToolError::refused(format!(
             "Could not edit file: {shown}. It is not UTF-8 text (byte {} is the first that is \
              not), and editing it as text would damage it. Use bash.",
             error.utf8_error().valid_up_to()
@@ -227,7 +232,12 @@ fn read(target: &Target, shown: &str) -> Result<String, Fault> {
 }
 
 /// Writes the new text, unless somebody else has changed the file since it was read.
-async fn save(target: Target, shown: String, original: String, text: String) -> Result<(), Fault> {
+async fn save(
+    target: Target,
+    shown: String,
+    original: String,
+    text: String,
+) -> Result<(), ToolError> {
     // Once begun it is finished, so that the result tells the truth.
     tokio::task::spawn_blocking(move || {
         if read(&target, &shown).ok().as_deref() != Some(original.as_str()) {
@@ -236,11 +246,11 @@ async fn save(target: Target, shown: String, original: String, text: String) -> 
         file::replace(&target, text.as_bytes())
     })
     .await
-    .map_err(|error| Fault::refused(format!("the tool failed: {error}")))?
+    .map_err(|error| ToolError::refused(format!("the tool failed: {error}")))?
 }
 
-fn changed_meanwhile(shown: &str) -> Fault {
-    Fault::refused(format!(
+fn changed_meanwhile(shown: &str) -> ToolError {
+    ToolError::refused(format!(
         "Could not edit file: {shown}. It was changed by somebody else in the meantime; nothing \
          was written. Read it again and repeat the edit."
     ))

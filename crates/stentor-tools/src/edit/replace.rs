@@ -9,7 +9,7 @@ use memchr::memmem;
 use serde::Deserialize;
 
 use super::nearest;
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 
 /// One piece to replace.
 #[derive(Debug, Clone, Deserialize)]
@@ -36,7 +36,7 @@ pub(super) fn apply(
     original: &str,
     replacements: &[Replacement],
     path: &str,
-) -> Result<Edited, Fault> {
+) -> Result<Edited, ToolError> {
     let plain = Plain::of(original);
     let mut spans = Vec::with_capacity(replacements.len());
     for (index, replacement) in replacements.iter().enumerate() {
@@ -59,7 +59,7 @@ pub(super) fn apply(
             && left.at.end > right.at.start
         {
             let (first, second) = (left.index.min(right.index), left.index.max(right.index));
-            return Err(Fault::refused(format!(
+            return Err(ToolError::refused(format!(
                 "edits[{first}] and edits[{second}] overlap in {path}. Merge them into one edit or \
                  target disjoint regions."
             )));
@@ -69,7 +69,7 @@ pub(super) fn apply(
         (span.at.clone(), span.new.clone())
     });
     if after == plain.text {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "No changes made to {path}. The replacement produced identical content."
         )));
     }
@@ -163,21 +163,21 @@ fn splice(text: &str, spans: &[Span], new: impl Fn(&Span) -> (Range<usize>, Stri
 }
 
 /// The only place where `old` is.
-fn find_only(text: &str, old: &str, named: Named<'_>) -> Result<usize, Fault> {
+fn find_only(text: &str, old: &str, named: Named<'_>) -> Result<usize, ToolError> {
     let Named {
         index,
         is_one_of_many,
         path,
     } = named;
     if old.is_empty() {
-        return Err(Fault::refused(match is_one_of_many {
+        return Err(ToolError::refused(match is_one_of_many {
             true => format!("edits[{index}].oldText must not be empty in {path}."),
             false => format!("oldText must not be empty in {path}."),
         }));
     }
     let places = places(text, old);
     match places.as_slice() {
-        [] => Err(Fault::refused(format!(
+        [] => Err(ToolError::refused(format!(
             "{}{}",
             match is_one_of_many {
                 true => format!(
@@ -195,7 +195,7 @@ fn find_only(text: &str, old: &str, named: Named<'_>) -> Result<usize, Fault> {
         several => {
             let count = several.len();
             let lines = line_numbers(text, several);
-            Err(Fault::refused(match is_one_of_many {
+            Err(ToolError::refused(match is_one_of_many {
                 true => format!(
                     "Found {count} occurrences of edits[{index}] in {path}, at lines {lines}. Each \
                      oldText must be unique. Please provide more context to make it unique."

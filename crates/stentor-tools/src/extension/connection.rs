@@ -1,4 +1,5 @@
-//! The line to a running extension: what is asked of it, and what becomes of the answers.
+//! The connection to a running extension: what it is asked, how long it may take, and what it asks
+//! and reports meanwhile.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,43 +9,29 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stentor_agent::tool::{Progress, ToolOutput};
-use stentor_wire::extension::{CancelParams, method};
-use stentor_wire::jsonrpc::{Id, Pending, encode};
-use tokio::sync::{oneshot, watch};
+use stentor_wire::extension::method;
+use stentor_wire::jsonrpc::Pending;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
 use super::limits::{PROGRESS_INTERVAL, TIMEOUTS_IN_A_ROW};
-use super::outbox::{NotSent, Outbox, line};
+use crate::json_rpc_child::{CancelNotice, Outgoing, Peer, RequestError};
 
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
-    #[error("it did not answer within {} ms", .0.as_millis())]
-    TimedOut(Duration),
-    #[error("{0}")]
-    Refused(String),
-    #[error("its answer makes no sense: {0}")]
-    Unreadable(String),
-    #[error("it could not be asked: {0}")]
-    NotSent(#[from] NotSent),
-    #[error("it ended before it answered")]
-    Gone,
-}
+/// How an extension learns that nobody waits for its answer any more.
+const CANCEL: CancelNotice = CancelNotice {
+    method: method::CANCEL,
+    id_member: "id",
+};
 
-/// The line to a running extension.
+/// The connection to a running extension.
 pub(super) struct Connection {
-    pub outbox: Outbox,
-    /// What we asked and wait for. Bounded by who asks: the hooks and calls of one session.
-    pending: Mutex<Pending<oneshot::Sender<Result<String, Fault>>>>,
+    pub peer: Arc<Peer>,
     running: Mutex<HashMap<String, Running>>,
     /// Questions to a person that are open. Meanwhile no time limit runs.
     questions: watch::Sender<usize>,
     /// Changes when open questions are of no interest any more.
     withdrawn: watch::Sender<u64>,
     timeouts: AtomicU32,
-    broken: Mutex<Option<String>>,
-    closed: CancellationToken,
 }
 
 /// A tool call that is running.
@@ -54,72 +41,46 @@ struct Running {
 }
 
 impl Connection {
-    pub fn new(outbox: Outbox) -> Self {
-        Self {
-            outbox,
-            pending: Mutex::default(),
+    /// A connection, and what is to be sent over it.
+    pub fn new() -> (Self, Outgoing) {
+        let (peer, outgoing) = Peer::new(Pending::new(), CANCEL);
+        let connection = Self {
+            peer,
             running: Mutex::default(),
             questions: watch::Sender::new(0),
             withdrawn: watch::Sender::new(0),
             timeouts: AtomicU32::new(0),
-            broken: Mutex::default(),
-            closed: CancellationToken::new(),
-        }
+        };
+        (connection, outgoing)
     }
 
     /// Asks and waits for the answer, at most `limit` long. `null` is an answer that says nothing.
-    /// Dropped while it waits, it tells the extension that nobody wants the answer any more.
+    /// Dropped while it waits, it withdraws the questions that were asked meanwhile, if nothing
+    /// else is asked of the extension.
     pub async fn request<R: DeserializeOwned + Default>(
         &self,
         method: &str,
         params: &impl Serialize,
         limit: Option<Duration>,
-    ) -> Result<R, Fault> {
-        let (reply, answer) = oneshot::channel();
-        let id = lock(&self.pending).issue(reply);
-        let _unanswered = Unanswered {
+    ) -> Result<R, RequestError> {
+        let mut unanswered = Unanswered {
             connection: self,
-            id: id.clone(),
-        };
-        let asked = async {
-            let line = line(|out| encode::request(out, &id, method, params));
-            self.outbox.send(line).await?;
-            answer.await.unwrap_or(Err(Fault::Gone))
+            is_answered: false,
         };
         let answered = tokio::select! {
             biased;
-            answered = asked => answered,
-            () = self.closed.cancelled() => Err(Fault::Gone),
-            () = self.overdue(limit) => Err(Fault::TimedOut(limit.unwrap_or_default())),
+            answered = self.peer.request(method, params) => {
+                unanswered.is_answered = true;
+                answered
+            }
+            () = self.overdue(limit) => Err(RequestError::TimedOut(limit.unwrap_or_default())),
         };
         self.count_timeouts(&answered);
         let text = answered?;
         if text == "null" {
             return Ok(R::default());
         }
-        serde_json::from_str(&text).map_err(|error| Fault::Unreadable(error.to_string()))
-    }
-
-    /// True when an answer with this id is waited for.
-    pub fn waits_for(&self, id: &Id) -> bool {
-        lock(&self.pending).contains(id)
-    }
-
-    /// Takes the answer to something we asked. One that came twice, too late or unasked is dropped.
-    pub fn answered(&self, id: &Id, answer: Result<String, Fault>) {
-        match lock(&self.pending).take(id) {
-            // Who asked may just have gone away.
-            Some(reply) => drop(reply.send(answer)),
-            None => tracing::debug!(%id, "an extension answered what nobody waits for"),
-        }
-    }
-
-    /// Answers everything we wait for with a fault: an answer was lost, and nobody knows whose.
-    pub fn fail_pending(&self, fault: &Fault) {
-        let lost: Vec<_> = lock(&self.pending).drain().collect();
-        for (_, reply) in lost {
-            drop(reply.send(Err(fault.clone())));
-        }
+        serde_json::from_str(&text).map_err(|error| RequestError::Unreadable(error.to_string()))
     }
 
     /// Reports of this call go to `progress` until the returned guard is dropped.
@@ -160,28 +121,6 @@ impl Connection {
         }
     }
 
-    /// The extension is of no use any more and must be ended, for this reason.
-    pub fn give_up(&self, why: impl Into<String>) {
-        lock(&self.broken).get_or_insert_with(|| why.into());
-        self.closed.cancel();
-    }
-
-    /// Why it was given up.
-    pub fn given_up(&self) -> Option<String> {
-        lock(&self.broken).clone()
-    }
-
-    /// Resolves when the line is closed or was given up.
-    pub async fn closed(&self) {
-        self.closed.cancelled().await;
-    }
-
-    /// Nothing will be answered any more.
-    pub fn close(&self) {
-        self.closed.cancel();
-        self.fail_pending(&Fault::Gone);
-    }
-
     /// Resolves when so much time has passed without a question to a person being open.
     async fn overdue(&self, limit: Option<Duration>) {
         let Some(mut left) = limit else {
@@ -202,41 +141,31 @@ impl Connection {
         }
     }
 
-    fn count_timeouts<T>(&self, answered: &Result<T, Fault>) {
+    fn count_timeouts<T>(&self, answered: &Result<T, RequestError>) {
         match answered {
-            Err(Fault::TimedOut(_)) => {
+            Err(RequestError::TimedOut(_)) => {
                 let in_a_row = self.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
                 if in_a_row >= TIMEOUTS_IN_A_ROW {
-                    self.give_up(format!("it did not answer {in_a_row} times in a row"));
+                    let why = format!("it did not answer {in_a_row} times in a row");
+                    self.peer.give_up(why);
                 }
             }
-            Ok(_) | Err(Fault::Refused(_)) => self.timeouts.store(0, Ordering::Relaxed),
+            Ok(_) | Err(RequestError::Refused(_)) => self.timeouts.store(0, Ordering::Relaxed),
             Err(_) => {}
         }
     }
 }
 
-/// A request without an answer. When it is given up, the extension is told, and the questions it
-/// asked meanwhile are withdrawn if nothing else is asked of it.
+/// A request without an answer. When it is given up and nothing else is asked of the extension, the
+/// questions it asked meanwhile are withdrawn.
 struct Unanswered<'a> {
     connection: &'a Connection,
-    id: Id,
+    is_answered: bool,
 }
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        let mut pending = lock(&self.connection.pending);
-        if pending.take(&self.id).is_none() {
-            return;
-        }
-        let was_last = pending.is_empty();
-        drop(pending);
-        if let Some(id) = self.id.as_i64() {
-            // One that reads so slowly will not miss it.
-            let cancel = CancelParams { id };
-            let _ = self.connection.outbox.notify(method::CANCEL, &cancel);
-        }
-        if was_last {
+        if !self.is_answered && self.connection.peer.is_idle() {
             self.connection.withdrawn.send_modify(|times| *times += 1);
         }
     }
@@ -265,7 +194,7 @@ impl OpenQuestion {
     pub async fn withdrawn(&mut self) {
         tokio::select! {
             _ = self.withdrawn.changed() => {}
-            () = self.connection.closed() => {}
+            () = self.connection.peer.closed() => {}
         }
     }
 }
@@ -285,19 +214,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use stentor_wire::jsonrpc::Id;
     use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, Lines};
 
     use super::*;
+    use crate::json_rpc_child::{RequestError as Fault, write_lines};
 
     /// The line to an extension that is played by the test.
     fn connected() -> (Arc<Connection>, Lines<BufReader<DuplexStream>>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let (outbox, writing) = Outbox::new(ours);
-        tokio::spawn(writing);
-        (
-            Arc::new(Connection::new(outbox)),
-            BufReader::new(theirs).lines(),
-        )
+        let (connection, outgoing) = Connection::new();
+        tokio::spawn(write_lines(outgoing, ours));
+        (Arc::new(connection), BufReader::new(theirs).lines())
     }
 
     async fn ask(connection: &Connection, limit_ms: u64) -> Result<Value, Fault> {
@@ -314,7 +242,7 @@ mod tests {
             sleep(Duration::from_secs(3600)).await;
             drop(question);
             sleep(Duration::from_millis(30)).await;
-            connection.answered(&Id::from(-1), Ok("7".to_owned()));
+            connection.peer.answered(&Id::from(-1), Ok("7".to_owned()));
         };
         let (answer, ()) = tokio::join!(ask(&connection, 100), asking);
         assert_eq!(answer, Ok(json!(7)));
@@ -328,18 +256,20 @@ mod tests {
     async fn three_timeouts_in_a_row_are_the_end_and_an_answer_between_them_is_not() {
         let (connection, _lines) = connected();
         for answer in [false, false, true, false, false] {
-            assert_eq!(connection.given_up(), None);
+            assert_eq!(connection.peer.given_up(), None);
             let answering = async {
                 if answer {
                     sleep(Duration::from_millis(1)).await;
-                    connection.answered(&Id::from(-3), Ok("null".to_owned()));
+                    connection
+                        .peer
+                        .answered(&Id::from(-3), Ok("null".to_owned()));
                 }
             };
             let (answered, ()) = tokio::join!(ask(&connection, 10), answering);
             assert_eq!(answered.is_ok(), answer);
         }
         assert!(ask(&connection, 10).await.is_err());
-        assert!(connection.given_up().is_some());
+        assert!(connection.peer.given_up().is_some());
         assert_eq!(ask(&connection, 10).await, Err(Fault::Gone));
     }
 
@@ -363,6 +293,6 @@ mod tests {
         );
         question.withdrawn().await;
         // An answer that comes all the same is nobody's.
-        connection.answered(&Id::from(-1), Ok("1".to_owned()));
+        connection.peer.answered(&Id::from(-1), Ok("1".to_owned()));
     }
 }

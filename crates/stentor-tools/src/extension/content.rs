@@ -5,20 +5,20 @@ use stentor_journal::message::{ContentBlock, KnownBlock};
 use stentor_wire::extension::{Content, Image, Text, ToolRunResult, Words};
 
 use super::limits::{PROGRESS_BYTES, TEXT_BYTES};
-use crate::room::Room;
+use crate::content_budget::ContentBudget;
 
 /// What an extension said, as blocks of at most `most` bytes of text, and a line that says what was
 /// left out.
 pub(super) fn blocks(words: Words, most: usize) -> Vec<ContentBlock> {
-    let mut room = Room::new(most);
+    let mut budget = ContentBudget::new(most);
     let pieces = words.into_pieces().into_iter();
     let mut blocks: Vec<ContentBlock> = pieces
         .filter_map(|piece| match piece {
-            Content::Text(Text { text }) => room.text(&text),
-            Content::Image(Image { data, .. }) => room.picture(&data),
+            Content::Text(Text { text }) => budget.text(&text),
+            Content::Image(Image { data, .. }) => budget.picture(&data),
         })
         .collect();
-    blocks.extend(room.left_out());
+    blocks.extend(budget.left_out());
     blocks
 }
 

@@ -1,243 +1,155 @@
-//! Reading an extension: every line is judged, none can do harm.
+//! What an extension sends: what it asks, reports and shows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_wire::extension::{Nothing, RegisterParams, ToolProgressParams, method};
-use stentor_wire::framing::{Line, LineReader};
-use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode};
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
+use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep};
 
-use super::asks::Ask;
-use super::connection::{Connection, Fault};
+use super::connection::Connection;
 use super::content;
-use super::limits::{COMPLAINTS, GARBAGE_LINES, LINE_BYTES, OPEN_REQUESTS, READ_BYTES, fit};
-use super::one::Extension;
-use super::shown::Showcase;
-use super::turns::Turns;
-use crate::pace::Pace;
+use super::handle::Extension;
+use super::limits::{COMPLAINTS, OPEN_REQUESTS};
+use super::ordered_output::OrderedOutput;
+use super::requests::Ask;
+use super::ui::ShownUi;
+use crate::json_rpc_child::{GARBAGE_LINES, Handler};
 
-/// Reads one process of an extension from its first line to its last.
-pub(super) struct Reader {
+/// Takes what one process of an extension sends, from its first message to its last.
+pub(super) struct ExtensionMessages {
     extension: Arc<Extension>,
     connection: Arc<Connection>,
-    showcase: Arc<Mutex<Showcase>>,
-    turns: Arc<Turns>,
+    ui: Arc<Mutex<ShownUi>>,
+    output: Arc<OrderedOutput>,
     open_requests: Arc<Semaphore>,
-    pace: Pace,
-    was_too_fast: bool,
-    told_of_garbage: bool,
-    garbage_in_a_row: u32,
-    /// Messages that made no sense and are still told of.
+    /// Messages that made no sense and are still reported.
     complaints_left: u32,
 }
 
-impl Reader {
+impl ExtensionMessages {
     pub fn new(
         extension: Arc<Extension>,
         connection: Arc<Connection>,
-        showcase: Arc<Mutex<Showcase>>,
-        turns: Arc<Turns>,
+        ui: Arc<Mutex<ShownUi>>,
+        output: Arc<OrderedOutput>,
     ) -> Self {
-        let pace = Pace::new(Instant::now(), extension.spec.message_interval);
         Self {
             extension,
             connection,
-            showcase,
-            turns,
+            ui,
+            output,
             open_requests: Arc::new(Semaphore::new(OPEN_REQUESTS)),
-            pace,
-            was_too_fast: false,
-            told_of_garbage: false,
-            garbage_in_a_row: 0,
             complaints_left: COMPLAINTS,
         }
     }
 
-    /// Reads until the pipe ends.
-    pub async fn read(mut self, mut stdout: pipe::Receiver) {
-        let mut lines = LineReader::new(LINE_BYTES);
-        let mut buffer = vec![0; READ_BYTES];
-        while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
-            let mut chunk = buffer.get(..count).unwrap_or_default();
-            // A line without end costs something, too.
-            self.keep_pace().await;
-            while let Some(line) = lines.next_line(&mut chunk) {
-                self.take(line);
-                self.keep_pace().await;
-            }
+    /// A permit for one request more. Refuses it when too many are open.
+    fn permit(&self, id: &Id) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.open_requests).try_acquire_owned().ok();
+        if permit.is_none() {
+            let why = format!("{OPEN_REQUESTS} requests are open already");
+            self.refuse(id, code::INVALID_REQUEST, &why);
         }
-        if let Some(line) = lines.finish() {
-            self.take(line);
-        }
+        permit
     }
 
-    fn take(&mut self, line: Line<'_>) {
-        let text = match line {
-            Line::Text(text) if text.trim().is_empty() => return,
-            Line::Text(text) => text,
-            Line::TooLong => {
-                let why = format!("it wrote a line longer than {LINE_BYTES} bytes");
-                self.connection
-                    .fail_pending(&Fault::Unreadable(why.clone()));
-                return self.garbage(why);
+    /// Does something in a task of its own, since reading never waits.
+    fn spawn(&self, permit: OwnedSemaphorePermit, work: impl Future<Output = ()> + Send + 'static) {
+        let peer = Arc::clone(&self.connection.peer);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = work => {}
+                () = peer.closed() => {}
             }
-            Line::InvalidUtf8 => {
-                return self.garbage("it wrote a line that is not UTF-8".to_owned());
-            }
-        };
-        match decode(text) {
-            Incoming::Request { id, method, params } => self.request(id, &method, params),
-            Incoming::Notification { method, params } => self.notification(&method, params),
-            Incoming::Response { id, result } => {
-                self.answered(&id, Ok(result.get().to_owned()));
-            }
-            Incoming::ResponseError { id, error } => {
-                let message = match ErrorObject::from(error) {
-                    ErrorObject { code, message, .. } if message.is_empty() => {
-                        format!("it answered with error {code}")
-                    }
-                    ErrorObject { message, .. } => fit(message, 4096),
-                };
-                self.answered(&id, Err(Fault::Refused(message)));
-            }
-            Incoming::Ignore { .. } => {}
-            Incoming::Error(fault) => {
-                if let Some(id) = &fault.id {
-                    self.refuse(Some(id), fault.code, fault.message);
-                }
-                let shown = fit(text.to_owned(), 80);
-                return self.garbage(format!("it wrote a line that is no message: {shown}"));
-            }
-        }
-        self.garbage_in_a_row = 0;
+            drop(permit);
+        });
     }
 
-    /// Passes an answer on. What was shown before it is not overtaken by what follows from it.
-    fn answered(&self, id: &Id, answer: Result<String, Fault>) {
-        if self.connection.waits_for(id) {
-            self.turns.catch_up();
+    fn refuse(&self, id: &Id, code: i64, why: &str) {
+        if let Err(error) = self.connection.peer.outbox.refuse(Some(id), code, why) {
+            tracing::debug!(%error, "an extension was not answered that it was refused");
         }
-        self.connection.answered(id, answer);
     }
+}
 
+impl Handler for ExtensionMessages {
     fn request(&mut self, id: Id, method: &str, params: RawJson<'_>) {
         if method == method::REGISTER {
             return match params.parse::<RegisterParams>() {
                 Ok(params) => {
                     self.extension.register(params);
-                    let Some(room) = self.room(&id) else {
+                    let Some(permit) = self.permit(&id) else {
                         return;
                     };
                     let connection = Arc::clone(&self.connection);
-                    self.beside(room, async move {
+                    self.spawn(permit, async move {
                         // One that is gone has no use for the answer.
-                        let _ = connection.outbox.answer(&id, &Nothing {}).await;
+                        let _ = connection.peer.outbox.answer(&id, &Nothing {}).await;
                     });
                 }
-                Err(error) => self.refuse(Some(&id), code::INVALID_PARAMS, &error.to_string()),
+                Err(error) => self.refuse(&id, code::INVALID_PARAMS, &error.to_string()),
             };
         }
         match Ask::read(method, params) {
-            None => self.refuse(Some(&id), code::METHOD_NOT_FOUND, "no such method"),
-            Some(Err((code, why))) => self.refuse(Some(&id), code, &why),
+            None => self.refuse(&id, code::METHOD_NOT_FOUND, "no such method"),
+            Some(Err(error)) => self.refuse(&id, code::INVALID_PARAMS, &error.to_string()),
             Some(Ok(ask)) => {
-                let Some(room) = self.room(&id) else {
+                let Some(permit) = self.permit(&id) else {
                     return;
                 };
-                let asked = ask.asked(&self.turns, &self.connection);
+                let asked = ask.asked(&self.output, &self.connection);
                 let connection = Arc::clone(&self.connection);
                 let extension = Arc::clone(&self.extension);
-                self.beside(room, async move {
+                self.spawn(permit, async move {
                     asked.answer(&id, &connection, &extension).await;
                 });
             }
         }
     }
 
-    /// Room for one request more. Refuses it when too much is going on.
-    fn room(&self, id: &Id) -> Option<OwnedSemaphorePermit> {
-        let room = Arc::clone(&self.open_requests).try_acquire_owned().ok();
-        if room.is_none() {
-            let why = format!("{OPEN_REQUESTS} requests are open already");
-            self.refuse(Some(id), code::INVALID_REQUEST, &why);
-        }
-        room
-    }
-
-    /// Does something beside the reading, which never waits for it.
-    fn beside(&self, room: OwnedSemaphorePermit, work: impl Future<Output = ()> + Send + 'static) {
-        let connection = Arc::clone(&self.connection);
-        tokio::spawn(async move {
-            tokio::select! {
-                () = work => {}
-                () = connection.closed() => {}
-            }
-            drop(room);
-        });
-    }
-
     fn notification(&mut self, method: &str, params: RawJson<'_>) {
         let read = if method == method::TOOL_PROGRESS {
-            params
-                .parse::<ToolProgressParams>()
-                .map(|params| {
-                    let output = content::progress(params.content, params.details);
-                    let connection = Arc::clone(&self.connection);
-                    // One that finds no room is one of too many, which are dropped anyway.
-                    self.turns.show(Box::new(move |_| {
-                        connection.report(&params.call_id, output)
-                    }));
-                })
-                .map_err(|error| error.to_string())
+            params.parse::<ToolProgressParams>().map(|params| {
+                let output = content::progress(params.content, params.details);
+                let connection = Arc::clone(&self.connection);
+                // One that finds no room is one of too many, which are dropped anyway.
+                self.output.show(Box::new(move |_| {
+                    connection.report(&params.call_id, output)
+                }));
+            })
         } else {
-            let mut showcase = self.showcase.lock().unwrap_or_else(PoisonError::into_inner);
-            showcase.show(method, params).unwrap_or(Ok(()))
+            let mut ui = self.ui.lock().unwrap_or_else(PoisonError::into_inner);
+            ui.show(method, params).unwrap_or(Ok(()))
         };
-        if let Err(why) = read
+        if let Err(error) = read
             && self.complaints_left > 0
         {
             self.complaints_left -= 1;
-            self.extension.failed(method, &why);
+            self.extension.failed(method, &error.to_string());
         }
     }
 
-    fn refuse(&self, id: Option<&Id>, code: i64, why: &str) {
-        if let Err(error) = self.connection.outbox.refuse(id, code, why) {
-            tracing::debug!(%error, "an extension was not told that it was refused");
-        }
+    /// What was shown before an answer is not overtaken by what follows from it.
+    fn before_answer(&mut self) {
+        self.output.catch_up();
     }
 
-    fn garbage(&mut self, what: String) {
-        self.garbage_in_a_row += 1;
-        if !self.told_of_garbage {
-            self.told_of_garbage = true;
-            self.extension.failed("output", &what);
-        }
-        if self.garbage_in_a_row >= GARBAGE_LINES {
-            self.connection.give_up(format!(
-                "it wrote {GARBAGE_LINES} unreadable lines in a row"
-            ));
-        }
+    fn first_garbage(&mut self, what: &str) {
+        self.extension.failed("output", what);
     }
 
-    async fn keep_pace(&mut self) {
-        let Some(wait) = self.pace.count(Instant::now()) else {
-            return;
-        };
-        if !self.was_too_fast {
-            self.was_too_fast = true;
-            let why = "it writes too many messages and is read more slowly from now on";
-            self.extension.failed("output", why);
-        }
-        sleep(wait).await;
+    fn too_fast(&mut self) {
+        let why = "it writes too many messages and is read more slowly from now on";
+        self.extension.failed("output", why);
+    }
+
+    fn only_garbage(&self) -> String {
+        format!("it wrote {GARBAGE_LINES} unreadable lines in a row")
     }
 }
 
-impl Drop for Reader {
+impl Drop for ExtensionMessages {
     fn drop(&mut self) {
-        self.turns.close();
+        self.output.close();
     }
 }

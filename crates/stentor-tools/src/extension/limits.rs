@@ -4,21 +4,8 @@ use std::time::Duration;
 
 use stentor_wire::extension::MAX_LINE_BYTES;
 
-/// How long after the beginning of a session its extensions are started, unless they are needed
-/// before. The first frame of a dialect is out by then.
-pub(super) const START_DELAY: Duration = Duration::from_millis(100);
-
-/// Bytes on their way to an extension. Who has more to say waits; events are dropped instead.
-pub(super) const OUT_BYTES: usize = 8 * 1024 * 1024;
-/// Messages on their way to an extension.
-pub(super) const OUT_MESSAGES: usize = 256;
-
-/// Bytes read from an extension at once.
-pub(super) const READ_BYTES: usize = 64 * 1024;
 /// The longest line an extension may write.
 pub(super) const LINE_BYTES: usize = MAX_LINE_BYTES;
-/// Unreadable lines in a row after which an extension is given up.
-pub(super) const GARBAGE_LINES: u32 = 100;
 
 /// Messages without sense of one process that are told of.
 pub(super) const COMPLAINTS: u32 = 10;
@@ -35,20 +22,9 @@ pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Hooks in a row that took too long, after which the extension counts as hung.
 pub(super) const TIMEOUTS_IN_A_ROW: u32 = 3;
-/// An extension that worked this long begins again with no failures.
-pub(super) const STEADY: Duration = Duration::from_secs(60);
-/// The longest wait before an extension is started again.
-pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
 
-/// How long an extension has to end by itself when its session ends.
-pub(super) const GRACE: Duration = Duration::from_millis(1_000);
 /// How long the last output is awaited when the process has ended.
 pub(super) const PATIENCE_AFTER_EXIT: Duration = Duration::from_millis(100);
-/// How long a process has between being told to end and being killed.
-pub(super) const PATIENCE_BEFORE_KILL: Duration = Duration::from_millis(100);
-
-/// The end of stderr that is kept to explain a failure.
-pub(super) const STDERR_BYTES: usize = 4 * 1024;
 
 /// Tools and commands of one extension, each.
 pub(super) const REGISTERED: usize = 128;
@@ -76,30 +52,3 @@ pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 pub(super) const STATE_BYTES: usize = 256 * 1024;
 /// Keys an extension may keep.
 pub(super) const STATE_KEYS: usize = 1_000;
-
-/// The text, cut to at most `most` bytes at the end of a character.
-pub(super) fn fit(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        let end = text.floor_char_boundary(most.saturating_sub('…'.len_utf8()));
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fit;
-
-    #[test]
-    fn a_text_is_cut_between_characters_and_says_so() {
-        for (text, most, expected) in [
-            ("short", 5, "short"),
-            ("longer", 5, "lo…"),
-            ("ääää", 6, "ä…"),
-            ("ä", 1, "…"),
-        ] {
-            assert_eq!(fit(text.to_owned(), most), expected);
-        }
-    }
-}

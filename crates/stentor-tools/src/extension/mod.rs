@@ -11,36 +11,36 @@
 //!   what, and it is started again or disabled, as its [`RestartPolicy`] says.
 //!
 //! `session` is what a session sees of all this, `runner` keeps one extension running, `connection`
-//! is the line to its process, `incoming` reads it.
+//! is how its process is asked, and `incoming` what it sends; the process itself and the messages in
+//! both directions are those of a `json_rpc_child`.
 
-mod asks;
 mod connection;
 mod content;
 mod events;
+mod handle;
 mod incoming;
 mod limits;
-mod one;
-mod outbox;
+mod ordered_output;
 mod port;
 mod probe;
-mod process;
 mod registered;
+mod requests;
 mod runner;
 mod session;
-mod shown;
 mod spec;
 mod state;
 mod tool;
-mod turns;
+mod ui;
 
 use std::sync::Arc;
 
 use stentor_agent::hooks::Hooks;
 use stentor_agent::session::{HookSource, HookedSession};
 
+pub use crate::json_rpc_child::RestartPolicy;
 pub use events::{EventEncoder, event_name};
 pub use probe::{Probed, probe};
-pub use spec::{ExtensionSpec, RestartPolicy, WhenBroken};
+pub use spec::{ExtensionSpec, WhenBroken};
 
 /// The extensions that sessions are given.
 pub struct Extensions {

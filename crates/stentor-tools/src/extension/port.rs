@@ -7,12 +7,24 @@ use serde_json::Value;
 use stentor_agent::dialog::{Dialog, DialogAnswer};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
-use stentor_agent::session::{Delivery, Injected, SessionError, WeakSession};
+use stentor_agent::session::{Delivery, Injected, Session, SessionError, WeakSession};
 use stentor_journal::store::EntryKind;
 
-/// Why something is not said in the name of the user while a run goes on.
-const BUSY: &str =
-    "Agent is already processing. Specify deliverAs ('steer' or 'followUp') to queue the message.";
+/// Why a session did not do what an extension asked. The texts are for the extension.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PortError {
+    #[error("there is no session to {0}")]
+    NoSession(&'static str),
+    /// The general text names a field that only clients have.
+    #[error(
+        "Agent is already processing. Specify deliverAs ('steer' or 'followUp') to queue the message."
+    )]
+    Busy,
+    #[error("too much waits already")]
+    TooMuch,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
 
 /// The session of an extension, or, when one is only tried out, nobody.
 pub(super) struct Port {
@@ -79,40 +91,39 @@ impl Port {
         }
     }
 
-    /// Puts a message into the conversation. The error is text for the extension.
-    pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), String> {
-        let session = self.session.as_ref().and_then(WeakSession::upgrade);
-        let session = session.ok_or("there is no session to say it in")?;
-        let said = session.inject(injected, delivery).await;
-        said.map_err(|error| match error {
-            // The general text names a field that only clients have.
-            SessionError::Busy => BUSY.to_owned(),
-            error => error.to_string(),
+    /// Puts a message into the conversation.
+    pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), PortError> {
+        let session = self.session_to("say it in")?;
+        let injected = session.inject(injected, delivery).await;
+        injected.map_err(|error| match error {
+            SessionError::Busy => PortError::Busy,
+            error => error.into(),
         })
     }
 
-    /// Has the program end when nothing runs any more. The error is text for the extension.
-    pub async fn shut_down(&self) -> Result<(), String> {
-        let session = self.session.as_ref().and_then(WeakSession::upgrade);
-        let session = session.ok_or("there is no session to end")?;
-        let asked = session.ask_for_shutdown().await;
-        asked.map_err(|error| error.to_string())
+    /// Has the program end when nothing runs any more.
+    pub async fn shut_down(&self) -> Result<(), PortError> {
+        Ok(self.session_to("end")?.ask_for_shutdown().await?)
     }
 
-    /// Keeps an entry in the session. The error is text for the extension.
-    pub async fn append(&self, custom_type: &str, data: Value) -> Result<String, String> {
-        let session = self.session.as_ref().and_then(WeakSession::upgrade);
-        let session = session.ok_or("there is no session to keep it in")?;
+    /// Records an entry in the session. Returns its id.
+    pub async fn append(&self, custom_type: &str, data: Value) -> Result<String, PortError> {
+        let session = self.session_to("keep it in")?;
         let appended = session.append_custom(custom_type.to_owned(), Some(data));
-        appended.await.map_err(|error| error.to_string())
+        Ok(appended.await?)
     }
 
-    /// The entries of a type, oldest first. The error is text for the extension.
-    pub async fn entries(&self, custom_type: &str) -> Result<Vec<Value>, String> {
+    fn session_to(&self, what: &'static str) -> Result<Session, PortError> {
+        let session = self.session.as_ref().and_then(WeakSession::upgrade);
+        session.ok_or(PortError::NoSession(what))
+    }
+
+    /// The entries of a type, oldest first.
+    pub async fn entries(&self, custom_type: &str) -> Result<Vec<Value>, PortError> {
         let Some(session) = self.session.as_ref().and_then(WeakSession::upgrade) else {
             return Ok(Vec::new());
         };
-        let (_, entries) = session.entries().await.map_err(|error| error.to_string())?;
+        let (_, entries) = session.entries().await?;
         let ours = entries.into_iter().filter_map(|entry| match entry.kind {
             EntryKind::Custom {
                 custom_type: found,

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::one::Extension;
+use super::handle::Extension;
 use super::port::Port;
 use super::runner::Attached;
 use super::spec::ExtensionSpec;
@@ -38,7 +38,9 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
         CancellationToken::new(),
         Arc::new(Notify::new()),
     ));
-    let mut attached = Attached::start(&extension).await?;
+    let mut attached = Attached::start(&extension)
+        .await
+        .map_err(|error| error.to_string())?;
     match attached.initialize(&extension, false).await {
         Ok(registered) => {
             let took = began.elapsed();
@@ -52,9 +54,8 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
                 problems: registered.problems,
             })
         }
-        Err(why) => Err(match attached.end(&extension).await {
-            Some(last_words) => format!("{why}; it said: {last_words}"),
-            None => why,
-        }),
+        Err(error) => Err(attached
+            .end_with_stderr(&extension, error.to_string())
+            .await),
     }
 }

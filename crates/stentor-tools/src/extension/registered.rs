@@ -8,7 +8,8 @@ use stentor_wire::extension::{
     ToolDeclaration,
 };
 
-use super::limits::{DESCRIPTION_BYTES, LABEL_BYTES, REGISTERED, SCHEMA_BYTES, fit};
+use super::limits::{DESCRIPTION_BYTES, LABEL_BYTES, REGISTERED, SCHEMA_BYTES};
+use crate::truncation::cut;
 
 /// What an extension brings and wants.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,7 +102,7 @@ fn hooks(wanted: Vec<String>, problems: &mut Vec<String>) -> Vec<HookName> {
             Some(hook) => hooks.push(hook),
             None if problems.len() < REGISTERED => {
                 let known = HookName::ALL.map(HookName::as_str).join(", ");
-                let name = fit(name, LABEL_BYTES);
+                let name = cut(name, LABEL_BYTES);
                 problems.push(format!("there is no hook `{name}`; there are {known}"));
             }
             None => {}
@@ -117,7 +118,7 @@ fn tools(declared: Vec<ToolDeclaration>, problems: &mut Vec<String>) -> Vec<Tool
         match check_tool(&tool, known, tools.len()) {
             Ok(()) => tools.push(spec(tool)),
             Err(why) => {
-                let name = fit(tool.name, LABEL_BYTES);
+                let name = cut(tool.name, LABEL_BYTES);
                 problems.push(format!("the tool `{name}` cannot be used: {why}"));
             }
         }
@@ -155,9 +156,9 @@ fn check_tool(tool: &ToolDeclaration, known: bool, count: usize) -> Result<(), S
 
 fn spec(tool: ToolDeclaration) -> ToolSpec {
     ToolSpec {
-        label: fit(tool.label.unwrap_or_else(|| tool.name.clone()), LABEL_BYTES),
+        label: cut(tool.label.unwrap_or_else(|| tool.name.clone()), LABEL_BYTES),
         name: tool.name,
-        description: fit(tool.description, DESCRIPTION_BYTES),
+        description: cut(tool.description, DESCRIPTION_BYTES),
         parameters: tool.parameters.into(),
         effect: match tool.effect {
             Effect::Nothing => ToolEffect::Nothing,
@@ -178,7 +179,7 @@ fn commands(declared: Vec<CommandDeclaration>, problems: &mut Vec<String>) -> Ve
                 .name
                 .contains(|letter: char| letter.is_whitespace() || letter.is_control());
         if !usable || commands.len() >= REGISTERED {
-            let name = fit(command.name, LABEL_BYTES);
+            let name = cut(command.name, LABEL_BYTES);
             problems.push(format!(
                 "the command `{name}` cannot be used: its name must be 1 to 64 characters without spaces and without the slash, and there may be {REGISTERED}"
             ));
@@ -189,8 +190,8 @@ fn commands(declared: Vec<CommandDeclaration>, problems: &mut Vec<String>) -> Ve
         }
         commands.push(CommandInfo {
             name: command.name,
-            description: command.description.map(|text| fit(text, DESCRIPTION_BYTES)),
-            hint: command.hint.map(|text| fit(text, LABEL_BYTES)),
+            description: command.description.map(|text| cut(text, DESCRIPTION_BYTES)),
+            hint: command.hint.map(|text| cut(text, LABEL_BYTES)),
             source: CommandSource::Extension,
             path: None,
         });

@@ -1,5 +1,7 @@
 //! Keeps an extension running: starts it, watches it, starts it again, gives it up.
 
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_wire::extension::{
@@ -7,17 +9,20 @@ use stentor_wire::extension::{
     method,
 };
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
-use super::connection::{Connection, Fault};
-use super::incoming::Reader;
-use super::limits::{GRACE, PATIENCE_AFTER_EXIT, START_DELAY, STEADY};
-use super::one::{Extension, Live, State};
-use super::outbox::{NotSent, Outbox};
-use super::process::{Process, ProcessPipes};
+use super::connection::Connection;
+use super::handle::{Extension, Live, State};
+use super::incoming::ExtensionMessages;
+use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
+use super::ordered_output::OrderedOutput;
 use super::registered::Registered;
-use super::shown::Showcase;
-use super::turns::Turns;
+use super::spec::ExtensionSpec;
+use super::ui::ShownUi;
+use crate::json_rpc_child::{
+    ChildProcess, ChildSpec, GRACE, Inbox, LongLine, NotSent, RequestError, Restarts, StderrTail,
+    read_lines, wait_until_needed, write_lines,
+};
 
 /// How one process of an extension ended.
 enum Ending {
@@ -29,29 +34,22 @@ enum Ending {
 
 /// Keeps the extension running until the session is over or it is disabled.
 pub(super) async fn run(extension: Arc<Extension>) {
-    tokio::select! {
-        () = extension.needed.notified() => {}
-        () = sleep(START_DELAY) => {}
-        () = extension.over.cancelled() => return,
+    if !wait_until_needed(&extension.needed, &extension.over).await {
+        return;
     }
-    let mut failures = 0;
+    let mut restarts = Restarts::new(extension.spec.restart);
     let mut restarted = false;
     loop {
-        let began = Instant::now();
+        restarts.starts();
         let (at, why) = match run_once(&extension, restarted).await {
             Ending::Over => return,
             Ending::Failed { at, why } => (at, why),
         };
-        if began.elapsed() >= STEADY {
-            failures = 0;
-        }
-        failures += 1;
         restarted = true;
-        let Some(delay) = extension.spec.restart.delay_after(failures) else {
-            let often = if failures == 1 {
-                "once".to_owned()
-            } else {
-                format!("{failures} times in a row")
+        let Some(delay) = restarts.failed() else {
+            let often = match restarts.failures {
+                1 => "once".to_owned(),
+                failures => format!("{failures} times in a row"),
             };
             extension.failed(at, &format!("{why}; it failed {often} and is disabled"));
             extension.set_state(State::Disabled(why.into()));
@@ -69,51 +67,69 @@ pub(super) async fn run(extension: Arc<Extension>) {
     }
 }
 
+/// Why a process of an extension is of no use from the beginning.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("`{program}` could not be started: {error}")]
+    NotStarted { program: String, error: io::Error },
+    #[error("{0}")]
+    Ended(String),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error("{0}")]
+    Registration(String),
+}
+
 /// A process of an extension and everything that works for it.
 pub(super) struct Attached {
-    process: Process,
+    process: ChildProcess,
+    stderr: StderrTail,
     pub connection: Arc<Connection>,
     reading: JoinHandle<()>,
-    showcase: Arc<Mutex<Showcase>>,
+    ui: Arc<Mutex<ShownUi>>,
 }
 
 impl Attached {
-    /// Starts a process and has it read and written to. The error is text for a person.
-    pub async fn start(extension: &Arc<Extension>) -> Result<Self, String> {
-        let started = Process::start(&extension.spec, &extension.port.cwd).await;
-        let (process, pipes) = started.map_err(|error| {
-            let program = extension.spec.command.first().map_or("", String::as_str);
-            format!("`{program}` could not be started: {error}")
+    /// Starts a process and has it read and written to.
+    pub async fn start(extension: &Arc<Extension>) -> Result<Self, StartError> {
+        let stderr = StderrTail::default();
+        let spec = child_spec(&extension.spec, &extension.port.cwd);
+        let started = ChildProcess::start(spec, &stderr).await;
+        let (process, stdin, stdout) = started.map_err(|error| StartError::NotStarted {
+            program: extension.spec.command.first().cloned().unwrap_or_default(),
+            error,
         })?;
-        let ProcessPipes { stdin, stdout } = pipes;
-        let (outbox, writing) = Outbox::new(stdin);
-        tokio::spawn(writing);
-        let connection = Arc::new(Connection::new(outbox));
-        let (turns, taking_turns) = Turns::new(Arc::clone(&extension.port));
-        tokio::spawn(taking_turns);
-        let showcase = Showcase::new(extension.name(), Arc::clone(&turns));
-        let showcase = Arc::new(Mutex::new(showcase));
-        let reader = Reader::new(
+        let (connection, outgoing) = Connection::new();
+        tokio::spawn(write_lines(outgoing, stdin));
+        let connection = Arc::new(connection);
+        let (output, writing_output) = OrderedOutput::new(Arc::clone(&extension.port));
+        tokio::spawn(writing_output);
+        let ui = ShownUi::new(extension.name(), Arc::clone(&output));
+        let ui = Arc::new(Mutex::new(ui));
+        let incoming = ExtensionMessages::new(
             Arc::clone(extension),
             Arc::clone(&connection),
-            Arc::clone(&showcase),
-            turns,
+            Arc::clone(&ui),
+            output,
         );
-        let reading = tokio::spawn(reader.read(stdout));
+        let interval = extension.spec.message_interval;
+        let inbox = Inbox::new(Arc::clone(&connection.peer), incoming, interval);
+        let reading = read_lines(stdout, inbox, LINE_BYTES, LongLine::IsSkipped);
         Ok(Self {
             process,
+            stderr,
             connection,
-            reading,
-            showcase,
+            reading: tokio::spawn(reading),
+            ui,
         })
     }
 
-    /// Introduces the session and learns what the extension brings. The error is text for a person.
+    /// Introduces the session and learns what the extension brings.
     pub async fn initialize(
         &mut self,
         extension: &Extension,
         restarted: bool,
-    ) -> Result<Registered, String> {
+    ) -> Result<Registered, StartError> {
         let params = InitializeParams {
             protocol_version: PROTOCOL_VERSION,
             agent: AgentInfo {
@@ -135,18 +151,19 @@ impl Attached {
         let answered = tokio::select! {
             biased;
             answered = asked => answered,
-            why = ended(&mut self.process, &mut self.reading) => return Err(why),
+            why = ended(&mut self.process, &mut self.reading) => return Err(StartError::Ended(why)),
         };
         let result = match answered {
             Ok(result) => result,
             // It is about to be seen why.
-            Err(Fault::Gone) => {
-                let given_up = self.connection.given_up();
-                return Err(given_up.unwrap_or_else(|| "it ended before it answered".to_owned()));
+            Err(RequestError::Gone) => {
+                let given_up = self.connection.peer.given_up();
+                return Err(given_up.map_or(RequestError::Gone.into(), StartError::Ended));
             }
-            Err(fault) => return Err(fault.to_string()),
+            Err(error) => return Err(error.into()),
         };
-        Registered::from_initialize(result, extension.spec.events.as_deref())
+        let registered = Registered::from_initialize(result, extension.spec.events.as_deref());
+        registered.map_err(StartError::Registration)
     }
 
     /// Waits until the extension is of no use any more. Returns why.
@@ -154,8 +171,8 @@ impl Attached {
         tokio::select! {
             biased;
             why = ended(&mut self.process, &mut self.reading) => why,
-            () = self.connection.closed() => {
-                self.connection.given_up().unwrap_or_default()
+            () = self.connection.peer.closed() => {
+                self.connection.peer.given_up().unwrap_or_default()
             }
         }
     }
@@ -163,30 +180,49 @@ impl Attached {
     /// Lets it end by itself for a moment, then ends it.
     pub async fn end_gently(mut self, extension: &Extension) {
         let grace_ms = u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX);
-        let told = self
-            .connection
-            .outbox
-            .notify(method::SESSION_END, &SessionEndParams { grace_ms });
-        if told.and_then(|()| self.connection.outbox.finish()).is_ok() {
+        let outbox = &self.connection.peer.outbox;
+        let notified = outbox.notify(method::SESSION_END, &SessionEndParams { grace_ms });
+        if notified.and_then(|()| outbox.finish()).is_ok() {
             let _ = timeout(GRACE, self.process.ended()).await;
         }
         self.end(extension).await;
     }
 
-    /// Ends it. Returns what it said last on stderr.
-    pub async fn end(self, extension: &Extension) -> Option<String> {
-        self.connection.close();
-        let last_words = self.process.last_words();
+    /// Ends it. Why it failed, and the last line it wrote to stderr.
+    pub async fn end_with_stderr(self, extension: &Extension, why: String) -> String {
+        let stderr = self.stderr.clone();
+        self.end(extension).await;
+        stderr.closed().await;
+        match stderr.last_line() {
+            Some(line) => format!("{why}; it said: {line}"),
+            None => why,
+        }
+    }
+
+    async fn end(self, extension: &Extension) {
+        self.connection.peer.close();
         self.process.end().await;
         self.reading.abort();
-        let mut showcase = self.showcase.lock().unwrap_or_else(PoisonError::into_inner);
-        showcase.clear(&extension.port);
-        last_words
+        let mut ui = self.ui.lock().unwrap_or_else(PoisonError::into_inner);
+        ui.clear(&extension.port);
+    }
+}
+
+fn child_spec(spec: &ExtensionSpec, cwd: &Path) -> ChildSpec {
+    let mut words = spec.command.iter().cloned();
+    let mut env = spec.env.clone();
+    env.push(("STENTOR_EXTENSION".to_owned(), spec.name.clone()));
+    ChildSpec {
+        program: words.next().unwrap_or_default().into(),
+        args: words.collect(),
+        env,
+        cwd: spec.cwd.clone().unwrap_or_else(|| cwd.to_owned()),
+        launcher: spec.launcher.clone(),
     }
 }
 
 /// Resolves when the process has ended and what it wrote has been read. Returns how it ended.
-async fn ended(process: &mut Process, reading: &mut JoinHandle<()>) -> String {
+async fn ended(process: &mut ChildProcess, reading: &mut JoinHandle<()>) -> String {
     let status = process.ended().await;
     // What it started may hold the pipe open.
     let _ = timeout(PATIENCE_AFTER_EXIT, reading).await;
@@ -199,7 +235,10 @@ async fn ended(process: &mut Process, reading: &mut JoinHandle<()>) -> String {
 async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
     let mut attached = match Attached::start(extension).await {
         Ok(attached) => attached,
-        Err(why) => return Ending::Failed { at: "start", why },
+        Err(error) => {
+            let why = error.to_string();
+            return Ending::Failed { at: "start", why };
+        }
     };
     let registered = tokio::select! {
         registered = attached.initialize(extension, restarted) => registered,
@@ -209,7 +248,7 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
         }
     };
     let (at, why) = match registered {
-        Err(why) => ("start", why),
+        Err(error) => ("start", error.to_string()),
         Ok(registered) => {
             extension.tell_problems(&registered);
             let hears_events = !registered.events.is_empty();
@@ -233,10 +272,7 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
             }
         }
     };
-    let why = match attached.end(extension).await {
-        Some(last_words) => format!("{why}; it said: {last_words}"),
-        None => why,
-    };
+    let why = attached.end_with_stderr(extension, why).await;
     Ending::Failed { at, why }
 }
 
@@ -255,7 +291,7 @@ async fn forward(extension: Arc<Extension>, live: Arc<Live>) {
             continue;
         }
         let params = (extension.encode)(&event);
-        match live.connection.outbox.notify(method::EVENT, &params) {
+        match live.connection.peer.outbox.notify(method::EVENT, &params) {
             Ok(()) => {}
             Err(NotSent::Gone) => return,
             Err(NotSent::Full | NotSent::TooLong) => {

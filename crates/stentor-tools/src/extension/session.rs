@@ -22,12 +22,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::content;
 use super::events::EventEncoder;
-use super::limits::{COMMAND_PATIENCE, TEXT_BYTES, fit};
-use super::one::{Extension, Said};
+use super::handle::{Extension, Said};
+use super::limits::{COMMAND_PATIENCE, TEXT_BYTES};
 use super::port::Port;
 use super::runner;
 use super::spec::{ExtensionSpec, WhenBroken};
 use super::tool::ExtensionTool;
+use crate::truncation::cut;
 
 /// The extensions of one session. They end with it, or when this is dropped.
 pub(super) struct SessionExtensions {
@@ -303,10 +304,10 @@ async fn run_command(extension: &Extension, params: &CommandRunParams) -> Comman
         Ok(CommandRunResult {
             prompt: Some(prompt),
             ..
-        }) => CommandRan::Ask(fit(prompt, TEXT_BYTES)),
+        }) => CommandRan::Ask(cut(prompt, TEXT_BYTES)),
         Ok(CommandRunResult { text, prompt: None }) => {
             let text = text.filter(|text| !text.trim().is_empty());
-            CommandRan::Said(text.map(|text| fit(text, TEXT_BYTES)))
+            CommandRan::Said(text.map(|text| cut(text, TEXT_BYTES)))
         }
         Err(fault) => {
             let why = fault.to_string();
@@ -358,14 +359,14 @@ fn reason(extension: &Extension, why: String) -> String {
             "The extension `{}` does not allow this and gave no reason.",
             extension.name()
         ),
-        false => fit(why, TEXT_BYTES),
+        false => cut(why, TEXT_BYTES),
     }
 }
 
 fn added(extension: &Extension, text: String) -> AddedContext {
     AddedContext {
         source: extension.name().to_owned(),
-        text: fit(text, TEXT_BYTES),
+        text: cut(text, TEXT_BYTES),
     }
 }
 

@@ -6,7 +6,20 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::limits::{LABEL_BYTES, STATE_BYTES, STATE_KEYS};
-use super::port::Port;
+use super::port::{Port, PortError};
+
+/// Why a value is not stored or not found. The texts are for the extension.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StateError {
+    #[error("the key is longer than {LABEL_BYTES} bytes")]
+    LongKey,
+    #[error("the value is longer than {STATE_BYTES} bytes")]
+    LongValue,
+    #[error("there are {STATE_KEYS} keys already")]
+    TooManyKeys,
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
 
 /// The values of one extension. They outlive its process, and with the session also ours.
 pub(super) struct StateStore {
@@ -24,25 +37,25 @@ impl StateStore {
         }
     }
 
-    /// The value of a key, `null` when there is none. The error is text for the extension.
-    pub async fn get(&self, port: &Port, key: &str) -> Result<Value, String> {
+    /// The value of a key, `null` when there is none.
+    pub async fn get(&self, port: &Port, key: &str) -> Result<Value, StateError> {
         let mut known = self.known.lock().await;
         let values = self.read(&mut known, port).await?;
         Ok(values.get(key).cloned().unwrap_or_default())
     }
 
-    /// Keeps a value. Returns the id of its entry. The error is text for the extension.
-    pub async fn set(&self, port: &Port, key: String, value: Value) -> Result<String, String> {
+    /// Stores a value. Returns the id of its entry.
+    pub async fn set(&self, port: &Port, key: String, value: Value) -> Result<String, StateError> {
         if key.len() > LABEL_BYTES {
-            return Err(format!("the key is longer than {LABEL_BYTES} bytes"));
+            return Err(StateError::LongKey);
         }
         if value.to_string().len() > STATE_BYTES {
-            return Err(format!("the value is longer than {STATE_BYTES} bytes"));
+            return Err(StateError::LongValue);
         }
         let mut known = self.known.lock().await;
         let values = self.read(&mut known, port).await?;
         if values.len() >= STATE_KEYS && !values.contains_key(&key) && !value.is_null() {
-            return Err(format!("there are {STATE_KEYS} keys already"));
+            return Err(StateError::TooManyKeys);
         }
         // Clients are told of it: one that reads slowly slows down who keeps much.
         port.room().await;
@@ -56,7 +69,7 @@ impl StateStore {
         &self,
         known: &'a mut Option<HashMap<String, Value>>,
         port: &Port,
-    ) -> Result<&'a mut HashMap<String, Value>, String> {
+    ) -> Result<&'a mut HashMap<String, Value>, StateError> {
         if known.is_none() {
             let mut values = HashMap::new();
             for mut entry in port.entries(&self.entry_type).await? {

@@ -8,7 +8,7 @@ use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, T
 use stentor_wire::extension::{ToolRunParams, ToolRunResult, method};
 
 use super::content;
-use super::one::Extension;
+use super::handle::Extension;
 
 /// A tool that an extension brings.
 pub(super) struct ExtensionTool {

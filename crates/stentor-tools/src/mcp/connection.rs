@@ -2,33 +2,51 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use rmcp::ServiceExt;
-use rmcp::service::{ClientInitializeError, QuitReason, RoleClient, RunningService};
 use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
+use stentor_http::Http;
+use stentor_wire::jsonrpc::Pending;
+use tokio::task::JoinSet;
 
-use super::listener::Listener;
-use super::offer::{Offer, Unlisted, transport_told};
+use super::client::{Client, Notices, ServerMessages};
+use super::http::Endpoint;
+use super::limits::MESSAGE_BYTES;
+use super::offer::{Offer, Unlisted};
+use super::protocol::CANCEL;
 use super::sse;
-use super::stdio::{self, LastWords, Program, ProgramSpec};
-use super::streamable;
-use super::wire::Ending;
+use super::streamable_http::StreamableHttp;
+use crate::json_rpc_child::{
+    ChildProcess, ChildSpec, Inbox, LongLine, MESSAGE_INTERVAL, Peer, RequestError, StderrTail,
+    read_lines, write_lines,
+};
 use crate::process::Launcher;
 
+/// What servers are reached with: programs are started, addresses asked for. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct ServerAccess {
+    pub launcher: Launcher,
+    pub http: Arc<Http>,
+}
+
 /// A server that answers.
-pub(super) struct Connection {
-    pub service: RunningService<RoleClient, Listener>,
+pub(super) struct ServerConnection {
+    pub client: Client,
     pub far_side: FarSide,
 }
 
-/// What is known of a server's end of the connection.
+/// A server's end of the connection, and what carries messages there and back.
 pub(super) struct FarSide {
-    ending: Ending,
-    process: Option<Program>,
+    peer: Arc<Peer>,
+    /// What reads and writes. It ends with the connection.
+    work: JoinSet<()>,
+    process: Option<ChildProcess>,
+    http: Option<Arc<StreamableHttp>>,
 }
 
 /// Why a server is of no use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
 pub(super) struct Failure {
     /// For a person.
     pub why: String,
@@ -37,30 +55,41 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub fn passing(why: impl Into<String>) -> Self {
+    pub fn passing(why: impl ToString) -> Self {
         Self {
-            why: why.into(),
+            why: why.to_string(),
             is_final: false,
         }
     }
 
-    fn lasting(why: impl Into<String>) -> Self {
+    fn lasting(why: impl ToString) -> Self {
         Self {
-            why: why.into(),
+            why: why.to_string(),
             is_final: true,
         }
     }
 }
 
-/// Reaches a server and greets it. What its program says on stderr goes to `last_words`.
+/// Reaches a server and greets it. What its program writes to stderr goes to `stderr`.
 pub(super) async fn open(
     server: &ToolServer,
     cwd: &Path,
-    launcher: &Launcher,
-    listener: Listener,
-    last_words: &LastWords,
-) -> Result<Connection, Failure> {
-    let ending = Ending::default();
+    access: &ServerAccess,
+    stderr: &StderrTail,
+) -> Result<ServerConnection, Failure> {
+    let notices = Arc::new(Notices::default());
+    let (peer, outgoing) = Peer::new(Pending::counting_up(), CANCEL);
+    let incoming = ServerMessages {
+        peer: Arc::clone(&peer),
+        notices: Arc::clone(&notices),
+    };
+    let inbox = Inbox::new(Arc::clone(&peer), incoming, MESSAGE_INTERVAL);
+    let mut far_side = FarSide {
+        peer: Arc::clone(&peer),
+        work: JoinSet::new(),
+        process: None,
+        http: None,
+    };
     match &server.transport {
         ToolServerTransport::Stdio {
             command,
@@ -68,124 +97,105 @@ pub(super) async fn open(
             env,
             cwd: own,
         } => {
-            let spec = ProgramSpec {
+            let spec = ChildSpec {
                 program: command.clone(),
                 args: args.clone(),
                 env: env.clone(),
                 cwd: own.clone().unwrap_or_else(|| cwd.to_owned()),
-                launcher: launcher.sandboxed(server.sandboxed),
+                launcher: access.launcher.sandboxed(server.sandboxed),
             };
-            let started = stdio::start(spec, last_words, ending.clone()).await;
-            let (mut program, wire) = started.map_err(|error| unrunnable(command, &error))?;
-            match listener.serve(wire).await {
-                Ok(service) => Ok(Connection {
-                    service,
-                    far_side: FarSide {
-                        ending,
-                        process: Some(program),
-                    },
-                }),
-                Err(error) => {
-                    let why = match ending.told() {
-                        Some(why) => why.to_owned(),
-                        None => {
-                            let ended = program.how_it_ended().await;
-                            ended.unwrap_or_else(|| greeting_failed(&error))
-                        }
-                    };
-                    Err(Failure::passing(why))
-                }
-            }
+            let started = ChildProcess::start(spec, stderr).await;
+            let (process, stdin, stdout) = started.map_err(|error| unrunnable(command, &error))?;
+            far_side.process = Some(process);
+            far_side.work.spawn(write_lines(outgoing, stdin));
+            far_side.work.spawn(async move {
+                read_lines(stdout, inbox, MESSAGE_BYTES, LongLine::Ends).await;
+                peer.close();
+            });
         }
         ToolServerTransport::Http { url, headers } => {
-            let transport = streamable::transport(url, headers).map_err(Failure::lasting)?;
-            greeted(listener.serve(transport).await, ending)
+            let endpoint = Endpoint::new(&access.http, url, headers).await;
+            let endpoint = endpoint.map_err(Failure::lasting)?;
+            let http = StreamableHttp::new(endpoint, inbox);
+            far_side.work.spawn(Arc::clone(&http).post_all(outgoing));
+            far_side.http = Some(http);
         }
         ToolServerTransport::Sse { url, headers } => {
-            let opened = sse::open(url, headers, ending.clone()).await;
-            let wire = opened.map_err(Failure::passing)?;
-            greeted(listener.serve(wire).await, ending)
+            let endpoint = Endpoint::new(&access.http, url, headers).await;
+            let endpoint = endpoint.map_err(Failure::lasting)?;
+            let opened = sse::open(endpoint, outgoing, inbox, &mut far_side.work).await;
+            opened.map_err(Failure::passing)?;
         }
     }
+    far_side.greeted(&notices).await
 }
 
-impl Connection {
+impl ServerConnection {
     /// Asks the server what it brings. If it is gone, how it went says more than that it did not
-    /// answer. The error is text for a person.
-    pub async fn ask(&mut self, wanted: &ToolServer) -> Result<Offer, String> {
-        match Offer::ask(wanted, self.service.peer()).await {
-            Ok(offer) => Ok(offer),
+    /// answer.
+    pub async fn ask(&mut self, wanted: &ToolServer) -> Result<Offer, Unlisted> {
+        match Offer::ask(wanted, &self.client).await {
             Err(Unlisted::Gone { what }) => {
-                let why = self.far_side.told_end(&QuitReason::Closed).await;
-                Err(Unlisted::Refused { what, why }.to_string())
+                let why = self.far_side.why_it_ended().await;
+                Err(Unlisted::Refused { what, why })
             }
-            Err(unlisted) => Err(unlisted.to_string()),
+            asked => asked,
         }
     }
 }
 
 impl FarSide {
-    /// Why the connection is over, given how the library saw it end.
-    pub async fn told_end(&mut self, reason: &QuitReason) -> String {
-        if let Some(why) = self.ending.told() {
-            return why.to_owned();
+    async fn greeted(mut self, notices: &Arc<Notices>) -> Result<ServerConnection, Failure> {
+        let client = match Client::greet(&self.peer, notices).await {
+            Ok(client) => client,
+            Err(RequestError::Gone | RequestError::NotSent(_)) => {
+                return Err(Failure::passing(self.why_it_ended().await));
+            }
+            Err(RequestError::Refused(why)) => {
+                return Err(Failure::passing(format!("it refused the greeting: {why}")));
+            }
+            Err(RequestError::Unreadable(_)) => {
+                let why = "it answered the greeting with something else";
+                return Err(Failure::passing(why));
+            }
+            Err(error) => return Err(Failure::passing(error)),
+        };
+        if let Some(http) = &self.http {
+            http.agreed_on(&client.info.protocol_version);
+        }
+        client.initialized().map_err(Failure::passing)?;
+        if let Some(http) = &self.http {
+            self.work.spawn(Arc::clone(http).listen());
+        }
+        Ok(ServerConnection {
+            client,
+            far_side: self,
+        })
+    }
+
+    /// Why the connection is over, for a person.
+    pub async fn why_it_ended(&mut self) -> String {
+        if let Some(why) = self.peer.given_up() {
+            return why;
         }
         if let Some(process) = &mut self.process
-            && let Some(how) = process.how_it_ended().await
+            && let Some(ended) = process.ended_soon().await
         {
-            return how;
+            return format!("its program ended ({ended})");
         }
-        match reason {
-            QuitReason::Closed => "it closed the connection".to_owned(),
-            _ => "the connection broke".to_owned(),
-        }
+        "it closed the connection".to_owned()
     }
 
-    /// Ends the server, if it is ours to end. The connection must be closed already.
-    pub async fn end(self) {
+    /// Ends the connection, and the server if it is ours to end.
+    pub async fn end(mut self) {
+        self.peer.close();
+        self.work.shutdown().await;
+        if let Some(http) = &self.http {
+            http.end_session().await;
+        }
         if let Some(process) = self.process {
-            process.end().await;
+            process.end_gently().await;
         }
-    }
-}
-
-fn greeted(
-    service: Result<RunningService<RoleClient, Listener>, ClientInitializeError>,
-    ending: Ending,
-) -> Result<Connection, Failure> {
-    match service {
-        Ok(service) => Ok(Connection {
-            service,
-            far_side: FarSide {
-                ending,
-                process: None,
-            },
-        }),
-        Err(error) => {
-            let why = ending.told().map(str::to_owned);
-            Err(Failure::passing(
-                why.unwrap_or_else(|| greeting_failed(&error)),
-            ))
-        }
-    }
-}
-
-/// The library's words quote whole messages; who reads this wants to know what to do.
-fn greeting_failed(error: &ClientInitializeError) -> String {
-    if error.is_authorization_required() {
-        return "it wants to know who asks: give it a header such as Authorization".to_owned();
-    }
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
-        ClientInitializeError::JsonRpcError(error) => {
-            format!("it refused the greeting: {}", error.message)
-        }
-        ClientInitializeError::ExpectedInitResponse(_)
-        | ClientInitializeError::ExpectedInitResult(_) => {
-            "it answered the greeting with something else".to_owned()
-        }
-        ClientInitializeError::TransportError { error, .. } => transport_told(error),
-        other => other.to_string(),
     }
 }
 

@@ -1,24 +1,25 @@
 //! What servers say, as a model is told it: bounded, and what cannot be shown named.
 
-use rmcp::model::{CallToolResult, ContentBlock as Block, ResourceContents};
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::ContentBlock;
 
-use crate::room::Room;
+use super::protocol::{Block, CallToolResult, ResourceContents};
+use crate::content_budget::ContentBudget;
 use crate::truncation::MAX_BYTES;
 
-/// Room for what a server says at once.
-pub(super) fn room() -> Room {
-    Room::new(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX))
+/// What a server may say at once.
+pub(super) fn budget() -> ContentBudget {
+    ContentBudget::new(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX))
 }
 
 /// The result of a call.
 pub(super) fn output(result: CallToolResult) -> ToolOutput {
-    let mut room = room();
+    let mut budget = budget();
     let blocks = result.content.into_iter();
-    let mut content: Vec<ContentBlock> =
-        blocks.filter_map(|block| shown(block, &mut room)).collect();
-    content.extend(room.left_out());
+    let mut content: Vec<ContentBlock> = blocks
+        .filter_map(|block| shown(block, &mut budget))
+        .collect();
+    content.extend(budget.left_out());
     if content.is_empty() {
         content = match &result.structured_content {
             Some(value) => only(&value.to_string()),
@@ -34,43 +35,43 @@ pub(super) fn output(result: CallToolResult) -> ToolOutput {
 
 /// A text that is all there is to show.
 pub(super) fn only(text: &str) -> Vec<ContentBlock> {
-    let mut room = room();
-    let mut content = Vec::from_iter(room.text(text));
-    content.extend(room.left_out());
+    let mut budget = budget();
+    let mut content = Vec::from_iter(budget.text(text));
+    content.extend(budget.left_out());
     content
 }
 
-/// A piece of content, as far as there is room.
-pub(super) fn shown(block: Block, room: &mut Room) -> Option<ContentBlock> {
+/// A piece of content, as far as there is budget.
+pub(super) fn shown(block: Block, budget: &mut ContentBudget) -> Option<ContentBlock> {
     match block {
-        Block::Text(text) => room.text(&text.text),
-        Block::Image(image) => room.picture(&image.data),
-        Block::Resource(resource) => resource_shown(resource.resource, room),
-        Block::ResourceLink(link) => room.text(&format!("[{}]({})", link.name, link.uri)),
-        Block::Audio(audio) => room.text(&format!("[{}, not shown]", audio.mime_type)),
-        _ => room.text("[content of an unknown form]"),
+        Block::Text { text } => budget.text(&text),
+        Block::Image { data } => budget.picture(&data),
+        Block::Resource { resource } => resource_shown(resource, budget),
+        Block::ResourceLink { name, uri } => budget.text(&format!("[{name}]({uri})")),
+        Block::Audio { mime_type } => budget.text(&format!("[{mime_type}, not shown]")),
+        Block::Unknown => budget.text("[content of an unknown form]"),
     }
 }
 
-/// The content of a resource, as far as there is room.
-pub(super) fn resource_shown(resource: ResourceContents, room: &mut Room) -> Option<ContentBlock> {
-    match resource {
-        ResourceContents::TextResourceContents { uri, text, .. } => {
-            room.text(&format!("{uri}:\n{text}"))
+/// The content of a resource, as far as the budget goes.
+pub(super) fn resource_shown(
+    resource: ResourceContents,
+    budget: &mut ContentBudget,
+) -> Option<ContentBlock> {
+    let ResourceContents {
+        uri,
+        mime_type,
+        text,
+        blob,
+    } = resource;
+    match (text, blob, mime_type) {
+        (Some(text), _, _) => budget.text(&format!("{uri}:\n{text}")),
+        (None, Some(blob), Some(kind)) if is_picture(&kind) => budget.picture(&blob),
+        (None, Some(_), kind) => {
+            let kind = kind.unwrap_or_else(|| "data".to_owned());
+            budget.text(&format!("[{uri}: {kind}, not shown]"))
         }
-        ResourceContents::BlobResourceContents {
-            uri,
-            mime_type,
-            blob,
-            ..
-        } => match mime_type {
-            Some(kind) if is_picture(&kind) => room.picture(&blob),
-            kind => {
-                let kind = kind.unwrap_or_else(|| "data".to_owned());
-                room.text(&format!("[{uri}: {kind}, not shown]"))
-            }
-        },
-        _ => room.text("[a resource of an unknown form]"),
+        (None, None, _) => budget.text("[a resource of an unknown form]"),
     }
 }
 

@@ -1,42 +1,70 @@
 //! What both ways over HTTP have in common.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use std::sync::Arc;
 
-use std::time::Duration;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+use stentor_http::{Http, HttpError};
+use stentor_wire::sse::{SseDecoder, SseError};
 
-/// How long a connection may take to come about.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// More redirections than this lead nowhere.
-const REDIRECTIONS: usize = 5;
+use super::limits::MESSAGE_BYTES;
 
-/// A client that sends what it is told to no other server than the one it was told to.
-pub(super) fn client() -> Result<Client, String> {
-    // The first one wins, and every one of them is this one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    // Headers carry secrets, so another origin is not followed to.
-    let nearby = Policy::custom(|attempt| {
-        let first = attempt.previous().first().map(Url::origin);
-        match first == Some(attempt.url().origin()) && attempt.previous().len() <= REDIRECTIONS {
-            true => attempt.follow(),
-            false => attempt.stop(),
-        }
-    });
-    Client::builder()
-        .user_agent(concat!("stentor/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_LIMIT)
-        .redirect(nearby)
-        .build()
-        .map_err(|error| error.to_string())
+/// Where a server is, and how it is reached.
+pub(super) struct Endpoint {
+    pub client: Client,
+    pub url: Url,
+    /// Those somebody configured.
+    pub headers: HeaderMap,
 }
 
-/// The headers somebody configured.
-pub(super) fn headers(given: &[(String, String)]) -> Result<HeaderMap, String> {
+/// Why an address cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EndpointError {
+    #[error("its url is none: {0}")]
+    NoUrl(String),
+    #[error("its url begins with {0:?}, not with http")]
+    NotHttp(String),
+    /// A value may be a secret and is never repeated.
+    #[error("the header {0:?} is not one HTTP can carry")]
+    Header(String),
+    #[error(transparent)]
+    Client(#[from] HttpError),
+}
+
+/// Why a stream of events cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StreamError {
+    #[error("{}", too_long())]
+    TooLong,
+    #[error("its events cannot be read: {0}")]
+    Unreadable(SseError),
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Endpoint {
+    pub async fn new(
+        http: &Arc<Http>,
+        url: &str,
+        headers: &[(String, String)],
+    ) -> Result<Self, EndpointError> {
+        let (url, headers) = (address(url)?, header_map(headers)?);
+        let http = Arc::clone(http);
+        // Building it reads the certificates of the system.
+        let client = tokio::task::spawn_blocking(move || http.client(None)).await;
+        let client = client.map_err(|error| HttpError::Client(error.to_string()))??;
+        Ok(Self {
+            client,
+            url,
+            headers,
+        })
+    }
+}
+
+fn header_map(given: &[(String, String)]) -> Result<HeaderMap, EndpointError> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        // A value may be a secret and is never repeated.
-        let wrong = || format!("the header {name:?} is not one HTTP can carry");
+        let wrong = || EndpointError::Header(name.clone());
         let parsed: HeaderName = name.parse().map_err(|_| wrong())?;
         let mut value: HeaderValue = value.parse().map_err(|_| wrong())?;
         value.set_sensitive(true);
@@ -45,17 +73,16 @@ pub(super) fn headers(given: &[(String, String)]) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// The address somebody configured.
-pub(super) fn address(url: &str) -> Result<Url, String> {
-    let parsed = Url::parse(url).map_err(|error| format!("its url is none: {error}"))?;
+fn address(url: &str) -> Result<Url, EndpointError> {
+    let parsed = Url::parse(url).map_err(|error| EndpointError::NoUrl(error.to_string()))?;
     match parsed.scheme() {
         "http" | "https" => Ok(parsed),
-        other => Err(format!("its url begins with {other:?}, not with http")),
+        other => Err(EndpointError::NotHttp(other.to_owned())),
     }
 }
 
-/// The words of an error without the address, which may carry a secret, and with its causes.
-pub(super) fn told(error: reqwest::Error) -> String {
+/// The text of an error without the address, which may carry a secret, and with its causes.
+pub(super) fn shown(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);
@@ -64,6 +91,74 @@ pub(super) fn told(error: reqwest::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+pub(super) fn too_long() -> String {
+    format!("it sent more than {} MiB at once", MESSAGE_BYTES >> 20)
+}
+
+/// Whether a response is a stream of events.
+pub(super) fn has_events(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// The events of a response.
+pub(super) struct EventStream {
+    response: Response,
+    decoder: SseDecoder,
+    is_over: bool,
+}
+
+impl EventStream {
+    pub fn new(response: Response) -> Self {
+        Self {
+            response,
+            decoder: SseDecoder::new(MESSAGE_BYTES),
+            is_over: false,
+        }
+    }
+
+    /// The newest id of an event, by which the stream can be gone on with.
+    pub fn last_id(&self) -> Option<&str> {
+        self.decoder.last_id()
+    }
+
+    /// The next message.
+    pub async fn next_message(&mut self) -> Result<Option<String>, StreamError> {
+        loop {
+            match self.next().await? {
+                Some((name, data)) if name.is_empty() || name == "message" => {
+                    return Ok(Some(data));
+                }
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The next event's name and data; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<(String, String)>, StreamError> {
+        loop {
+            match self.decoder.next_event() {
+                Ok(Some(event)) => {
+                    return Ok(Some((event.name.to_owned(), event.data.to_owned())));
+                }
+                Ok(None) if self.is_over => return Ok(None),
+                Ok(None) => {}
+                Err(SseError::TooLong { .. }) => return Err(StreamError::TooLong),
+                Err(error) => return Err(StreamError::Unreadable(error)),
+            }
+            let chunk = self.response.chunk().await;
+            match chunk.map_err(|error| StreamError::Broken(shown(error)))? {
+                Some(bytes) => self.decoder.push(&bytes),
+                None => {
+                    self.is_over = true;
+                    self.decoder.finish();
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -83,15 +178,15 @@ mod tests {
                 "its url begins with \"file\", not with http",
             ),
         ] {
-            assert_eq!(address(url).unwrap_err(), why);
+            assert_eq!(address(url).unwrap_err().to_string(), why);
         }
     }
 
     #[test]
     fn a_wrong_header_is_named_and_its_value_is_not() {
-        let wrong = headers(&[("X".to_owned(), "se\ncret".to_owned())]);
+        let wrong = header_map(&[("X".to_owned(), "se\ncret".to_owned())]);
         assert_eq!(
-            wrong.unwrap_err(),
+            wrong.unwrap_err().to_string(),
             "the header \"X\" is not one HTTP can carry"
         );
     }

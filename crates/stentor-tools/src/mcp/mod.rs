@@ -7,38 +7,39 @@
 //!
 //! - it is started again with growing pauses when it fails, and given up when that does not help;
 //! - calls have a time limit, and fail with a clear result when it dies under them;
-//! - what it sends is bounded, and it is read no faster than a person could make use of (`limits`
-//!   has the numbers, `wire` holds them).
+//! - what it sends is bounded, and it is read no faster than a person could make use of
+//!   (`json_rpc_child` sees to that, `limits` has the numbers that are MCP's own).
 //!
 //! `session` is what a session sees of all this, `pool` shares servers among sessions, `server`
-//! keeps one running, `connection` reaches it (`stdio`, `streamable` and `sse` are the ways there),
-//! `offer` is what it brings (`offered_tools` of its tools), and `tool`, `prompt` and `resource` make that ours. Everything that
-//! knows the MCP library is in this module.
+//! runs one, `connection` reaches it (a program's pipes, `streamable_http` and `sse` are the ways
+//! there), `client` speaks to it in the messages of `protocol`, `offer` is what it brings
+//! (`offered_tools` of its tools), and `tool`, `prompt` and `resource` make that ours.
 
+mod client;
 mod connection;
 mod content;
 mod http;
 mod limits;
-mod listener;
 mod name;
 mod offer;
 mod offered_tools;
 mod pool;
 mod probe;
 mod prompt;
+mod protocol;
 mod resource;
 mod server;
 mod session;
 mod sse;
-mod stdio;
-mod streamable;
+mod streamable_http;
 mod tool;
-mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::session::{AttachedServers, HookedSession, SessionServers, ToolServers};
+use stentor_http::Http;
 
+pub use connection::ServerAccess;
 pub use name::full_name;
 pub use probe::{Brought, Probed, probe};
 
@@ -53,21 +54,33 @@ use crate::process::Launcher;
 #[derive(Clone, Default)]
 pub struct McpServers {
     pool: Arc<Mutex<Pool>>,
+    http: Arc<Http>,
 }
 
 impl McpServers {
+    /// No servers yet. Those behind an address will be reached by `http`.
+    pub fn new(http: Arc<Http>) -> Self {
+        Self {
+            pool: Arc::default(),
+            http,
+        }
+    }
+
     /// What starts servers for sessions whose programs are held back like this.
     pub fn starter(&self, launcher: Launcher) -> Arc<dyn ToolServers> {
         Arc::new(Starter {
             pool: Arc::clone(&self.pool),
-            launcher,
+            access: ServerAccess {
+                launcher,
+                http: Arc::clone(&self.http),
+            },
         })
     }
 }
 
 struct Starter {
     pool: Arc<Mutex<Pool>>,
-    launcher: Launcher,
+    access: ServerAccess,
 }
 
 impl ToolServers for Starter {
@@ -76,7 +89,7 @@ impl ToolServers for Starter {
             let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
             let wanted = servers.wanted.iter();
             wanted
-                .map(|wanted| pool.get_or_start(wanted, &session.cwd, &self.launcher))
+                .map(|wanted| pool.get_or_start(wanted, &session.cwd, &self.access))
                 .collect()
         };
         let prompts = ServerPrompts::new(&running, servers.patience);

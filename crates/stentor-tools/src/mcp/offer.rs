@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use rmcp::Peer;
-use rmcp::model::{PaginatedRequestParams, Prompt, ServerPeerInfo};
-use rmcp::service::{RoleClient, ServiceError};
-use rmcp::transport::DynamicTransportError;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::tool::ToolSpec;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::time::timeout;
 
+use super::client::Client;
 use super::limits::{DESCRIPTION_BYTES, LISTED, PAGES};
 use super::name::full_names;
 use super::offered_tools::{self, Listed};
+use super::protocol::{List, PROMPTS, Prompt, PromptArgument, TOOLS};
+use crate::json_rpc_child::{NotSent, RequestError};
 
 /// What a server brings, as it was when it was asked.
 #[derive(Debug, Default)]
@@ -42,45 +43,33 @@ pub(super) struct OfferedPrompt {
     pub arguments: Vec<PromptArgument>,
 }
 
-/// Something a prompt wants to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PromptArgument {
-    pub name: String,
-    pub required: bool,
-}
-
 impl Offer {
     /// Asks a server what it brings. Only a server that cannot list its tools is of no use; prompts
     /// it cannot list are a problem that is told.
-    pub async fn ask(wanted: &ToolServer, peer: &Peer<RoleClient>) -> Result<Self, Unlisted> {
-        let info = peer.peer_info();
-        let has = |part: fn(&ServerPeerInfo) -> bool| info.as_deref().is_some_and(part);
+    pub async fn ask(wanted: &ToolServer, client: &Client) -> Result<Self, Unlisted> {
+        let has = &client.info.capabilities;
         let mut offer = Self {
-            has_resources: has(|info| info.capabilities.resources.is_some()),
+            has_resources: has.resources.is_some(),
             ..Self::default()
         };
-        if has(|info| info.capabilities.tools.is_some()) {
-            let tools = Listing::of("tools", wanted.start_limit, |params| {
-                offered_tools::page(peer, params)
-            });
-            let Listing { items, problem } = tools.await?;
+        if has.tools.is_some() {
+            let Listing { items, problem } =
+                Listing::of(client, &TOOLS, wanted.start_limit).await?;
+            let items: Vec<Listed> = items.into_iter().map(Listed::new).collect();
             offer.problems.extend(problem);
             offer.problems.extend(unknown_choice(wanted, &items));
             let (tools, problems) = offered_tools::offered(wanted, items);
             offer.problems.extend(problems);
             offer.tools = tools;
         }
-        if has(|info| info.capabilities.prompts.is_some()) {
-            let prompts = Listing::of("prompts", wanted.start_limit, |page| async move {
-                let page = peer.list_prompts(page).await?;
-                Ok((page.prompts, page.next_cursor))
-            });
-            match prompts.await {
-                Ok(Listing { items, problem }) => {
-                    offer.problems.extend(problem);
-                    let names = items.iter().map(|prompt| prompt.name.as_str());
+        if has.prompts.is_some() {
+            match Listing::of(client, &PROMPTS, wanted.start_limit).await {
+                Ok(listing) => {
+                    let prompts: Vec<Prompt> = listing.read();
+                    offer.problems.extend(listing.problem);
+                    let names = prompts.iter().map(|prompt| prompt.name.as_str());
                     let names = full_names(&wanted.name, names);
-                    let prompts = names.into_iter().zip(items);
+                    let prompts = names.into_iter().zip(prompts);
                     offer.prompts = prompts
                         .map(|(name, prompt)| offered_prompt(name, prompt))
                         .collect();
@@ -119,55 +108,24 @@ pub(super) enum Unlisted {
 
 /// A list that came in pages.
 #[derive(Debug)]
-pub(super) struct Listing<T> {
-    pub items: Vec<T>,
+pub(super) struct Listing {
+    pub items: Vec<Value>,
     /// What was left out and why.
     pub problem: Option<String>,
 }
 
-impl<T> Listing<T> {
+impl Listing {
     /// Asks for one page after the other, within bounds.
-    pub async fn of<F>(
-        what: &'static str,
-        limit: Duration,
-        page: impl Fn(Option<PaginatedRequestParams>) -> F,
-    ) -> Result<Self, Unlisted>
-    where
-        F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
-    {
-        let listing = async {
-            let mut items = Vec::new();
-            let mut cursor: Option<String> = None;
-            for _ in 0..PAGES {
-                let asked = cursor.take();
-                let params = asked
-                    .is_some()
-                    .then(|| PaginatedRequestParams::default().with_cursor(asked));
-                let (more, next) = page(params).await?;
-                items.extend(more);
-                cursor = next.filter(|next| !next.is_empty());
-                if cursor.is_none() || items.len() > LISTED {
-                    break;
-                }
-            }
-            let problem = match (items.len() > LISTED, cursor) {
-                (true, _) => Some(format!(
-                    "it has more than {LISTED} {what}; the rest is left out"
-                )),
-                (false, Some(_)) => Some(format!(
-                    "it spreads its {what} over more than {PAGES} pages; the rest is left out"
-                )),
-                (false, None) => None,
-            };
-            items.truncate(LISTED);
-            Ok::<_, ServiceError>(Self { items, problem })
-        };
-        match timeout(limit, listing).await {
+    pub async fn of(client: &Client, list: &List, limit: Duration) -> Result<Self, Unlisted> {
+        let what = list.what;
+        match timeout(limit, Self::pages(client, list)).await {
             Ok(Ok(listing)) => Ok(listing),
-            Ok(Err(ServiceError::TransportClosed)) => Err(Unlisted::Gone { what }),
+            Ok(Err(RequestError::Gone | RequestError::NotSent(NotSent::Gone))) => {
+                Err(Unlisted::Gone { what })
+            }
             Ok(Err(error)) => Err(Unlisted::Refused {
                 what,
-                why: told(&error),
+                why: error.to_string(),
             }),
             Err(_) => Err(Unlisted::Late {
                 what,
@@ -175,45 +133,41 @@ impl<T> Listing<T> {
             }),
         }
     }
-}
 
-/// The library's error, for a person.
-pub(super) fn told(error: &ServiceError) -> String {
-    match error {
-        ServiceError::McpError(error) => error.message.to_string(),
-        ServiceError::TransportClosed => "it is gone".to_owned(),
-        ServiceError::TransportSend(error) => transport_told(error),
-        other => other.to_string(),
+    /// The items that can be read.
+    pub fn read<T: DeserializeOwned>(&self) -> Vec<T> {
+        let items = self.items.iter();
+        items.filter_map(|item| T::deserialize(item).ok()).collect()
     }
-}
 
-/// What a transport says, with its causes.
-pub(super) fn transport_told(error: &DynamicTransportError) -> String {
-    let mut text = error.error.to_string();
-    let mut source = error.error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        // Some repeat their cause by themselves.
-        if !text.contains(&cause_text) {
-            text.push_str(&format!(": {cause_text}"));
+    async fn pages(client: &Client, list: &List) -> Result<Self, RequestError> {
+        let what = list.what;
+        let mut items = Vec::new();
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let (more, next) = client.page(list, cursor.take()).await?;
+            items.extend(more);
+            cursor = next;
+            if cursor.is_none() || items.len() > LISTED {
+                break;
+            }
         }
-        source = cause.source();
+        let problem = match (items.len() > LISTED, cursor) {
+            (true, _) => Some(format!(
+                "it has more than {LISTED} {what}; the rest is left out"
+            )),
+            (false, Some(_)) => Some(format!(
+                "it spreads its {what} over more than {PAGES} pages; the rest is left out"
+            )),
+            (false, None) => None,
+        };
+        items.truncate(LISTED);
+        Ok(Self { items, problem })
     }
-    let plain = text.strip_prefix("Client error: ");
-    let plain = plain.or_else(|| text.strip_prefix("unexpected server response: "));
-    plain.unwrap_or(&text).to_owned()
 }
 
 fn offered_prompt(full_name: String, prompt: Prompt) -> OfferedPrompt {
-    let arguments: Vec<PromptArgument> = prompt
-        .arguments
-        .unwrap_or_default()
-        .into_iter()
-        .map(|argument| PromptArgument {
-            name: argument.name,
-            required: argument.required.unwrap_or(false),
-        })
-        .collect();
+    let arguments = prompt.arguments.unwrap_or_default();
     let description = prompt.description.or(prompt.title);
     OfferedPrompt {
         info: CommandInfo {

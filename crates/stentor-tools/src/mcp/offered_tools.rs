@@ -3,18 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rmcp::Peer;
-use rmcp::model::{
-    ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool as McpTool,
-};
-use rmcp::service::{RoleClient, ServiceError};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use stentor_agent::tool::{ToolEffect, ToolSpec};
 use stentor_agent::tool_servers::ToolServer;
 
 use super::name::full_names;
 use super::offer::{OfferedTool, short};
+use super::protocol;
 
 /// Names that are told when tools are left out; more are counted.
 const NAMES_TOLD: usize = 5;
@@ -24,65 +19,27 @@ const NAME_CHARS: usize = 64;
 /// A tool as a server lists it.
 #[derive(Debug)]
 pub(super) enum Listed {
-    Readable(Box<McpTool>),
+    Readable(protocol::Tool),
     /// The name of one that is not described as a tool must be.
     Unreadable(String),
 }
 
 impl Listed {
+    pub fn new(tool: Value) -> Self {
+        let name = tool.get("name").and_then(Value::as_str);
+        let name = name.unwrap_or_default().to_owned();
+        match serde_json::from_value(tool) {
+            Ok(tool) => Self::Readable(tool),
+            Err(_) => Self::Unreadable(name),
+        }
+    }
+
     pub fn name(&self) -> &str {
         match self {
             Self::Readable(tool) => &tool.name,
             Self::Unreadable(name) => name,
         }
     }
-}
-
-/// One page of the list.
-pub(super) async fn page(
-    peer: &Peer<RoleClient>,
-    params: Option<PaginatedRequestParams>,
-) -> Result<(Vec<Listed>, Option<String>), ServiceError> {
-    match peer.list_tools(params.clone()).await {
-        Ok(page) => {
-            let tools = page.tools.into_iter().map(Box::new);
-            Ok((tools.map(Listed::Readable).collect(), page.next_cursor))
-        }
-        // The library reads all of a page or nothing.
-        Err(ServiceError::UnexpectedResponse) => page_in_parts(peer, params).await,
-        Err(error) => Err(error),
-    }
-}
-
-async fn page_in_parts(
-    peer: &Peer<RoleClient>,
-    params: Option<PaginatedRequestParams>,
-) -> Result<(Vec<Listed>, Option<String>), ServiceError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Page {
-        tools: Vec<Value>,
-        next_cursor: Option<String>,
-    }
-    let request = ListToolsRequest {
-        params,
-        ..ListToolsRequest::default()
-    };
-    let answer = peer.send_request(ClientRequest::ListToolsRequest(request));
-    let ServerResult::CustomResult(answer) = answer.await? else {
-        return Err(ServiceError::UnexpectedResponse);
-    };
-    let page: Page =
-        serde_json::from_value(answer.0).map_err(|_| ServiceError::UnexpectedResponse)?;
-    let tools = page.tools.into_iter().map(|tool| {
-        let name = tool.get("name").and_then(Value::as_str);
-        let name = name.unwrap_or_default().to_owned();
-        match serde_json::from_value(tool) {
-            Ok(tool) => Listed::Readable(Box::new(tool)),
-            Err(_) => Listed::Unreadable(name),
-        }
-    });
-    Ok((tools.collect(), page.next_cursor))
 }
 
 /// Those of the tools that are wanted and can be offered, and what is wrong with the others.
@@ -107,7 +64,7 @@ pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedT
     }
     let names = full_names(
         &wanted.name,
-        tools.iter().map(|(tool, _)| tool.name.as_ref()),
+        tools.iter().map(|(tool, _)| tool.name.as_str()),
     );
     let offered = tools.into_iter().zip(names);
     let offered = offered.map(|((tool, parameters), name)| offered_tool(name, tool, parameters));
@@ -157,7 +114,7 @@ impl Fault {
 fn judged(
     listed: Listed,
     seen: &mut HashSet<String>,
-) -> Result<(Box<McpTool>, Map<String, Value>), Fault> {
+) -> Result<(protocol::Tool, Map<String, Value>), Fault> {
     let name = listed.name();
     if name.is_empty() {
         return Err(Fault::Nameless);
@@ -168,14 +125,14 @@ fn judged(
     let Listed::Readable(tool) = listed else {
         return Err(Fault::Unreadable);
     };
-    let mut parameters = (*tool.input_schema).clone();
+    let mut parameters = tool.input_schema.clone();
     let kind = parameters.entry("type").or_insert_with(|| "object".into());
     let is_object = kind == "object";
     let properties = parameters.get("properties");
     if !is_object || properties.is_some_and(|properties| !properties.is_object()) {
         return Err(Fault::NoObject);
     }
-    seen.insert(tool.name.to_string());
+    seen.insert(tool.name.clone());
     Ok((tool, parameters))
 }
 
@@ -183,15 +140,15 @@ fn judged(
 /// runs something.
 fn offered_tool(
     full_name: String,
-    tool: Box<McpTool>,
+    tool: protocol::Tool,
     parameters: Map<String, Value>,
 ) -> OfferedTool {
-    let name = tool.name.into_owned();
+    let name = tool.name;
     OfferedTool {
         spec: ToolSpec {
             name: full_name,
             label: tool.title.unwrap_or_else(|| name.clone()),
-            description: short(tool.description.unwrap_or_default().into_owned()),
+            description: short(tool.description.unwrap_or_default()),
             parameters: Value::Object(parameters).into(),
             effect: ToolEffect::Executes,
         },

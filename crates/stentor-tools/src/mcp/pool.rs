@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use stentor_agent::tool_servers::ToolServer;
 
+use super::connection::ServerAccess;
 use super::server::Server;
 use crate::process::Launcher;
 
@@ -28,23 +29,23 @@ impl Pool {
         &mut self,
         wanted: &ToolServer,
         cwd: &Path,
-        launcher: &Launcher,
+        access: &ServerAccess,
     ) -> Arc<Server> {
         self.running.retain(|running| {
             let server = running.server.upgrade();
-            server.is_some_and(|server| !server.post.is_given_up())
+            server.is_some_and(|server| !server.handle.is_given_up())
         });
         let alike = self.running.iter().find(|running| {
-            running.wanted == *wanted && running.cwd == cwd && running.launcher == *launcher
+            running.wanted == *wanted && running.cwd == cwd && running.launcher == access.launcher
         });
         if let Some(server) = alike.and_then(|running| running.server.upgrade()) {
             return server;
         }
-        let server = Arc::new(Server::start(wanted.clone(), cwd, launcher));
+        let server = Arc::new(Server::start(wanted.clone(), cwd, access));
         self.running.push(Running {
             wanted: wanted.clone(),
             cwd: cwd.to_owned(),
-            launcher: launcher.clone(),
+            launcher: access.launcher.clone(),
             server: Arc::downgrade(&server),
         });
         server

@@ -3,18 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rmcp::Peer;
-use rmcp::service::RoleClient;
 use stentor_agent::event::CommandInfo;
 use stentor_agent::tool::ToolSpec;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::time::{Instant, timeout_at};
 
-use super::connection::{self, Connection};
-use super::listener::Listener;
-use super::offer::{Listing, Offer};
-use super::stdio::LastWords;
-use crate::process::Launcher;
+use super::client::Client;
+use super::connection::{self, ServerAccess, ServerConnection};
+use super::offer::Offer;
+use super::resource::ResourceLists;
+use crate::json_rpc_child::StderrTail;
 
 /// What came of trying a server out.
 #[derive(Debug, Clone)]
@@ -43,12 +41,11 @@ pub struct Brought {
 }
 
 /// Starts a server, asks what it has, and ends it.
-pub async fn probe(server: &ToolServer, cwd: &Path, launcher: &Launcher) -> Probed {
-    let last_words = LastWords::default();
+pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> Probed {
+    let stderr = StderrTail::default();
     let began = Instant::now();
     let deadline = began + server.start_limit;
-    let opening = connection::open(server, cwd, launcher, Listener::default(), &last_words);
-    let opened = timeout_at(deadline, opening).await;
+    let opened = timeout_at(deadline, connection::open(server, cwd, access, &stderr)).await;
     let result = match opened {
         Err(_) => Err(format!(
             "it did not start within {} s",
@@ -59,18 +56,17 @@ pub async fn probe(server: &ToolServer, cwd: &Path, launcher: &Launcher) -> Prob
             let asked = match connection.ask(server).await {
                 Ok(offer) => {
                     let took = began.elapsed();
-                    Ok(brought(server, offer, connection.service.peer(), took).await)
+                    Ok(brought(server, offer, &connection.client, took).await)
                 }
-                Err(why) => Err(why),
+                Err(why) => Err(why.to_string()),
             };
-            let Connection { service, far_side } = connection;
-            drop(service.cancel().await);
+            let ServerConnection { far_side, .. } = connection;
             far_side.end().await;
             asked
         }
     };
-    // Said to the end: the program is gone by now.
-    last_words.told_at_end().await;
+    // The program is gone by now.
+    stderr.closed().await;
     let redacted = |text: String| server.redacted(&text);
     Probed {
         result: result.map_err(redacted).map(|brought| Brought {
@@ -79,17 +75,12 @@ pub async fn probe(server: &ToolServer, cwd: &Path, launcher: &Launcher) -> Prob
             problems: brought.problems.into_iter().map(redacted).collect(),
             ..brought
         }),
-        stderr: last_words.text().map(redacted),
+        stderr: stderr.text().map(redacted),
     }
 }
 
 /// The offer, and the resources that nobody asks for otherwise before they are wanted.
-async fn brought(
-    server: &ToolServer,
-    offer: Offer,
-    peer: &Peer<RoleClient>,
-    took: Duration,
-) -> Brought {
+async fn brought(server: &ToolServer, offer: Offer, client: &Client, took: Duration) -> Brought {
     let Offer {
         tools,
         prompts,
@@ -98,35 +89,20 @@ async fn brought(
     } = offer;
     let mut resources = Vec::new();
     if has_resources {
-        let listed = Listing::of("resources", server.start_limit, |page| async move {
-            let page = peer.list_resources(page).await?;
-            Ok((page.resources, page.next_cursor))
-        });
-        match listed.await {
+        match ResourceLists::of(client, server.start_limit).await {
             Ok(listed) => {
                 problems.extend(listed.problem);
-                resources.extend(listed.items.into_iter().map(|resource| resource.uri));
+                let all = listed.resources.into_iter().chain(listed.templates);
+                resources.extend(all.map(|resource| resource.uri));
             }
             Err(why) => problems.push(why.to_string()),
         }
-        let templates = Listing::of("templates", server.start_limit, |page| async move {
-            let page = peer.list_resource_templates(page).await?;
-            Ok((page.resource_templates, page.next_cursor))
-        });
-        // A server without templates may refuse to list them.
-        if let Ok(templates) = templates.await {
-            let templates = templates.items.into_iter();
-            resources.extend(templates.map(|template| template.uri_template));
-        }
     }
-    let info = peer.peer_info();
-    let own = info.as_ref().and_then(|info| info.server_info.as_ref());
+    let info = client.info.server_info.as_ref();
     Brought {
         took,
-        server: own.map(|own| format!("{} {}", own.name, own.version)),
-        protocol: info
-            .as_ref()
-            .map(|info| info.protocol_version.as_str().to_owned()),
+        server: info.map(|info| format!("{} {}", info.name, info.version)),
+        protocol: Some(client.info.protocol_version.clone()),
         tools: tools.into_iter().map(|tool| tool.spec).collect(),
         prompts: prompts.into_iter().map(|prompt| prompt.info).collect(),
         resources,

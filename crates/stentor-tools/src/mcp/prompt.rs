@@ -5,35 +5,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{GetPromptRequestParams, Role};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use stentor_agent::commands::arguments::split;
 use stentor_agent::commands::{PromptFuture, PromptSource};
 use stentor_agent::event::CommandInfo;
 use stentor_journal::message::ContentBlock;
 use tokio::time::timeout;
 
-use super::content::{room, shown};
+use super::content::{budget, shown};
 use super::name::PREFIX;
-use super::offer::{OfferedPrompt, PromptArgument, hint};
-use super::server::{Post, Server};
+use super::offer::{OfferedPrompt, hint};
+use super::protocol::{GetPromptResult, PromptArgument, Role, method};
+use super::server::{Server, ServerHandle};
 
 /// The prompts of a session's servers. They do not keep the servers running.
 pub(super) struct ServerPrompts {
-    servers: Vec<Arc<Post>>,
+    servers: Vec<Arc<ServerHandle>>,
     patience: Duration,
 }
 
 impl ServerPrompts {
     pub fn new(servers: &[Arc<Server>], patience: Duration) -> Self {
-        let posts = servers.iter().map(|server| Arc::clone(&server.post));
+        let handles = servers.iter().map(|server| Arc::clone(&server.handle));
         Self {
-            servers: posts.collect(),
+            servers: handles.collect(),
             patience,
         }
     }
 
-    fn find(&self, name: &str) -> Option<(Arc<Post>, OfferedPrompt)> {
+    fn find(&self, name: &str) -> Option<(Arc<ServerHandle>, OfferedPrompt)> {
         self.servers.iter().find_map(|server| {
             let offer = server.offer()?;
             let mut prompts = offer.prompts.iter();
@@ -71,36 +71,30 @@ impl PromptSource for ServerPrompts {
         };
         let patience = self.patience;
         Box::pin(async move {
-            let settled = join_all(servers.iter().map(|server| server.settled()));
+            let all = join_all(servers.iter().map(|server| server.ready_or_failed()));
             // Who is not there by then is not waited for.
-            let _ = timeout(patience, settled).await;
+            let _ = timeout(patience, all).await;
         })
     }
 }
 
 /// Has the server fill it in. The error is text for a person.
 async fn filled_in(
-    server: &Post,
+    server: &ServerHandle,
     prompt: &OfferedPrompt,
     words: &str,
 ) -> Result<Vec<ContentBlock>, String> {
     let arguments = filled(&prompt.arguments, words)?;
-    let live = server.live().await?;
-    let mut params = GetPromptRequestParams::new(prompt.name.clone());
+    let mut params = json!({ "name": prompt.name });
     if !arguments.is_empty() {
-        params = params.with_arguments(arguments);
+        params["arguments"] = Value::Object(arguments);
     }
-    let limit = server.wanted.call_limit;
-    let answer = timeout(limit, live.peer.get_prompt(params)).await;
-    let answer = answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(error) => return Err(server.told(&live, &error).await),
-    };
-    let mut room = room();
+    let answer = server.request(method::GET_PROMPT, &params).await;
+    let answer: GetPromptResult = answer.map_err(|why| why.to_string())?;
+    let mut budget = budget();
     let mut content = Vec::new();
     for message in answer.messages {
-        let Some(block) = shown(message.content, &mut room) else {
+        let Some(block) = shown(message.content, &mut budget) else {
             continue;
         };
         content.push(match (message.role, block.as_text()) {
@@ -111,7 +105,7 @@ async fn filled_in(
             _ => block,
         });
     }
-    content.extend(room.left_out());
+    content.extend(budget.left_out());
     match content.is_empty() {
         true => Err("the server filled in nothing".to_owned()),
         false => Ok(content),

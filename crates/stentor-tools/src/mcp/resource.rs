@@ -3,28 +3,30 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{ReadResourceRequestParams, Resource, ResourceTemplate};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
-use tokio::time::timeout;
 
-use super::content::{only, resource_shown, room};
-use super::offer::Listing;
-use super::server::Post;
-use super::tool::{ABORTED, failed};
-use crate::call;
+use super::client::Client;
+use super::content::{budget, only, resource_shown};
+use super::offer::{Listing, Unlisted};
+use super::protocol::{RESOURCE_TEMPLATES, RESOURCES, ReadResourceResult, Resource, method};
+use super::server::{ServerHandle, Unavailable};
+use super::tool::{ABORTED, failed, plain_output};
+use crate::tool_call;
+use crate::tool_error::ToolError;
 
 const LIST: &str = "list_mcp_resources";
 const READ: &str = "read_mcp_resource";
 
 /// The tools for the resources of these servers; none when they have none.
-pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
-    let with: Vec<Arc<Post>> = servers
+pub(super) fn tools(servers: &[Arc<ServerHandle>]) -> Vec<Arc<dyn Tool>> {
+    let with: Arc<[Arc<ServerHandle>]> = servers
         .iter()
         .filter(|server| server.offer().is_some_and(|offer| offer.has_resources))
         .cloned()
@@ -32,58 +34,46 @@ pub(super) fn tools(servers: &[Arc<Post>]) -> Vec<Arc<dyn Tool>> {
     if with.is_empty() {
         return Vec::new();
     }
-    let with: Arc<[Arc<Post>]> = with.into();
     let names: Vec<&str> = with.iter().map(|server| server.name()).collect();
     let server = json!({ "type": "string", "enum": names, "description": "The server's name" });
+    let uri = json!({ "type": "string", "description": "The resource's address" });
+    let tool = |name: &str, label: &str, description: String, parameters: Value| {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            description,
+            parameters: parameters.into(),
+            effect: ToolEffect::Executes,
+        };
+        let servers = Arc::clone(&with);
+        Arc::new(ResourceTool { spec, servers }) as Arc<dyn Tool>
+    };
     vec![
-        Arc::new(List {
-            spec: ToolSpec {
-                name: LIST.to_owned(),
-                label: "List MCP resources".to_owned(),
-                description: "List the resources that MCP servers have, and the templates of \
-                              addresses of further ones."
-                    .to_owned(),
-                parameters: json!({
-                    "type": "object",
-                    "properties": { "server": server.clone() },
-                    "required": [],
-                })
-                .into(),
-                effect: ToolEffect::Executes,
-            },
-            servers: Arc::clone(&with),
-        }),
-        Arc::new(Read {
-            spec: ToolSpec {
-                name: READ.to_owned(),
-                label: "Read MCP resource".to_owned(),
-                description: format!(
-                    "Read a resource of an MCP server by its address, as {LIST} shows it."
-                ),
-                parameters: json!({
-                    "type": "object",
-                    "properties": {
-                        "server": server,
-                        "uri": { "type": "string", "description": "The resource's address" },
-                    },
-                    "required": ["server", "uri"],
-                })
-                .into(),
-                effect: ToolEffect::Executes,
-            },
-            servers: with,
-        }),
+        tool(
+            LIST,
+            "List MCP resources",
+            "List the resources that MCP servers have, and the templates of addresses of further \
+             ones."
+                .to_owned(),
+            json!({ "type": "object", "properties": { "server": server }, "required": [] }),
+        ),
+        tool(
+            READ,
+            "Read MCP resource",
+            format!("Read a resource of an MCP server by its address, as {LIST} shows it."),
+            json!({
+                "type": "object",
+                "properties": { "server": server, "uri": uri },
+                "required": ["server", "uri"],
+            }),
+        ),
     ]
 }
 
-struct List {
+/// One of the two tools; its name decides which.
+struct ResourceTool {
     spec: ToolSpec,
-    servers: Arc<[Arc<Post>]>,
-}
-
-struct Read {
-    spec: ToolSpec,
-    servers: Arc<[Arc<Post>]>,
+    servers: Arc<[Arc<ServerHandle>]>,
 }
 
 #[derive(Deserialize)]
@@ -97,7 +87,7 @@ struct ReadArguments {
     uri: String,
 }
 
-impl Tool for List {
+impl Tool for ResourceTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -107,150 +97,116 @@ impl Tool for List {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        let work = async move {
-            let wanted: ListArguments = call::arguments(LIST, arguments)?;
-            let chosen = self.servers.iter().filter(|server| {
-                let name = wanted.server.as_deref();
-                name.is_none_or(|name| name == server.name())
-            });
-            let listed = join_all(chosen.map(|server| listed(server))).await;
-            let text = listed.join("\n\n");
-            let text = match text.is_empty() {
-                true => "There is no such server.".to_owned(),
-                false => text,
+        Box::pin(async move {
+            let work = async {
+                match self.spec.name == LIST {
+                    true => self.list(arguments).await,
+                    false => self.read(arguments).await,
+                }
             };
-            Ok(ToolOutput {
-                content: only(&text),
-                details: None,
-                is_error: false,
-            })
-        };
-        unless_cancelled(context, call::outcome(work))
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
+                output = work => output.unwrap_or_else(ToolOutput::from),
+            }
+        })
     }
 }
 
-impl Tool for Read {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+impl ResourceTool {
+    async fn list(&self, arguments: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let wanted: ListArguments = tool_call::arguments(LIST, arguments)?;
+        let chosen = self.servers.iter().filter(|server| {
+            let name = wanted.server.as_deref();
+            name.is_none_or(|name| name == server.name())
+        });
+        let listed = join_all(chosen.map(|server| listed(server))).await;
+        let text = listed.join("\n\n");
+        Ok(plain_output(only(match text.as_str() {
+            "" => "There is no such server.",
+            text => text,
+        })))
     }
 
-    fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
-        Touches::default()
-    }
-
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        let work = async move {
-            let ReadArguments { server, uri } = call::arguments(READ, arguments)?;
-            let found = self.servers.iter().find(|have| have.name() == server);
-            Ok(match found {
-                Some(found) => match read(found, uri).await {
-                    Ok(output) => output,
-                    Err(why) => failed(&server, &why),
-                },
-                None => ToolOutput::error(format!("There is no MCP server {server:?}.")),
-            })
-        };
-        unless_cancelled(context, call::outcome(work))
+    async fn read(&self, arguments: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let ReadArguments { server, uri } = tool_call::arguments(READ, arguments)?;
+        let found = self.servers.iter().find(|have| have.name() == server);
+        Ok(match found {
+            Some(found) => match read(found, uri).await {
+                Ok(output) => output,
+                Err(why) => failed(&server, &why.to_string()),
+            },
+            None => ToolOutput::error(format!("There is no MCP server {server:?}.")),
+        })
     }
 }
 
 /// The resources of one server and the templates of further ones, for a model.
-async fn listed(server: &Post) -> String {
+async fn listed(server: &ServerHandle) -> String {
     let name = server.name();
-    match lists(server).await {
-        Err(why) => format!("{name}: {why}"),
-        Ok((resources, templates)) => {
-            let mut lines = vec![format!("{name}:")];
-            lines.extend(resources.iter().map(resource_line));
-            lines.extend(templates.iter().map(template_line));
-            if lines.len() == 1 {
-                lines.push("(none)".to_owned());
-            }
-            lines.join("\n")
-        }
+    let lists = match server.live().await {
+        Ok(live) => ResourceLists::of(&live.client, server.wanted.call_limit).await,
+        Err(why) => return format!("{name}: {why}"),
+    };
+    let lists = match lists {
+        Ok(lists) => lists,
+        Err(why) => return format!("{name}: {why}"),
+    };
+    let mut lines = vec![format!("{name}:")];
+    lines.extend(lists.resources.iter().map(line));
+    let templates = lists.templates.iter().map(line);
+    lines.extend(templates.map(|line| format!("{line} [template]")));
+    if lines.len() == 1 {
+        lines.push("(none)".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// What a server lists.
+pub(super) struct ResourceLists {
+    pub resources: Vec<Resource>,
+    pub templates: Vec<Resource>,
+    /// What was left out and why.
+    pub problem: Option<String>,
+}
+
+impl ResourceLists {
+    /// Asks a server. One without templates may refuse to list them.
+    pub async fn of(client: &Client, limit: Duration) -> Result<Self, Unlisted> {
+        let resources = Listing::of(client, &RESOURCES, limit).await?;
+        let templates = Listing::of(client, &RESOURCE_TEMPLATES, limit).await;
+        Ok(Self {
+            templates: templates.map_or(Vec::new(), |listing| listing.read()),
+            resources: resources.read(),
+            problem: resources.problem,
+        })
     }
 }
 
-/// What a server lists. A server without templates may refuse to list them.
-pub(super) async fn lists(server: &Post) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
-    let live = server.live().await?;
-    let (peer, limit) = (&live.peer, server.wanted.call_limit);
-    let resources = Listing::of("resources", limit, |page| async move {
-        let page = peer.list_resources(page).await?;
-        Ok((page.resources, page.next_cursor))
-    });
-    let templates = Listing::of("resource templates", limit, |page| async move {
-        let page = peer.list_resource_templates(page).await?;
-        Ok((page.resource_templates, page.next_cursor))
-    });
-    let resources = resources.await.map_err(|why| why.to_string())?.items;
-    let templates = templates.await.map(|listing| listing.items);
-    Ok((resources, templates.unwrap_or_default()))
-}
-
-fn resource_line(resource: &Resource) -> String {
-    line(
-        &resource.uri,
-        &resource.name,
-        resource.mime_type.as_deref(),
-        resource.description.as_deref(),
-    )
-}
-
-fn template_line(template: &ResourceTemplate) -> String {
-    let line = line(
-        &template.uri_template,
-        &template.name,
-        template.mime_type.as_deref(),
-        template.description.as_deref(),
-    );
-    format!("{line} [template]")
-}
-
-fn line(uri: &str, name: &str, kind: Option<&str>, description: Option<&str>) -> String {
-    let mut line = format!("- {uri} ({name}");
-    if let Some(kind) = kind {
+fn line(resource: &Resource) -> String {
+    let mut line = format!("- {} ({}", resource.uri, resource.name);
+    if let Some(kind) = &resource.mime_type {
         line.push_str(&format!(", {kind}"));
     }
     line.push(')');
+    let description = resource.description.as_deref();
     if let Some(first) = description.and_then(|text| text.lines().next()) {
         line.push_str(&format!(": {first}"));
     }
     line
 }
 
-async fn read(server: &Post, uri: String) -> Result<ToolOutput, String> {
-    let live = server.live().await?;
-    let limit = server.wanted.call_limit;
-    let reading = live.peer.read_resource(ReadResourceRequestParams::new(uri));
-    let read = timeout(limit, reading).await;
-    let read = read.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?;
-    let read = match read {
-        Ok(read) => read,
-        Err(error) => return Err(server.told(&live, &error).await),
-    };
-    let mut room = room();
+async fn read(server: &ServerHandle, uri: String) -> Result<ToolOutput, Unavailable> {
+    let params = json!({ "uri": uri });
+    let read: ReadResourceResult = server.request(method::READ_RESOURCE, &params).await?;
+    let mut budget = budget();
     let parts = read.contents.into_iter();
     let mut content: Vec<_> = parts
-        .filter_map(|part| resource_shown(part, &mut room))
+        .filter_map(|part| resource_shown(part, &mut budget))
         .collect();
-    content.extend(room.left_out());
+    content.extend(budget.left_out());
     if content.is_empty() {
         content = only("(empty)");
     }
-    Ok(ToolOutput {
-        content,
-        details: None,
-        is_error: false,
-    })
-}
-
-fn unless_cancelled(context: ToolContext, work: ToolFuture) -> ToolFuture {
-    Box::pin(async move {
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
-            output = work => output,
-        }
-    })
+    Ok(plain_output(content))
 }

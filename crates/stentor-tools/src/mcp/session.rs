@@ -12,14 +12,14 @@ use stentor_agent::tool::Tool;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::limits::START_DELAY;
+use super::limits::PROBLEMS_DELAY;
 use super::resource;
-use super::server::{Post, Server, State};
+use super::server::{Server, ServerHandle, ServerState};
 use super::tool::McpTool;
 
 /// The servers of one session. Those that no other session uses end with it.
 pub(super) struct ServerHooks {
-    posts: Arc<[Arc<Post>]>,
+    handles: Arc<[Arc<ServerHandle>]>,
     watched: Arc<[Arc<Watched>]>,
     patience: Duration,
     has_waited: Arc<AtomicBool>,
@@ -37,24 +37,24 @@ struct Held {
 impl ServerHooks {
     pub fn new(servers: Vec<Arc<Server>>, wanted: &SessionServers, session: WeakSession) -> Self {
         let (patience, problems) = (wanted.patience, wanted.problems.clone());
-        let posts: Arc<[Arc<Post>]> = servers
+        let handles: Arc<[Arc<ServerHandle>]> = servers
             .iter()
-            .map(|server| Arc::clone(&server.post))
+            .map(|server| Arc::clone(&server.handle))
             .collect();
         let mut watching = JoinSet::new();
-        let watched: Arc<[Arc<Watched>]> = posts.iter().map(Watched::new).collect();
+        let watched: Arc<[Arc<Watched>]> = handles.iter().map(Watched::new).collect();
         for watched in watched.iter() {
             watching.spawn(Arc::clone(watched).watch(session.clone()));
         }
         let problems = Problems(Arc::new(Mutex::new(problems)));
-        let (untold, told) = (problems.clone(), session.clone());
+        let (unwarned, warned) = (problems.clone(), session.clone());
         watching.spawn(async move {
             // Who opened the session listens by then.
-            sleep(START_DELAY).await;
-            untold.tell(&told);
+            sleep(PROBLEMS_DELAY).await;
+            unwarned.warn(&warned);
         });
         Self {
-            posts,
+            handles,
             watched,
             patience,
             has_waited: Arc::default(),
@@ -71,30 +71,30 @@ impl ServerHooks {
 impl CallHooks for ServerHooks {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for post in self.posts.iter() {
-            for offered in post.offer().iter().flat_map(|offer| &offer.tools) {
-                tools.push(Arc::new(McpTool::new(Arc::clone(post), offered.clone())));
+        for handle in self.handles.iter() {
+            for offered in handle.offer().iter().flat_map(|offer| &offer.tools) {
+                tools.push(Arc::new(McpTool::new(Arc::clone(handle), offered.clone())));
             }
         }
-        tools.extend(resource::tools(&self.posts));
+        tools.extend(resource::tools(&self.handles));
         tools
     }
 }
 
 impl Hooks for ServerHooks {
     fn before_prompt(&self, _: Arc<str>) -> HookFuture<PromptVerdict> {
-        let (posts, session) = (Arc::clone(&self.posts), self.session.clone());
+        let (handles, session) = (Arc::clone(&self.handles), self.session.clone());
         let watched = Arc::clone(&self.watched);
         let is_first = !self.has_waited.swap(true, Ordering::AcqRel);
         let patience = self.patience;
-        self.problems.tell(&self.session);
+        self.problems.warn(&self.session);
         Box::pin(async move {
             if is_first {
-                wait_for_start(&posts, patience, &session).await;
+                wait_for_start(&handles, patience, &session).await;
             }
             // A short run is over before those who watch have had their turn.
             for watched in watched.iter() {
-                watched.tell(&session);
+                watched.warn(&session);
             }
             PromptVerdict::Answer {
                 context: Vec::new(),
@@ -118,7 +118,7 @@ impl Hooks for ServerHooks {
 struct Problems(Arc<Mutex<Vec<String>>>);
 
 impl Problems {
-    fn tell(&self, session: &WeakSession) {
+    fn warn(&self, session: &WeakSession) {
         let untold = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for problem in untold {
             warn(session, problem);
@@ -127,15 +127,15 @@ impl Problems {
 }
 
 /// Waits until all servers are ready or have failed once, but not for ever.
-async fn wait_for_start(posts: &[Arc<Post>], patience: Duration, session: &WeakSession) {
-    let settling = join_all(posts.iter().map(|post| post.settled()));
-    if timeout(patience, settling).await.is_ok() {
+async fn wait_for_start(handles: &[Arc<ServerHandle>], patience: Duration, session: &WeakSession) {
+    let all = join_all(handles.iter().map(|handle| handle.ready_or_failed()));
+    if timeout(patience, all).await.is_ok() {
         return;
     }
-    let late: Vec<String> = posts
+    let late: Vec<String> = handles
         .iter()
-        .filter(|post| !post.is_settled())
-        .map(|post| format!("{:?}", post.name()))
+        .filter(|handle| handle.is_starting())
+        .map(|handle| format!("{:?}", handle.name()))
         .collect();
     let (servers, are) = match late.as_slice() {
         [] => return,
@@ -151,7 +151,7 @@ async fn wait_for_start(posts: &[Arc<Post>], patience: Duration, session: &WeakS
 
 /// A server, and what the session was told of it.
 struct Watched {
-    post: Arc<Post>,
+    handle: Arc<ServerHandle>,
     told: Mutex<Told>,
 }
 
@@ -163,20 +163,20 @@ struct Told {
 }
 
 impl Watched {
-    fn new(post: &Arc<Post>) -> Arc<Self> {
+    fn new(handle: &Arc<ServerHandle>) -> Arc<Self> {
         Arc::new(Self {
-            post: Arc::clone(post),
+            handle: Arc::clone(handle),
             told: Mutex::default(),
         })
     }
 
     /// Tells the session what is wrong with the server, once for each time it goes wrong.
-    fn tell(&self, session: &WeakSession) {
+    fn warn(&self, session: &WeakSession) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = self.post.name();
-        match self.post.state_now() {
-            State::Starting => {}
-            State::Ready(live) => {
+        let name = self.handle.name();
+        match self.handle.state_now() {
+            ServerState::Starting => {}
+            ServerState::Ready(live) => {
                 told.is_broken = false;
                 if live.offer.problems != told.problems {
                     told.problems.clone_from(&live.offer.problems);
@@ -185,7 +185,7 @@ impl Watched {
                     }
                 }
             }
-            State::Broken { why, before } => {
+            ServerState::Broken { why, before } => {
                 if !std::mem::replace(&mut told.is_broken, true) {
                     let what = match before {
                         Some(_) => "failed and is started again",
@@ -194,7 +194,7 @@ impl Watched {
                     warn(session, format!("The MCP server {name:?} {what}: {why}"));
                 }
             }
-            State::GivenUp(why) => {
+            ServerState::GivenUp(why) => {
                 if !std::mem::replace(&mut told.is_given_up, true) {
                     let message = format!("The MCP server {name:?} is given up: {why}");
                     warn(session, message);
@@ -205,12 +205,12 @@ impl Watched {
 
     /// Tells the session whenever something is wrong with the server, and that its commands changed.
     async fn watch(self: Arc<Self>, session: WeakSession) {
-        let mut state = self.post.state();
+        let mut state = self.handle.state();
         let mut commands: Vec<CommandInfo> = Vec::new();
         loop {
             state.mark_unchanged();
-            self.tell(&session);
-            let offer = self.post.offer();
+            self.warn(&session);
+            let offer = self.handle.offer();
             let offered: Vec<CommandInfo> = offer
                 .iter()
                 .flat_map(|offer| offer.prompts.iter().map(|prompt| prompt.info.clone()))

@@ -1,158 +1,116 @@
 //! The older transport over HTTP: a stream of server-sent events, whose first one names the address
 //! that messages are posted to.
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use reqwest::{Client, Response, Url};
-use stentor_wire::sse::SseDecoder;
-use tokio::sync::mpsc;
+use std::sync::Arc;
 
-use super::http::{address, client, headers, told};
-use super::limits::{MESSAGE_BYTES, POST_LIMIT};
-use super::wire::{Ending, FarEnd, Inbox, Outgoing, Over, Refuser, Wire, wire};
+use reqwest::Url;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use tokio::task::JoinSet;
 
-/// Opens the stream and learns where to post. The error is text for a person.
-pub(super) async fn open(
-    url: &str,
-    given: &[(String, String)],
-    ending: Ending,
-) -> Result<Wire, String> {
-    let (client, headers, url) = (client()?, headers(given)?, address(url)?);
-    let asked = client
-        .get(url.clone())
-        .headers(headers.clone())
-        .header(ACCEPT, "text/event-stream");
-    let response = asked.send().await.map_err(told)?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(format!("it answered with HTTP {status}"));
-    }
-    let is_stream = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    if !is_stream {
-        return Err("it sends no events; perhaps its transport is the newer \"http\"".to_owned());
-    }
-    let mut events = Events {
-        response,
-        decoder: SseDecoder::new(MESSAGE_BYTES),
-        is_over: false,
-    };
-    let endpoint = endpoint(&mut events, &url).await?;
-    Ok(wire(ending, |FarEnd { outgoing, inbox }| {
-        let post = Post {
-            client,
-            endpoint,
-            headers,
-            refuser: inbox.refuser(),
-        };
-        [Box::pin(read(events, inbox)), Box::pin(post.all(outgoing))]
-    }))
+use super::client::ServerMessages;
+use super::http::{Endpoint, EventStream, StreamError, has_events, shown};
+use super::limits::POST_LIMIT;
+use crate::json_rpc_child::{Inbox, Outgoing, Peer, RequestError};
+
+/// Why the stream could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SseOpenError {
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("it answered with HTTP {0}")]
+    Status(reqwest::StatusCode),
+    #[error("it sends no events; perhaps its transport is the newer \"http\"")]
+    NoEvents,
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("its events end before they say where to post")]
+    NoAddress,
+    #[error("where to post is no address: {0}")]
+    BadAddress(String),
+    /// What is posted carries secrets.
+    #[error("it wants messages posted elsewhere, to {0}, which could give secrets away")]
+    OtherOrigin(String),
 }
 
-/// The address in the first event. It must be of the same origin: what is posted carries secrets.
-async fn endpoint(events: &mut Events, url: &Url) -> Result<Url, String> {
+/// Opens the stream, learns where to post, and has both served.
+pub(super) async fn open(
+    endpoint: Endpoint,
+    outgoing: Outgoing,
+    inbox: Inbox<ServerMessages>,
+    work: &mut JoinSet<()>,
+) -> Result<(), SseOpenError> {
+    let asked = endpoint
+        .client
+        .get(endpoint.url.clone())
+        .headers(endpoint.headers.clone())
+        .header(ACCEPT, "text/event-stream");
+    let response = asked.send().await;
+    let response = response.map_err(|error| SseOpenError::Unreachable(shown(error)))?;
+    if !response.status().is_success() {
+        return Err(SseOpenError::Status(response.status()));
+    }
+    if !has_events(&response) {
+        return Err(SseOpenError::NoEvents);
+    }
+    let mut events = EventStream::new(response);
+    let url = address(&mut events, &endpoint.url).await?;
+    let peer = Arc::clone(&inbox.peer);
+    work.spawn(read(events, inbox));
+    work.spawn(post_all(Endpoint { url, ..endpoint }, outgoing, peer));
+    Ok(())
+}
+
+/// The address in the first event. It must be of the same origin.
+async fn address(events: &mut EventStream, url: &Url) -> Result<Url, SseOpenError> {
     loop {
-        let Some((name, data)) = events.next().await? else {
-            return Err("its events end before they say where to post".to_owned());
-        };
+        let (name, data) = events.next().await?.ok_or(SseOpenError::NoAddress)?;
         if name != "endpoint" {
             continue;
         }
-        let endpoint = url.join(data.trim());
-        let endpoint = endpoint.map_err(|error| format!("where to post is no address: {error}"))?;
-        return match endpoint.origin() == url.origin() {
-            true => Ok(endpoint),
-            false => Err(format!(
-                "it wants messages posted elsewhere, to {}, which could give secrets away",
-                endpoint.origin().ascii_serialization()
+        let address = url.join(data.trim());
+        let address = address.map_err(|error| SseOpenError::BadAddress(error.to_string()))?;
+        return match address.origin() == url.origin() {
+            true => Ok(address),
+            false => Err(SseOpenError::OtherOrigin(
+                address.origin().ascii_serialization(),
             )),
         };
     }
 }
 
-/// The events of a response.
-struct Events {
-    response: Response,
-    decoder: SseDecoder,
-    is_over: bool,
-}
-
-impl Events {
-    /// The next event's name and data; `None` at the end.
-    async fn next(&mut self) -> Result<Option<(String, String)>, String> {
-        loop {
-            match self.decoder.next_event() {
-                Ok(Some(event)) => {
-                    return Ok(Some((event.name.to_owned(), event.data.to_owned())));
-                }
-                Ok(None) if self.is_over => return Ok(None),
-                Ok(None) => {}
-                Err(error) => return Err(format!("its events cannot be read: {error}")),
-            }
-            match self.response.chunk().await.map_err(told)? {
-                Some(bytes) => self.decoder.push(&bytes),
-                None => {
-                    self.is_over = true;
-                    self.decoder.finish();
-                }
-            }
-        }
-    }
-}
-
-async fn read(mut events: Events, mut inbox: Inbox) {
+async fn read(mut events: EventStream, mut inbox: Inbox<ServerMessages>) {
     loop {
-        let taken = match events.next().await {
-            Ok(Some((name, data))) if name.is_empty() || name == "message" => {
-                inbox.take(&data).await
+        match events.next_message().await {
+            Ok(Some(message)) => {
+                if inbox.take(&message).await.is_err() {
+                    return;
+                }
             }
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => Err(inbox.end("it ended its stream of events")),
-            Err(why) => Err(inbox.end(why)),
-        };
-        if taken == Err(Over) {
-            return;
+            Ok(None) => return inbox.peer.give_up("it ended its stream of events"),
+            Err(error) => return inbox.peer.give_up(error.to_string()),
         }
     }
 }
 
-/// What posts messages, one after the other so that they arrive in order.
-struct Post {
-    client: Client,
-    endpoint: Url,
-    headers: HeaderMap,
-    refuser: Refuser,
-}
-
-impl Post {
-    async fn all(self, mut outgoing: mpsc::Receiver<Outgoing>) {
-        while let Some(Outgoing { request, text }) = outgoing.recv().await {
-            let Err(why) = self.one(text).await else {
-                continue;
-            };
-            tracing::debug!(why, "a message to an MCP server was not accepted");
-            if let Some(request) = request
-                && self.refuser.fail(request, why).await.is_err()
-            {
-                return;
-            }
-        }
-    }
-
-    async fn one(&self, text: Vec<u8>) -> Result<(), String> {
-        let posted = self
+/// Posts messages one after the other, so that they arrive in order.
+async fn post_all(endpoint: Endpoint, mut outgoing: Outgoing, peer: Arc<Peer>) {
+    while let Some(message) = outgoing.next().await {
+        let posted = endpoint
             .client
-            .post(self.endpoint.clone())
-            .headers(self.headers.clone())
+            .post(endpoint.url.clone())
+            .headers(endpoint.headers.clone())
             .header(CONTENT_TYPE, "application/json")
             .timeout(POST_LIMIT)
-            .body(text)
+            .body(message.line)
             .send();
-        let status = posted.await.map_err(told)?.status();
-        match status.is_success() {
-            true => Ok(()),
-            false => Err(format!("it answered with HTTP {status}")),
+        let why = match posted.await {
+            Ok(response) if response.status().is_success() => continue,
+            Ok(response) => format!("it answered with HTTP {}", response.status()),
+            Err(error) => shown(error),
+        };
+        tracing::debug!(why, "a message to an MCP server was not accepted");
+        if let Some(id) = message.request {
+            peer.answered(&id, Err(RequestError::Undelivered(why)));
         }
     }
 }

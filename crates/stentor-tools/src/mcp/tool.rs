@@ -1,111 +1,109 @@
 //! A server's tool as one of ours.
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
-use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
 use stentor_journal::message::ContentBlock;
 use tokio::time::{Instant, sleep_until};
 
 use super::content::{only, output};
-use super::listener::HowFar;
-use super::offer::{OfferedTool, told};
-use super::server::{Live, Post};
+use super::offer::OfferedTool;
+use super::protocol::{CallProgress, CallToolResult, method};
+use super::server::{LiveServer, ServerHandle, Unavailable};
+use crate::json_rpc_child::{NotSent, RequestError};
 
 /// What the model is told of a call that was stopped, as with all tools.
 pub(super) const ABORTED: &str = "Command aborted";
 
-/// A call that a server has.
-type Handle = RequestHandle<RoleClient>;
-
 /// A tool of a server.
 pub(super) struct McpTool {
     offered: OfferedTool,
-    server: Arc<Post>,
+    server: Arc<ServerHandle>,
 }
 
 impl McpTool {
-    pub fn new(server: Arc<Post>, offered: OfferedTool) -> Self {
+    pub fn new(server: Arc<ServerHandle>, offered: OfferedTool) -> Self {
         Self { offered, server }
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
-        context.progress.report(report(Vec::new()));
+        context.progress.report(plain_output(Vec::new()));
         tokio::select! {
             biased;
+            // The server is notified that nobody waits; whether it listens is its affair.
             () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
-            sent = self.sent(arguments) => match sent {
-                Ok((live, handle)) => self.answered(&live, handle, &context).await,
-                Err(why) => self.failed(&why),
-            }
+            answered = self.answer(&arguments, &context) => match answered {
+                Ok(result) => output(result),
+                Err(why) => self.failed(&why.to_string()),
+            },
         }
     }
 
-    /// Gives the call to the server. One that turns out to be gone has not seen it: the call waits
-    /// for the next start. The error is text for a person.
-    async fn sent(&self, arguments: Map<String, Value>) -> Result<(Arc<Live>, Handle), String> {
-        let name = self.offered.name.clone();
-        let params = CallToolRequestParams::new(name).with_arguments(arguments);
+    /// Gives the call to the server and waits for the result. One that turns out to be gone has not
+    /// seen it: the call waits for the next start.
+    async fn answer(
+        &self,
+        arguments: &Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<CallToolResult, Unavailable> {
         let mut may_wait = true;
         loop {
             let live = self.server.live().await?;
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let sending = live
-                .peer
-                .send_cancellable_request(request, PeerRequestOptions::no_options());
-            match sending.await {
-                Ok(handle) => return Ok((live, handle)),
-                Err(ServiceError::TransportClosed) if may_wait => {
+            if may_wait && live.client.peer.is_closed() {
+                may_wait = false;
+                self.server.gone(&live).await;
+                continue;
+            }
+            match self.ask(&live, arguments, context).await {
+                Err(RequestError::NotSent(NotSent::Gone)) if may_wait => {
                     may_wait = false;
                     self.server.gone(&live).await;
                 }
-                Err(error) => return Err(told(&error)),
+                Err(RequestError::Gone) => return Err(self.server.ended_early(&live).await),
+                Err(RequestError::TimedOut(limit)) => {
+                    self.server.suspect();
+                    return Err(Unavailable::Late(limit));
+                }
+                Err(error) => {
+                    if !matches!(error, RequestError::Refused(_)) {
+                        self.server.suspect();
+                    }
+                    return Err(error.into());
+                }
+                Ok(result) => return Ok(result),
             }
         }
     }
 
-    async fn answered(&self, live: &Live, mut handle: Handle, context: &ToolContext) -> ToolOutput {
-        let mut reports = live.listener.reports(handle.progress_token.clone());
+    /// Calls the tool. Each report of the server gives it time again.
+    async fn ask(
+        &self,
+        live: &LiveServer,
+        arguments: &Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<CallToolResult, RequestError> {
+        let mut reports = live.client.notices.reports();
+        let params = json!({
+            "name": self.offered.name,
+            "arguments": arguments,
+            "_meta": { "progressToken": reports.token },
+        });
         let limit = self.server.wanted.call_limit;
         let mut deadline = Instant::now() + limit;
-        let answered = loop {
+        let mut asked = pin!(live.client.request(method::CALL_TOOL, &params));
+        loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => break answer,
-                () = context.cancel.cancelled() => {
-                    // The server is told; whether it listens is its affair.
-                    handle.cancel(Some("the user stopped it".to_owned())).await.ok();
-                    return ToolOutput::error(ABORTED);
-                }
-                Some(how_far) = reports.next() => {
+                answered = &mut asked => return answered,
+                Some(progress) = reports.next() => {
                     deadline = Instant::now() + limit;
-                    context.progress.report(report(shown(&how_far)));
+                    context.progress.report(plain_output(shown(&progress)));
                 }
-                () = sleep_until(deadline) => {
-                    handle.cancel(Some("it took too long".to_owned())).await.ok();
-                    self.server.suspect();
-                    return self.failed(&format!("no answer within {} s", limit.as_secs_f32()));
-                }
+                () = sleep_until(deadline) => return Err(RequestError::TimedOut(limit)),
             }
-        };
-        match answered {
-            Ok(Ok(ServerResult::CallToolResult(result))) => output(result),
-            Ok(Ok(_)) => self.failed("it answered with something that is no result of a tool"),
-            Ok(Err(error)) => {
-                if !matches!(error, ServiceError::McpError(_)) {
-                    self.server.suspect();
-                }
-                self.failed(&told(&error))
-            }
-            // Nobody is there any more who would answer.
-            Err(_) => tokio::select! {
-                biased;
-                () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
-                why = self.server.told_gone(live) => self.failed(&why),
-            },
         }
     }
 
@@ -133,7 +131,8 @@ pub(super) fn failed(server: &str, why: &str) -> ToolOutput {
     ToolOutput::error(format!("The MCP server {server:?} failed: {why}"))
 }
 
-fn report(content: Vec<ContentBlock>) -> ToolOutput {
+/// A result that is not an error and has nothing beside its content.
+pub(super) fn plain_output(content: Vec<ContentBlock>) -> ToolOutput {
     ToolOutput {
         content,
         details: None,
@@ -142,12 +141,12 @@ fn report(content: Vec<ContentBlock>) -> ToolOutput {
 }
 
 /// `3 of 10: fetching`, as far as it is known.
-fn shown(how_far: &HowFar) -> Vec<ContentBlock> {
-    let HowFar {
+fn shown(progress: &CallProgress) -> Vec<ContentBlock> {
+    let CallProgress {
         done,
         total,
         message,
-    } = how_far;
+    } = progress;
     let count = match total {
         Some(total) => format!("{done} of {total}"),
         None => done.to_string(),

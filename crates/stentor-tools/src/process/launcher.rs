@@ -52,6 +52,19 @@ pub(crate) struct ServerPipes {
     pub stderr: pipe::Receiver,
 }
 
+/// Starts a program in a thread that may wait: it takes milliseconds in which a thread of the
+/// runtime could do nothing else.
+pub(crate) async fn start_in_background<T: Send + 'static>(
+    start: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let runtime = tokio::runtime::Handle::current();
+    let started = tokio::task::spawn_blocking(move || {
+        let _runtime = runtime.enter();
+        start()
+    });
+    started.await.map_err(io::Error::other)?
+}
+
 struct TheirPipes {
     /// Nothing to read when absent.
     stdin: Option<OwnedFd>,

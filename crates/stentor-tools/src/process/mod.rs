@@ -24,7 +24,7 @@ pub use spill::{KeptOutput, clean_up as clean_up_output};
 pub use supervise::{CannotSupervise, supervise};
 
 pub(crate) use capture::Capture;
-pub(crate) use launcher::{Program, ServerPipes};
+pub(crate) use launcher::{Program, ServerPipes, start_in_background};
 pub(crate) use program::ShellProgram;
 pub(crate) use reports::Ended;
 pub(crate) use run::{Command, Ending, Finished, Watch, run};

@@ -11,9 +11,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
+use super::launcher::start_in_background;
 use super::program::ShellProgram;
 use super::reports::{Ended, Limit};
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 
 /// A command to run.
 pub(crate) struct Command<'a> {
@@ -66,20 +67,23 @@ const GRACE: Duration = Duration::from_millis(100);
 const MOST_LAST_READS: usize = 32;
 
 /// Runs the command. It ends soon after it is cancelled or its time is up, with what it wrote.
-pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<Finished, Fault> {
+pub(crate) async fn run(
+    command: Command<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Finished, ToolError> {
     let mut capture = Capture::new(command.spill_dir);
     if command.cancel.is_cancelled() {
         let ending = Ending::Aborted;
         return Ok(Finished { ending, capture });
     }
     if !command.cwd.is_dir() {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "Working directory does not exist: {}\nCannot execute bash commands.",
             command.cwd.display()
         )));
     }
     let cannot_start = |error: std::io::Error| {
-        Fault::refused(format!(
+        ToolError::refused(format!(
             "The command could not be started with {}: {error}",
             command.program.path().display()
         ))
@@ -87,7 +91,9 @@ pub(crate) async fn run(command: Command<'_>, watch: &mut dyn Watch) -> Result<F
     let (reader, writer) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|errno| cannot_start(errno.into()))?;
     let output = pipe::Receiver::from_owned_fd(reader).map_err(cannot_start)?;
-    let started = command.program.start(command.text, command.cwd, writer);
+    let (program, text) = (command.program.clone(), command.text.to_owned());
+    let cwd = command.cwd.to_owned();
+    let started = start_in_background(move || program.start(&text, &cwd, writer)).await;
     let mut running = started.map_err(cannot_start)?;
     running.started().await.map_err(cannot_start)?;
 

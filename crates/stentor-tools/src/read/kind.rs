@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ContentBlock, ImageBlock, KnownBlock};
 
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 use crate::truncation::size;
 
 /// How many bytes are enough to tell.
@@ -52,7 +52,7 @@ impl Kind {
     }
 
     /// The result for a file that is not shown as text.
-    pub(super) fn output(self, file: File, path: &Path) -> Result<ToolOutput, Fault> {
+    pub(super) fn output(self, file: File, path: &Path) -> Result<ToolOutput, ToolError> {
         let note = match self {
             Self::Image(mime, length) if length <= MAX_IMAGE_BYTES => {
                 return image(file, path, mime);
@@ -79,12 +79,12 @@ impl Kind {
     }
 }
 
-fn image(file: File, path: &Path, mime: &str) -> Result<ToolOutput, Fault> {
+fn image(file: File, path: &Path, mime: &str) -> Result<ToolOutput, ToolError> {
     let mut bytes = Vec::new();
     // The file may have grown since it was looked at.
     file.take(MAX_IMAGE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(Fault::system("read", path))?;
+        .map_err(ToolError::system("read", path))?;
     let mut output = ToolOutput::text(format!("Read image file [{mime}]"));
     output
         .content

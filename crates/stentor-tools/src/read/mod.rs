@@ -12,9 +12,9 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
 use crate::paths::{self, Target};
-use crate::{call, file};
+use crate::tool_error::ToolError;
+use crate::{file, tool_call};
 
 mod kind;
 mod window;
@@ -81,27 +81,32 @@ impl Tool for Read {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(read(arguments, context))
+        tool_call::outcome(read(arguments, context))
     }
 }
 
-async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<ToolOutput, Fault> {
+async fn read(
+    arguments: Map<String, Value>,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
     let Arguments {
         path: shown,
         offset,
         limit,
-    } = call::arguments("read", arguments)?;
+    } = tool_call::arguments("read", arguments)?;
     let range = Range {
         // Nothing and the first line are the same to the models that say 0.
-        first: call::whole_number("offset", offset, 0)?.unwrap_or(1).max(1),
-        limit: call::whole_number("limit", limit, 1)?,
+        first: tool_call::whole_number("offset", offset, 0)?
+            .unwrap_or(1)
+            .max(1),
+        limit: tool_call::whole_number("limit", limit, 1)?,
     };
     let target = Target::judged(&shown, &context);
     let path = target.given.clone();
 
     let on_disk = {
         let target = target.clone();
-        call::blocking(&context.cancel, move || Ok(look_at(&target))).await?
+        tool_call::blocking(&context.cancel, move || Ok(look_at(&target))).await?
     };
     let (file, kind) = match on_disk {
         Ok(found) => found,
@@ -115,7 +120,7 @@ async fn read(arguments: Map<String, Value>, context: ToolContext) -> Result<Too
         Err(fault) => return Err(fault),
     };
     if kind != Kind::Text {
-        return call::blocking(&context.cancel, move || kind.output(file, &path)).await;
+        return tool_call::blocking(&context.cancel, move || kind.output(file, &path)).await;
     }
     let source = match text_of_place(&context, target.resolved()?).await? {
         Some(text) => Source::Text(text),
@@ -130,22 +135,22 @@ enum Source {
 }
 
 /// Opens the file and tells from its first bytes what it is.
-fn look_at(target: &Target) -> Result<(File, Kind), Fault> {
+fn look_at(target: &Target) -> Result<(File, Kind), ToolError> {
     let (mut file, metadata) = file::open_judged(target)?;
     let mut start = Vec::with_capacity(kind::TELLING_BYTES as usize);
     (&mut file)
         .take(kind::TELLING_BYTES)
         .read_to_end(&mut start)
         .and_then(|_| file.rewind())
-        .map_err(Fault::system("read", &target.given))?;
+        .map_err(ToolError::system("read", &target.given))?;
     let kind = Kind::of(&start, metadata.len());
     Ok((file, kind))
 }
 
-async fn text_of_place(context: &ToolContext, path: &Path) -> Result<Option<String>, Fault> {
+async fn text_of_place(context: &ToolContext, path: &Path) -> Result<Option<String>, ToolError> {
     tokio::select! {
-        () = context.cancel.cancelled() => Err(Fault::Aborted),
-        text = context.place.read_text(path) => text.map_err(Fault::Place),
+        () = context.cancel.cancelled() => Err(ToolError::Aborted),
+        text = context.place.read_text(path) => text.map_err(ToolError::Place),
     }
 }
 
@@ -154,17 +159,17 @@ async fn show(
     source: Source,
     range: Range,
     cancel: CancellationToken,
-) -> Result<ToolOutput, Fault> {
+) -> Result<ToolOutput, ToolError> {
     let token = cancel.clone();
-    call::blocking(&cancel, move || {
+    tool_call::blocking(&cancel, move || {
         let window = match source {
             Source::Text(text) => window::read(Cursor::new(text), range, &token),
             Source::File(file) => window::read(file, range, &token),
         };
         window
             .map_err(|error| match token.is_cancelled() {
-                true => Fault::Aborted,
-                false => Fault::system("read", Path::new(&shown))(error),
+                true => ToolError::Aborted,
+                false => ToolError::system("read", Path::new(&shown))(error),
             })?
             .output(&shown, range)
     })

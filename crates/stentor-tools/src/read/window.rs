@@ -6,7 +6,7 @@ use serde_json::json;
 use stentor_agent::tool::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 use crate::truncation::{Extent, Kept, Limit, MAX_BYTES, MAX_LINES, Truncation, size};
 
 /// Which lines are wanted.
@@ -170,12 +170,12 @@ impl Scan {
 
 impl Window {
     /// The result: the lines, and a note on how to go on where there is more.
-    pub(super) fn output(self, path: &str, range: Range) -> Result<ToolOutput, Fault> {
+    pub(super) fn output(self, path: &str, range: Range) -> Result<ToolOutput, ToolError> {
         if self.file_lines == 0 && range.first == 1 {
             return Ok(ToolOutput::text("(empty file)"));
         }
         if range.first > self.file_lines {
-            return Err(Fault::refused(format!(
+            return Err(ToolError::refused(format!(
                 "Offset {} is beyond end of file ({} lines total)",
                 range.first, self.file_lines
             )));

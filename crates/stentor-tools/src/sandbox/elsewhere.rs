@@ -1,7 +1,7 @@
 //! Where there is no sandbox.
 
 use super::Restrictions;
-use super::settle::Support;
+use super::effective::Support;
 
 pub(super) fn support() -> Support {
     Support {

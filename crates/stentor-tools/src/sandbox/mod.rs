@@ -5,12 +5,13 @@
 //! root. What was taken away stays away from everything the command starts, in whatever session or
 //! group, and there is no way back.
 //!
-//! [`settle`] says what the kernel can do of what was asked.
+//! [`effective_sandbox`] says what the kernel can do of what was asked.
 
 use std::path::PathBuf;
 
 use stentor_agent::sandbox::SandboxMode;
 
+mod effective;
 #[cfg(all(
     target_os = "linux",
     any(
@@ -31,9 +32,8 @@ mod kernel;
 )))]
 #[path = "elsewhere.rs"]
 mod kernel;
-mod settle;
 
-pub use settle::{Asked, Refused, Required, Settled, settle};
+pub use effective::{EffectiveSandbox, Refused, Required, SandboxRequest, effective_sandbox};
 
 /// What a command is held back from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::left_out::LeftOut;
 use super::listing::Listing;
 use super::walk::{Found, Root};
-use crate::call;
-use crate::fault::Fault;
 use crate::paths::{self, Target};
+use crate::tool_call;
+use crate::tool_error::ToolError;
 
 /// Finds files by a glob.
 pub(crate) struct Find {
@@ -78,17 +78,17 @@ impl Tool for Find {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
+        tool_call::outcome(async move {
             let Arguments {
                 pattern,
                 path,
                 limit,
-            } = call::arguments("find", arguments)?;
+            } = tool_call::arguments("find", arguments)?;
             let target = Target::judged(path.as_deref().unwrap_or_default(), &context);
-            let limit = call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
+            let limit = tool_call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
             let left_out = LeftOut::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
-            call::blocking(&context.cancel, move || {
+            tool_call::blocking(&context.cancel, move || {
                 find(&pattern, &target, limit, left_out, &token)
             })
             .await
@@ -111,7 +111,7 @@ enum LooksAt {
 impl Pattern {
     /// A pattern without a slash is about names; with one about paths, at any depth. Small
     /// letters stand for large ones too, unless there is a large one.
-    fn new(pattern: &str) -> Result<Self, Fault> {
+    fn new(pattern: &str) -> Result<Self, ToolError> {
         let (text, looks_at) = if pattern.starts_with('/') {
             (pattern.to_owned(), LooksAt::Absolute)
         } else if pattern.starts_with("**/") || pattern == "**" {
@@ -127,7 +127,7 @@ impl Pattern {
             .case_insensitive(!pattern.chars().any(char::is_uppercase))
             .build()
             .map_err(|error| {
-                Fault::refused(format!(
+                ToolError::refused(format!(
                     "Invalid glob pattern '{pattern}': {}",
                     error.kind()
                 ))
@@ -156,7 +156,7 @@ fn find(
     limit: u64,
     mut left_out: LeftOut,
     cancel: &CancellationToken,
-) -> Result<ToolOutput, Fault> {
+) -> Result<ToolOutput, ToolError> {
     let pattern = Pattern::new(pattern)?;
     let mut lines = Vec::new();
     let mut limit_reached = false;

@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::left_out::LeftOut;
 use super::listing::Listing;
 use super::walk::Root;
-use crate::fault::Fault;
 use crate::paths::{self, Target};
+use crate::tool_error::ToolError;
 use crate::truncation::{self, MAX_BYTES, MAX_LINE_CHARS};
-use crate::{call, file};
+use crate::{file, tool_call};
 
 /// Searches the text of files.
 pub(crate) struct Grep {
@@ -115,13 +115,13 @@ impl Tool for Grep {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
-            let arguments: Arguments = call::arguments("grep", arguments)?;
+        tool_call::outcome(async move {
+            let arguments: Arguments = tool_call::arguments("grep", arguments)?;
             let path = arguments.path.as_deref().unwrap_or_default();
             let target = Target::judged(path, &context);
             let left_out = LeftOut::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
-            call::blocking(&context.cancel, move || {
+            tool_call::blocking(&context.cancel, move || {
                 grep(&arguments, &target, left_out, &token)
             })
             .await
@@ -134,11 +134,11 @@ fn grep(
     target: &Target,
     mut left_out: LeftOut,
     cancel: &CancellationToken,
-) -> Result<ToolOutput, Fault> {
-    let limit = call::whole_number("limit", arguments.limit, 0)?
+) -> Result<ToolOutput, ToolError> {
+    let limit = tool_call::whole_number("limit", arguments.limit, 0)?
         .unwrap_or(DEFAULT_LIMIT)
         .max(1);
-    let context = call::whole_number("context", arguments.context, 0)?
+    let context = tool_call::whole_number("context", arguments.context, 0)?
         .unwrap_or_default()
         .min(MAX_CONTEXT) as usize;
     let matcher = matcher(arguments)?;
@@ -186,7 +186,7 @@ fn grep(
     Ok(hits.output(&left_out))
 }
 
-fn matcher(arguments: &Arguments) -> Result<RegexMatcher, Fault> {
+fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
     let mut builder = RegexMatcherBuilder::new();
     builder
         .case_insensitive(arguments.ignore_case)
@@ -196,16 +196,16 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, Fault> {
         .crlf(true);
     builder
         .build(&arguments.pattern)
-        .map_err(|error| Fault::refused(error.to_string()))
+        .map_err(|error| ToolError::refused(error.to_string()))
 }
 
 /// Which files a glob lets through, in the words of a `.gitignore` turned around.
-fn filter_below(root: &Path, glob: &str) -> Result<Override, Fault> {
+fn filter_below(root: &Path, glob: &str) -> Result<Override, ToolError> {
     let mut builder = OverrideBuilder::new(root);
     builder
         .add(glob)
         .and_then(|builder| builder.build())
-        .map_err(|error| Fault::refused(format!("Invalid glob '{glob}': {error}")))
+        .map_err(|error| ToolError::refused(format!("Invalid glob '{glob}': {error}")))
 }
 
 /// The lines found so far.
@@ -243,12 +243,12 @@ impl Hits {
         file: File,
         shown: String,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ToolError> {
         self.shown = shown;
         let source = Stoppable { file, cancel };
         if let Err(error) = searcher.search_reader(matcher, source, &mut *self) {
             if cancel.is_cancelled() {
-                return Err(Fault::Aborted);
+                return Err(ToolError::Aborted);
             }
             tracing::debug!(path = self.shown, %error, "left out of a search");
         }

@@ -9,10 +9,10 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 use rustix::fs::{FileType, Mode};
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
 use crate::file;
 use crate::folder::Folder;
 use crate::paths::Target;
+use crate::tool_error::ToolError;
 
 /// Where a search begins.
 pub(super) enum Root {
@@ -45,10 +45,12 @@ pub(super) struct Found {
 
 impl Root {
     /// Opens what the call was judged by, which must exist.
-    pub(super) fn open(target: &Target) -> Result<Self, Fault> {
+    pub(super) fn open(target: &Target) -> Result<Self, ToolError> {
         let opened = Folder::open_target(target, "stat", file::LOOK_AT);
         let (file, metadata) = opened.map_err(|fault| match fault.code() {
-            Some("ENOENT") => Fault::refused(format!("Path not found: {}", target.given.display())),
+            Some("ENOENT") => {
+                ToolError::refused(format!("Path not found: {}", target.given.display()))
+            }
             _ => fault,
         })?;
         if !metadata.is_dir() {
@@ -69,11 +71,11 @@ impl Tree {
     pub(super) fn entries<'a>(
         &self,
         cancel: &'a CancellationToken,
-    ) -> impl Iterator<Item = Result<Found, Fault>> + use<'a> {
+    ) -> impl Iterator<Item = Result<Found, ToolError>> + use<'a> {
         let (given, resolved) = (self.given.clone(), self.resolved.clone());
         below(&self.resolved).filter_map(move |entry| {
             if cancel.is_cancelled() {
-                return Some(Err(Fault::Aborted));
+                return Some(Err(ToolError::Aborted));
             }
             match entry {
                 Ok(entry) => Some(Ok(found(&entry, &given, &resolved)?)),

@@ -32,8 +32,8 @@ use stentor_agent::tool::{
 };
 use tokio::sync::Semaphore;
 
-use crate::fault::Fault;
-use crate::{call, truncation};
+use crate::tool_error::ToolError;
+use crate::{tool_call, truncation};
 use worker::{Job, Report};
 
 /// The name of the tool.
@@ -127,8 +127,8 @@ impl Tool for Subagents {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
-            let tasks = tasks(call::arguments(SUBAGENT, arguments)?)?;
+        tool_call::outcome(async move {
+            let tasks = tasks(tool_call::arguments(SUBAGENT, arguments)?)?;
             // An agent that was written a moment ago counts.
             let book = self.shelf.look();
             // All are understood before the first begins.
@@ -136,7 +136,7 @@ impl Tool for Subagents {
                 .into_iter()
                 .enumerate()
                 .map(|(index, task)| self.job(index, task, &book))
-                .collect::<Result<Vec<Job>, Fault>>()?;
+                .collect::<Result<Vec<Job>, ToolError>>()?;
             let reports = join_all(jobs.into_iter().map(|job| self.take_turn(job, &context)));
             Ok(output(&reports.await))
         })
@@ -144,16 +144,16 @@ impl Tool for Subagents {
 }
 
 impl Subagents {
-    fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, Fault> {
+    fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, ToolError> {
         let name = task.agent.as_deref().unwrap_or(AgentDefinition::GENERAL);
-        let agent = definition::find(book, name).map_err(Fault::Refused)?;
+        let agent = definition::find(book, name).map_err(ToolError::Refused)?;
         let model = match &task.model {
             None => None,
             Some(name) => {
                 let models = &self.setup.environment.models;
                 let found = models.resolve(name, NamedBy::Others);
                 let refusal = || {
-                    Fault::refused(format!(
+                    ToolError::refused(format!(
                         "There is no model `{name}`. Leave it out to use the current one."
                     ))
                 };
@@ -181,7 +181,7 @@ impl Subagents {
     }
 }
 
-fn tasks(arguments: Arguments) -> Result<Vec<Task>, Fault> {
+fn tasks(arguments: Arguments) -> Result<Vec<Task>, ToolError> {
     let tasks = match (arguments.task, arguments.tasks) {
         (Some(task), None) => vec![Task {
             task,
@@ -197,30 +197,32 @@ fn tasks(arguments: Arguments) -> Result<Vec<Task>, Fault> {
             }
             tasks
         }
-        (None, None) => return Err(Fault::refused("subagent needs a task, or tasks.")),
-        (Some(_), Some(_)) => return Err(Fault::refused("Give either task or tasks, not both.")),
+        (None, None) => return Err(ToolError::refused("subagent needs a task, or tasks.")),
+        (Some(_), Some(_)) => {
+            return Err(ToolError::refused("Give either task or tasks, not both."));
+        }
     };
     if tasks.is_empty() || tasks.len() > MAX_TASKS {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "Give between 1 and {MAX_TASKS} tasks, not {}.",
             tasks.len()
         )));
     }
     if tasks.iter().any(|task| task.task.trim().is_empty()) {
-        return Err(Fault::refused(
+        return Err(ToolError::refused(
             "Every task needs a description of what to do.",
         ));
     }
     Ok(tasks)
 }
 
-fn limit(seconds: Option<f64>) -> Result<Option<Duration>, Fault> {
+fn limit(seconds: Option<f64>) -> Result<Option<Duration>, ToolError> {
     let Some(seconds) = seconds else {
         return Ok(None);
     };
     match Duration::try_from_secs_f64(seconds) {
         Ok(limit) if !limit.is_zero() => Ok(Some(limit)),
-        _ => Err(Fault::refused(format!(
+        _ => Err(ToolError::refused(format!(
             "Invalid timeout: {seconds}. It must be a positive number of seconds."
         ))),
     }

@@ -9,8 +9,8 @@ use stentor_agent::tool::{
 };
 use stentor_journal::message::ToolCall;
 
-use crate::call;
-use crate::fault::Fault;
+use crate::tool_call;
+use crate::tool_error::ToolError;
 
 /// A tool that asks another session before it runs.
 pub(super) struct Permitted {
@@ -50,7 +50,7 @@ impl Tool for Permitted {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
-        call::outcome(async move {
+        tool_call::outcome(async move {
             let spec = ToolSpec {
                 effect: self.tool.effect_of(&arguments),
                 ..self.tool.spec().clone()
@@ -65,8 +65,8 @@ impl Tool for Permitted {
                 intent: None,
             });
             tokio::select! {
-                permit = self.host.permit(asked, spec, touches) => permit.map_err(Fault::Refused)?,
-                () = context.cancel.cancelled() => return Err(Fault::Aborted),
+                permit = self.host.permit(asked, spec, touches) => permit.map_err(ToolError::Refused)?,
+                () = context.cancel.cancelled() => return Err(ToolError::Aborted),
             }
             let output: ToolOutput = Arc::clone(&self.tool).run(arguments, context).await;
             Ok(output)

@@ -26,6 +26,10 @@ struct State {
     streams: Mutex<usize>,
     /// Whether it does not know its client any more.
     forgot: Mutex<bool>,
+    /// How many sessions were begun; only the newest is known.
+    sessions: Mutex<usize>,
+    /// The answer that a stream broke off before.
+    unsent: Mutex<Option<String>>,
 }
 
 impl HttpServer {
@@ -57,6 +61,11 @@ impl HttpServer {
         *self.state.forgot.lock().unwrap() = true;
     }
 
+    /// Forgets the session of its client.
+    pub fn forget_session(&self) {
+        *self.state.sessions.lock().unwrap() += 1;
+    }
+
     /// How many streams of events were opened.
     pub fn streams(&self) -> usize {
         *self.state.streams.lock().unwrap()
@@ -75,7 +84,7 @@ impl HttpServer {
 async fn serve(stream: TcpStream, state: Arc<State>) {
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
-    while let Some((first, body)) = request(&mut reading, &state).await {
+    while let Some((first, headers, body)) = request(&mut reading, &state).await {
         let mut words = first.split(' ');
         match (words.next(), words.next()) {
             (Some("GET"), Some("/sse")) => return events(&mut writing, &state).await,
@@ -88,11 +97,24 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
                 }
                 respond(&mut writing, "202 Accepted", "").await;
             }
+            (Some("POST"), Some("/session")) => {
+                in_session(&mut writing, &state, headers.get("mcp-session-id"), &body).await;
+            }
+            (Some("POST"), Some("/breaks-off")) if is_call(&body) => {
+                *state.unsent.lock().unwrap() = answer(&body).map(|answer| answer.to_string());
+                return event(&mut writing, "id: seven\n\n").await;
+            }
+            (Some("GET"), Some("/breaks-off"))
+                if headers.get("last-event-id").map(String::as_str) == Some("seven") =>
+            {
+                let unsent = state.unsent.lock().unwrap().take().unwrap();
+                return event(&mut writing, &format!("data: {unsent}\n\n")).await;
+            }
             (Some("POST"), Some("/flood")) if is_call(&body) => return flood(&mut writing).await,
             (Some("POST"), Some("/mcp" | "/flood")) if has_forgotten(&state, &body) => {
                 respond(&mut writing, "400 Bad Request", "").await;
             }
-            (Some("POST"), Some("/mcp" | "/flood")) => match answer(&body) {
+            (Some("POST"), Some("/mcp" | "/flood" | "/breaks-off")) => match answer(&body) {
                 Some(answer) => respond(&mut writing, "200 OK", &answer.to_string()).await,
                 None => respond(&mut writing, "202 Accepted", "").await,
             },
@@ -112,6 +134,39 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
 
 fn is_call(body: &[u8]) -> bool {
     String::from_utf8_lossy(body).contains("\"tools/call\"")
+}
+
+/// Answers those who know the newest session, and whoever begins one.
+async fn in_session(
+    writing: &mut OwnedWriteHalf,
+    state: &State,
+    session: Option<&String>,
+    body: &[u8],
+) {
+    let is_greeting = String::from_utf8_lossy(body).contains("\"initialize\"");
+    let newest = {
+        let mut sessions = state.sessions.lock().unwrap();
+        *sessions += usize::from(is_greeting);
+        sessions.to_string()
+    };
+    if !is_greeting && session != Some(&newest) {
+        return respond(writing, "404 Not Found", "").await;
+    }
+    let body = answer(body).map(|answer| answer.to_string());
+    let body = body.unwrap_or_default();
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nMcp-Session-Id: {newest}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    writing.write_all(head.as_bytes()).await.ok();
+}
+
+/// Answers with one event and closes the connection.
+async fn event(writing: &mut OwnedWriteHalf, event: &str) {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+    let text = format!("{head}{event}");
+    writing.write_all(text.as_bytes()).await.ok();
 }
 
 /// Answers with an event without end, for as long as somebody reads.
@@ -134,7 +189,7 @@ fn has_forgotten(state: &State, body: &[u8]) -> bool {
 async fn request(
     reading: &mut BufReader<OwnedReadHalf>,
     state: &State,
-) -> Option<(String, Vec<u8>)> {
+) -> Option<(String, HashMap<String, String>, Vec<u8>)> {
     let mut first = String::new();
     reading.read_line(&mut first).await.ok()?;
     let mut headers = HashMap::new();
@@ -160,8 +215,8 @@ async fn request(
         .requests
         .lock()
         .unwrap()
-        .push((first.clone(), headers));
-    Some((first, body))
+        .push((first.clone(), headers.clone()));
+    Some((first, headers, body))
 }
 
 async fn respond(writing: &mut OwnedWriteHalf, status: &str, body: &str) {

@@ -5,7 +5,7 @@ use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 use stentor_model::script::Scenario;
 
 use crate::http::HttpServer;
-use crate::stage::{Stage, asked};
+use crate::stage::{Stage, asked, calls};
 
 fn secret() -> Vec<(String, String)> {
     vec![("X-Key".to_owned(), "hidden-4711".to_owned())]
@@ -149,4 +149,35 @@ async fn an_answer_without_end_fails_the_call_with_the_reason() {
         seen.answer(),
         "It said: The MCP server \"h\" failed: it sent more than 8 MiB at once"
     );
+}
+
+#[tokio::test]
+async fn a_call_that_finds_its_session_forgotten_is_made_again_in_a_new_one() {
+    let stage = Stage::new(calls("mcp__h__say", json!({})));
+    let server = HttpServer::start().await;
+    let mut wanted = http(&server, "/session");
+    wanted.restarts = 1;
+    let mut play = stage.play(vec![wanted]);
+    // Ready first, so that it is the call that finds out.
+    while play.tools().await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    server.forget_session();
+    let seen = play.run("go").await;
+    assert_eq!(seen.answer(), "It said: said");
+    play.warned_by(seen, "it does not know its session any more")
+        .await;
+    let sessions = server.header("mcp-session-id");
+    let last = sessions.iter().rev().find_map(Option::as_deref);
+    assert_eq!(last, Some("3"), "{sessions:?}");
+    let versions = server.header("mcp-protocol-version");
+    assert!(versions.contains(&Some("2025-03-26".to_owned())));
+}
+
+#[tokio::test]
+async fn an_answer_whose_stream_broke_off_is_asked_for_again() {
+    let server = HttpServer::start().await;
+    let (_, seen) = asked(http(&server, "/breaks-off"), "mcp__h__say", json!({})).await;
+    assert_eq!(seen.answer(), "It said: said");
+    assert_eq!(seen.warnings(), Vec::<String>::new());
 }

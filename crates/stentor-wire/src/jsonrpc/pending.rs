@@ -7,11 +7,12 @@ use super::Id;
 /// The requests that we originated and that have no answer yet, each with whoever waits for it
 /// (section 1.7).
 ///
-/// Ids count down from -1, so that none of ours can be taken for one of the client's. Deadlines are
-/// the caller's.
+/// Ids count down from -1, so that none of ours can be taken for one of the client's, or up from 1
+/// for servers that expect what clients usually send. Deadlines are the caller's.
 #[derive(Debug)]
 pub struct Pending<W> {
     last_id: i64,
+    step: i64,
     waiters: HashMap<i64, W>,
 }
 
@@ -20,13 +21,22 @@ impl<W> Pending<W> {
     pub fn new() -> Self {
         Self {
             last_id: 0,
+            step: -1,
             waiters: HashMap::new(),
+        }
+    }
+
+    /// An empty table whose ids count up from 1.
+    pub fn counting_up() -> Self {
+        Self {
+            step: 1,
+            ..Self::new()
         }
     }
 
     /// Adds a waiter and gives the id to send.
     pub fn issue(&mut self, waiter: W) -> Id {
-        self.last_id -= 1;
+        self.last_id += self.step;
         self.waiters.insert(self.last_id, waiter);
         Id::from(self.last_id)
     }

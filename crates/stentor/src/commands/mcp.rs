@@ -6,8 +6,7 @@ use std::path::Path;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stentor_text::spelling::nearest;
-use stentor_tools::mcp::{Brought, Probed, probe};
-use stentor_tools::process::Launcher;
+use stentor_tools::mcp::{Brought, Probed, ServerAccess, probe};
 use toml::Table;
 
 use crate::args::{McpAdd, McpScope, McpTransport};
@@ -133,12 +132,12 @@ pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, String> {
 }
 
 /// Starts the servers, all at once, and asks what they bring.
-pub async fn test(found: Vec<Found>, launcher: &Launcher, cwd: &Path) -> Vec<Tested> {
+pub async fn test(found: Vec<Found>, access: &ServerAccess, cwd: &Path) -> Vec<Tested> {
     let tests = found.into_iter().map(|found| async move {
         Tested {
             name: found.name,
             probed: match found.server {
-                Ok(server) => probe(&server, cwd, launcher).await,
+                Ok(server) => probe(&server, cwd, access).await,
                 Err(why) => Probed {
                     result: Err(why),
                     stderr: None,

@@ -281,6 +281,7 @@ mod tests {
             [
                 "system_prompt",
                 "append_system_prompt",
+                "ca_file",
                 "data_dir",
                 "session_dir",
                 "extension_files",

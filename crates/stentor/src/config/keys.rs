@@ -132,6 +132,7 @@ settings! {
         "system_prompt" system_prompt: String, "Replaces the built-in system prompt.";
         "append_system_prompt" append_system_prompt: String, "Text to append to the system prompt.";
         "memory" memory: bool, "Whether the model has a tool for notes that outlive sessions.";
+        "ca_file" ca_file: PathBuf, "Additional certificates to trust for models, logins and MCP servers.";
         "data_dir" data_dir: PathBuf, "The folder for Stentor's data.";
         "session_dir" session_dir: PathBuf, "The folder for session files.";
         "extension_files" extension_files: Folders, "Files of additional extensions.";

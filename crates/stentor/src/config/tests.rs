@@ -150,6 +150,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         system_prompt  -  not set
         append_system_prompt  -  not set
         memory  -  not set
+        ca_file  -  not set
         data_dir  "home/.local/share/stentor"  default
         session_dir  "home/.local/share/stentor/sessions"  default
         extension_files  -  not set

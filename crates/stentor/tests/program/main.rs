@@ -13,6 +13,8 @@ mod extensions;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_network;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

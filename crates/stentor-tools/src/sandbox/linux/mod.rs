@@ -1,7 +1,7 @@
 //! The sandbox of Linux: Landlock for files, seccomp for the network, fewer powers for root.
 
 use super::Restrictions;
-use super::settle::Support;
+use super::effective::Support;
 
 mod calls;
 mod files;

@@ -3,16 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 use super::limits::{OPEN_REQUESTS, WAITING_TO_SHOW};
 use super::port::Port;
 
-/// What becomes of something when it is its turn. Must not wait.
-pub(super) type Turn = Box<dyn FnOnce(&Arc<Port>) + Send>;
+/// What is done when everything before it was. Must not wait.
+pub(super) type Output = Box<dyn FnOnce(&Arc<Port>) + Send>;
 
 /// What waits until the slowest client has room for it, in the order in which it came.
-pub(super) struct Turns {
+pub(super) struct OrderedOutput {
     port: Arc<Port>,
     waiting: Mutex<Waiting>,
     arrived: Notify,
@@ -20,40 +21,52 @@ pub(super) struct Turns {
 
 #[derive(Default)]
 struct Waiting {
-    turns: VecDeque<Turn>,
+    outputs: VecDeque<Output>,
     closed: bool,
 }
 
-impl Turns {
-    /// Turns, and the work of taking them. The work ends when they are closed and all were taken.
+impl OrderedOutput {
+    /// An empty queue, and the work of taking from it, which ends when it is closed and empty.
     pub fn new(port: Arc<Port>) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
-        let turns = Arc::new(Self {
+        let output = Arc::new(Self {
             port,
             waiting: Mutex::default(),
             arrived: Notify::new(),
         });
-        let work = Arc::clone(&turns).take_all();
-        (turns, work)
+        let work = Arc::clone(&output).take_all();
+        (output, work)
     }
 
     /// Has something shown after what was sent before it. False, and nothing happens, when too
     /// much waits already: slow clients slow down nobody.
-    pub fn show(&self, turn: Turn) -> bool {
-        self.push(turn, WAITING_TO_SHOW)
+    pub fn show(&self, output: Output) -> bool {
+        self.push(output, WAITING_TO_SHOW)
     }
 
     /// Has something asked after what was sent before it. There is room for questions where there
     /// is none left for things to show, since somebody waits for their answers.
-    pub fn ask(&self, turn: Turn) -> bool {
-        self.push(turn, WAITING_TO_SHOW + OPEN_REQUESTS)
+    pub fn ask(&self, output: Output) -> bool {
+        self.push(output, WAITING_TO_SHOW + OPEN_REQUESTS)
     }
 
     /// Takes everything that waits, now: something that was sent later is about to be acted on.
     pub fn catch_up(&self) {
         let mut waiting = self.lock();
-        while let Some(turn) = waiting.turns.pop_front() {
-            turn(&self.port);
+        while let Some(output) = waiting.outputs.pop_front() {
+            output(&self.port);
         }
+    }
+
+    /// Takes what waits, as far as the slowest client has room, and drops the rest: who sent it is
+    /// gone.
+    pub fn wind_up(&self) {
+        let mut waiting = self.lock();
+        while self.port.room().now_or_never().is_some()
+            && let Some(output) = waiting.outputs.pop_front()
+        {
+            output(&self.port);
+        }
+        waiting.outputs.clear();
     }
 
     /// Nothing more will come.
@@ -62,12 +75,12 @@ impl Turns {
         self.arrived.notify_one();
     }
 
-    fn push(&self, turn: Turn, limit: usize) -> bool {
+    fn push(&self, output: Output, limit: usize) -> bool {
         let mut waiting = self.lock();
-        if waiting.turns.len() >= limit {
+        if waiting.outputs.len() >= limit {
             return false;
         }
-        waiting.turns.push_back(turn);
+        waiting.outputs.push_back(output);
         drop(waiting);
         self.arrived.notify_one();
         true
@@ -77,14 +90,14 @@ impl Turns {
         loop {
             let (is_empty, closed) = {
                 let waiting = self.lock();
-                (waiting.turns.is_empty(), waiting.closed)
+                (waiting.outputs.is_empty(), waiting.closed)
             };
             if !is_empty {
                 self.port.room().await;
                 // Taken under the lock, so that nothing that came later can be taken meanwhile.
                 let mut waiting = self.lock();
-                if let Some(turn) = waiting.turns.pop_front() {
-                    turn(&self.port);
+                if let Some(output) = waiting.outputs.pop_front() {
+                    output(&self.port);
                 }
             } else if closed {
                 return;
@@ -105,13 +118,16 @@ mod tests {
 
     type Taken = Arc<Mutex<Vec<usize>>>;
 
-    fn note(taken: &Taken, number: usize) -> Turn {
+    fn note(taken: &Taken, number: usize) -> Output {
         let taken = Arc::clone(taken);
         Box::new(move |_| taken.lock().unwrap().push(number))
     }
 
-    fn turns() -> (Arc<Turns>, impl Future<Output = ()> + Send + 'static) {
-        Turns::new(Arc::new(Port::to_nobody(Arc::from(std::path::Path::new(
+    fn turns() -> (
+        Arc<OrderedOutput>,
+        impl Future<Output = ()> + Send + 'static,
+    ) {
+        OrderedOutput::new(Arc::new(Port::to_nobody(Arc::from(std::path::Path::new(
             "/",
         )))))
     }

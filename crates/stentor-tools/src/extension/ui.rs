@@ -11,42 +11,47 @@ use stentor_wire::extension::{
 };
 use stentor_wire::jsonrpc::RawJson;
 
-use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, SHOWN_KEYS, fit};
+use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, SHOWN_KEYS};
+use super::ordered_output::OrderedOutput;
 use super::port::Port;
-use super::turns::Turns;
+use crate::truncation::cut;
 
 /// Takes what an extension shows. Slow clients slow down nobody: what they have no room for waits
 /// its turn, and what there is no room for even there is dropped.
-pub(super) struct Showcase {
+pub(super) struct ShownUi {
     extension: String,
-    turns: Arc<Turns>,
+    output: Arc<OrderedOutput>,
     /// What is shown and must be taken away in the end.
     statuses: HashSet<String>,
     widgets: HashSet<String>,
 }
 
-impl Showcase {
-    /// A showcase whose things are shown in turn.
-    pub fn new(extension: &str, turns: Arc<Turns>) -> Self {
+impl ShownUi {
+    /// Nothing is shown yet.
+    pub fn new(extension: &str, output: Arc<OrderedOutput>) -> Self {
         Self {
             extension: extension.to_owned(),
-            turns,
+            output,
             statuses: HashSet::new(),
             widgets: HashSet::new(),
         }
     }
 
     /// Shows what a notification says. `None` when it is no notification of this kind.
-    pub fn show(&mut self, method: &str, params: RawJson<'_>) -> Option<Result<(), String>> {
+    pub fn show(
+        &mut self,
+        method: &str,
+        params: RawJson<'_>,
+    ) -> Option<Result<(), serde_json::Error>> {
         let event = match method {
             method::UI_NOTIFY => params.parse().map(|params| Some(notice(params))),
             method::UI_STATUS => params.parse().map(|params| self.status(params)),
             method::UI_WIDGET => params.parse().map(|params| self.widget(params)),
             method::UI_TITLE => params
                 .parse()
-                .map(|TitleParams { title }| Some(EventKind::Title(fit(title, LABEL_BYTES)))),
+                .map(|TitleParams { title }| Some(EventKind::Title(cut(title, LABEL_BYTES)))),
             method::UI_EDITOR_TEXT => params.parse().map(|EditorTextParams { text }| {
-                Some(EventKind::EditorText(fit(text, MESSAGE_BYTES)))
+                Some(EventKind::EditorText(cut(text, MESSAGE_BYTES)))
             }),
             method::LOG => params.parse().map(|params| {
                 log(&self.extension, params);
@@ -54,22 +59,18 @@ impl Showcase {
             }),
             _ => return None,
         };
-        Some(match event {
-            Ok(event) => {
-                if let Some(event) = event
-                    && !self.turns.show(Box::new(|port| port.publish(event)))
-                {
-                    tracing::debug!(extension = self.extension, "too much to show");
-                }
-                Ok(())
+        Some(event.map(|event| {
+            if let Some(event) = event
+                && !self.output.show(Box::new(|port| port.publish(event)))
+            {
+                tracing::debug!(extension = self.extension, "too much to show");
             }
-            Err(error) => Err(error.to_string()),
-        })
+        }))
     }
 
     /// Takes away everything that is still shown, and what was about to be.
     pub fn clear(&mut self, port: &Port) {
-        self.turns.catch_up();
+        self.output.wind_up();
         for key in self.statuses.drain() {
             port.publish(EventKind::Status { key, text: None });
         }
@@ -84,7 +85,7 @@ impl Showcase {
 
     fn status(&mut self, params: StatusParams) -> Option<EventKind> {
         let key = self.key(params.key);
-        let text = params.text.map(|text| fit(text, MESSAGE_BYTES));
+        let text = params.text.map(|text| cut(text, MESSAGE_BYTES));
         track(&mut self.statuses, &key, text.is_some())?;
         Some(EventKind::Status { key, text })
     }
@@ -93,7 +94,7 @@ impl Showcase {
         let key = self.key(params.key);
         let lines = params.lines.map(|lines| {
             let lines = lines.into_iter().take(LIST_ITEMS);
-            lines.map(|line| fit(line, LABEL_BYTES)).collect()
+            lines.map(|line| cut(line, LABEL_BYTES)).collect()
         });
         let placement = match params.placement {
             Placement::AboveEditor => WidgetPlacement::AboveEditor,
@@ -110,7 +111,7 @@ impl Showcase {
     /// Keys of one extension never meet those of another.
     fn key(&self, key: Option<String>) -> String {
         match key {
-            Some(key) => format!("{}:{}", self.extension, fit(key, LABEL_BYTES)),
+            Some(key) => format!("{}:{}", self.extension, cut(key, LABEL_BYTES)),
             None => self.extension.clone(),
         }
     }
@@ -136,13 +137,13 @@ fn notice(params: NotifyParams) -> EventKind {
             Level::Warning => NoticeLevel::Warning,
             Level::Error => NoticeLevel::Error,
         },
-        message: fit(params.message, MESSAGE_BYTES),
+        message: cut(params.message, MESSAGE_BYTES),
         from: NoticeSource::Extension,
     }
 }
 
 fn log(extension: &str, params: LogParams) {
-    let message = fit(params.message, MESSAGE_BYTES);
+    let message = cut(params.message, MESSAGE_BYTES);
     match params.level {
         Level::Info => tracing::info!(extension, "{message}"),
         Level::Warning => tracing::warn!(extension, "{message}"),

@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::events::EventEncoder;
-use super::limits::fit;
+
 use super::port::Port;
 use super::registered::Registered;
 use super::spec::ExtensionSpec;
 use super::state::StateStore;
+use crate::truncation::cut;
 
 /// One extension of one session.
 pub(super) struct Extension {
@@ -142,8 +143,8 @@ impl Extension {
         tracing::debug!(extension = self.name(), event, error, "an extension failed");
         self.port.publish(EventKind::ExtensionFailed {
             extension: self.name().to_owned(),
-            event: fit(event.to_owned(), 64),
-            error: fit(error.to_owned(), 4096),
+            event: cut(event.to_owned(), 64),
+            error: cut(error.to_owned(), 4096),
         });
     }
 

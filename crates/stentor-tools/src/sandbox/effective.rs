@@ -9,7 +9,7 @@ use super::{Restrictions, kernel};
 
 /// What the user asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct SandboxRequest {
     pub mode: SandboxMode,
     pub network: bool,
     pub required: Required,
@@ -36,7 +36,7 @@ pub enum Required {
 
 /// What holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct EffectiveSandbox {
     pub state: SandboxState,
     /// What commands are to be held back from; nothing when there is no sandbox.
     pub restrictions: Option<Restrictions>,
@@ -72,27 +72,66 @@ pub(super) struct Support {
 }
 
 /// Says what of a sandbox holds on this machine, or why the session is refused.
-pub fn settle(asked: Asked) -> Result<Settled, Refused> {
+pub fn effective_sandbox(asked: SandboxRequest) -> Result<EffectiveSandbox, Refused> {
     if asked.mode == SandboxMode::Off {
-        return Ok(Settled {
+        return Ok(EffectiveSandbox {
             state: SandboxState::default(),
             restrictions: None,
         });
     }
-    settle_with(asked, kernel::support())
+    effective_with(asked, kernel::support())
 }
 
 /// The versions of Landlock from which on it knows more.
 const TRUNCATION: u8 = 3;
 const ABSTRACT_SOCKETS: u8 = 6;
 
-fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
-    let mut gaps = Vec::new();
+/// What is found open while it is worked out what holds.
+#[derive(Default)]
+struct Gaps {
+    /// For want of a kernel that could.
+    by_kernel: Vec<String>,
+    /// Because of where one works.
+    by_place: Vec<String>,
+    /// Told as gaps, but nothing is open because of them.
+    missing: Vec<String>,
+}
+
+fn effective_with(asked: SandboxRequest, support: Support) -> Result<EffectiveSandbox, Refused> {
+    let mut gaps = Gaps::default();
+    let (mode, network) = kept_by_kernel(&asked, support, &mut gaps.by_kernel);
+    let writable = match mode {
+        SandboxMode::WorkspaceWrite => writable_folders(&asked, &mut gaps)?,
+        SandboxMode::Off | SandboxMode::ReadOnly => Vec::new(),
+    };
+    let state = SandboxState {
+        mode,
+        network,
+        writable: writable.clone(),
+        gaps: gaps.accepted(asked.required)?,
+    };
+    let restrictions = state.is_on().then(|| Restrictions {
+        mode,
+        network,
+        writable,
+        unreadable: match mode {
+            SandboxMode::Off => Vec::new(),
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => asked.unreadable,
+        },
+    });
+    Ok(EffectiveSandbox {
+        state,
+        restrictions,
+    })
+}
+
+/// The mode and whether there is a network, as far as the kernel can see to it.
+fn kept_by_kernel(
+    asked: &SandboxRequest,
+    support: Support,
+    gaps: &mut Vec<String>,
+) -> (SandboxMode, bool) {
     let mut gap = |text: String| gaps.push(text);
-    // Not for want of a kernel that could.
-    let mut by_place = Vec::new();
-    // Told as a gap, but nothing is open because of it.
-    let mut missing = Vec::new();
     let mut mode = asked.mode;
     let mut network = asked.network;
     match support.landlock {
@@ -137,66 +176,62 @@ fn settle_with(asked: Asked, support: Support) -> Result<Settled, Refused> {
             );
         }
     }
+    (mode, network)
+}
+
+/// The folders that commands may write besides the one they work in.
+fn writable_folders(asked: &SandboxRequest, gaps: &mut Gaps) -> Result<Vec<PathBuf>, Refused> {
     let mut writable = Vec::new();
-    if mode == SandboxMode::WorkspaceWrite {
-        for folder in &asked.writable {
-            match folder.exists() {
-                true => writable.push(resolve(folder).unwrap_or_else(|| folder.clone())),
-                false => missing.push(format!(
-                    "{} does not exist, so commands cannot write to it",
-                    folder.display()
-                )),
-            }
-        }
-        let everything = || std::iter::once(&asked.cwd).chain(&writable);
-        for folder in &asked.guarded {
-            if let Some(holder) = everything().find(|writable| contains(writable, folder)) {
-                by_place.push(format!(
-                    "commands may write {}, and with it {}, which belongs to Stentor: work in \
-                     another folder",
-                    holder.display(),
-                    folder.display()
-                ));
-            }
-        }
-        for hidden in &asked.unreadable {
-            if let Some(holder) = everything().find(|writable| contains(writable, hidden)) {
-                return Err(Refused::UnreadableInWritable {
-                    unreadable: hidden.clone(),
-                    writable: holder.clone(),
-                });
-            }
+    for folder in &asked.writable {
+        match folder.exists() {
+            true => writable.push(resolve(folder).unwrap_or_else(|| folder.clone())),
+            false => gaps.missing.push(format!(
+                "{} does not exist, so commands cannot write to it",
+                folder.display()
+            )),
         }
     }
-    let is_refused = match asked.required {
-        Required::No => false,
-        Required::Kept => !gaps.is_empty(),
-        Required::Fully => !gaps.is_empty() || !by_place.is_empty(),
+    let holder_of = |path: &Path| {
+        let mut everything = std::iter::once(&asked.cwd).chain(&writable);
+        everything.find(|writable| contains(writable, path))
     };
-    gaps.extend(by_place);
-    if is_refused {
-        return Err(Refused::Gaps(gaps));
+    for folder in &asked.guarded {
+        if let Some(holder) = holder_of(folder) {
+            gaps.by_place.push(format!(
+                "commands may write {}, and with it {}, which belongs to Stentor: work in another \
+                 folder",
+                holder.display(),
+                folder.display()
+            ));
+        }
     }
-    gaps.extend(missing);
-    let state = SandboxState {
-        mode,
-        network,
-        writable: writable.clone(),
-        gaps,
-    };
-    let restrictions = state.is_on().then(|| Restrictions {
-        mode,
-        network,
-        writable,
-        unreadable: match mode {
-            SandboxMode::Off => Vec::new(),
-            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => asked.unreadable,
-        },
-    });
-    Ok(Settled {
-        state,
-        restrictions,
-    })
+    for hidden in &asked.unreadable {
+        if let Some(holder) = holder_of(hidden) {
+            return Err(Refused::UnreadableInWritable {
+                unreadable: hidden.clone(),
+                writable: holder.clone(),
+            });
+        }
+    }
+    Ok(writable)
+}
+
+impl Gaps {
+    /// All of them, unless some are a reason to refuse the session.
+    fn accepted(self, required: Required) -> Result<Vec<String>, Refused> {
+        let is_refused = match required {
+            Required::No => false,
+            Required::Kept => !self.by_kernel.is_empty(),
+            Required::Fully => !self.by_kernel.is_empty() || !self.by_place.is_empty(),
+        };
+        let mut gaps = self.by_kernel;
+        gaps.extend(self.by_place);
+        if is_refused {
+            return Err(Refused::Gaps(gaps));
+        }
+        gaps.extend(self.missing);
+        Ok(gaps)
+    }
 }
 
 fn contains(folder: &Path, path: &Path) -> bool {
@@ -216,8 +251,8 @@ mod tests {
         seccomp: true,
     };
 
-    fn asked(mode: SandboxMode) -> Asked {
-        Asked {
+    fn asked(mode: SandboxMode) -> SandboxRequest {
+        SandboxRequest {
             mode,
             network: false,
             required: Required::No,
@@ -259,16 +294,16 @@ mod tests {
                 2,
             ),
         ] {
-            let asked = |required| Asked {
+            let asked = |required| SandboxRequest {
                 network,
                 required,
                 ..asked(mode)
             };
-            let settled = settle_with(asked(Required::No), support).unwrap();
+            let settled = effective_with(asked(Required::No), support).unwrap();
             assert_eq!(settled.state.to_string(), holds, "{support:?}");
             assert_eq!(settled.state.gaps.len(), gaps, "{:?}", settled.state.gaps);
             assert_eq!(settled.restrictions.is_some(), settled.state.is_on());
-            let required = settle_with(asked(Required::Kept), support);
+            let required = effective_with(asked(Required::Kept), support);
             match gaps {
                 0 => assert_eq!(required, Ok(settled)),
                 _ => assert_eq!(required, Err(Refused::Gaps(settled.state.gaps))),
@@ -278,7 +313,7 @@ mod tests {
 
     #[test]
     fn no_sandbox_asks_nothing_of_the_kernel() {
-        let settled = settle(Asked {
+        let settled = effective_sandbox(SandboxRequest {
             required: Required::Kept,
             unreadable: vec!["/work/x".into()],
             ..asked(Off)
@@ -291,8 +326,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("work")).unwrap();
-        let settled = settle_with(
-            Asked {
+        let settled = effective_with(
+            SandboxRequest {
                 writable: vec![base.join("none"), base.join("work")],
                 guarded: vec![base.join("work/.config/stentor"), base.join("other")],
                 cwd: base.join("work"),
@@ -307,21 +342,21 @@ mod tests {
         };
         assert!(missing.contains("none does not exist"), "{missing}");
         for (required, is_refused) in [(Required::Kept, false), (Required::Fully, true)] {
-            let asked = Asked {
+            let asked = SandboxRequest {
                 required,
                 guarded: vec![base.join("work/own")],
                 cwd: base.join("work"),
                 ..asked(WorkspaceWrite)
             };
-            assert_eq!(settle_with(asked, ALL).is_err(), is_refused);
+            assert_eq!(effective_with(asked, ALL).is_err(), is_refused);
         }
         assert!(own.contains("/work/.config/stentor"), "{own}");
     }
 
     #[test]
     fn what_commands_may_write_cannot_be_hidden_from_them() {
-        let refused = settle_with(
-            Asked {
+        let refused = effective_with(
+            SandboxRequest {
                 unreadable: vec!["/work/.env".into()],
                 ..asked(WorkspaceWrite)
             },
@@ -334,10 +369,10 @@ mod tests {
                 writable: "/work".into()
             })
         );
-        let above = Asked {
+        let above = SandboxRequest {
             unreadable: vec!["/".into()],
             ..asked(WorkspaceWrite)
         };
-        assert!(settle_with(above, ALL).is_ok());
+        assert!(effective_with(above, ALL).is_ok());
     }
 }

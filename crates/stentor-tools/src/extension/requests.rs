@@ -17,10 +17,11 @@ use tokio::sync::oneshot;
 
 use super::connection::{Connection, OpenQuestion};
 use super::content;
-use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, TEXT_BYTES, fit};
-use super::one::Extension;
-use super::port::Port;
-use super::turns::Turns;
+use super::handle::Extension;
+use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, TEXT_BYTES};
+use super::ordered_output::OrderedOutput;
+use super::port::{Port, PortError};
+use crate::truncation::cut;
 
 /// Something an extension asks, read and made to fit.
 pub(super) enum Ask {
@@ -46,18 +47,15 @@ pub(super) enum Asked {
     Doing(oneshot::Receiver<Doing>),
 }
 
-/// Something on its way to the session. The error is text for the extension.
-type Doing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+/// Something on its way to the session.
+type Doing = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send>>;
 
 /// A question that is open, until it is answered or dropped.
 type Open = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
 
-/// A request that makes no sense: an error code and a message.
-pub(super) type Refusal = (i64, String);
-
 impl Ask {
     /// Reads a request. `None` when there is no such method here.
-    pub fn read(method: &str, params: RawJson<'_>) -> Option<Result<Self, Refusal>> {
+    pub fn read(method: &str, params: RawJson<'_>) -> Option<Result<Self, serde_json::Error>> {
         let read = match method {
             method::UI_SELECT => params.parse().map(select),
             method::UI_CONFIRM => params.parse().map(confirm),
@@ -70,17 +68,17 @@ impl Ask {
             method::SHUTDOWN => Ok(Ask::Shutdown),
             _ => return None,
         };
-        Some(read.map_err(|error| (code::INVALID_PARAMS, error.to_string())))
+        Some(read)
     }
 
     /// Has a question asked after what the extension sent before it.
-    pub fn asked(self, turns: &Turns, connection: &Arc<Connection>) -> Asked {
+    pub fn asked(self, output: &OrderedOutput, connection: &Arc<Connection>) -> Asked {
         match self {
             Ask::Question(dialog) => {
                 let is_confirm = matches!(dialog.kind, DialogKind::Confirm { .. });
                 let guard = connection.question();
                 let (opened, open) = oneshot::channel();
-                turns.ask(Box::new(|port| {
+                output.ask(Box::new(|port| {
                     let port = Arc::clone(port);
                     let mut question: Open = Box::pin(async move { port.ask(dialog).await });
                     // Whoever does not want to wait any more has it withdrawn by dropping it.
@@ -97,26 +95,31 @@ impl Ask {
             }
             Ask::Set(params) => Asked::Set(params),
             Ask::Get(params) => Asked::Get(params),
-            Ask::Say(injected, delivery) => Asked::Doing(in_turn(turns, move |port| async move {
-                port.inject(*injected, delivery).await
-            })),
+            Ask::Say(injected, delivery) => {
+                Asked::Doing(in_order(output, move |port| async move {
+                    port.inject(*injected, delivery).await
+                }))
+            }
             Ask::Shutdown => {
-                Asked::Doing(in_turn(turns, |port| async move { port.shut_down().await }))
+                Asked::Doing(in_order(
+                    output,
+                    |port| async move { port.shut_down().await },
+                ))
             }
         }
     }
 }
 
 /// Has something done after what the extension sent before it.
-fn in_turn<F>(
-    turns: &Turns,
+fn in_order<F>(
+    output: &OrderedOutput,
     work: impl FnOnce(Arc<Port>) -> F + Send + 'static,
 ) -> oneshot::Receiver<Doing>
 where
-    F: Future<Output = Result<(), String>> + Send + 'static,
+    F: Future<Output = Result<(), PortError>> + Send + 'static,
 {
     let (begun, doing) = oneshot::channel();
-    turns.ask(Box::new(move |port| {
+    output.ask(Box::new(move |port| {
         let mut work: Doing = Box::pin(work(Arc::clone(port)));
         // It is on its way when the next turn comes. Who asked may be gone: it is done all the same.
         let rest: Doing = match (&mut work).now_or_never() {
@@ -132,7 +135,7 @@ impl Asked {
     /// Has it answered, which takes as long as the person does.
     pub async fn answer(self, id: &Id, connection: &Connection, extension: &Extension) {
         let (port, state) = (&*extension.port, &extension.state_store);
-        let outbox = &connection.outbox;
+        let outbox = &connection.peer.outbox;
         let sent = match self {
             Asked::Question {
                 is_confirm,
@@ -153,25 +156,27 @@ impl Asked {
             }
             Asked::Set(StateSetParams { key, value }) => match state.set(port, key, value).await {
                 Ok(entry_id) => outbox.answer(id, &StateSetResult { entry_id }).await,
-                Err(why) => outbox.refuse(Some(id), code::INVALID_PARAMS, &why),
+                Err(error) => outbox.refuse(Some(id), code::INVALID_PARAMS, &error.to_string()),
             },
             Asked::Doing(doing) => {
                 let done = match doing.await {
                     Ok(doing) => doing.await,
-                    Err(_) => Err("too much waits already".to_owned()),
+                    Err(_) => Err(PortError::TooMuch),
                 };
                 match done {
                     Ok(()) => outbox.answer(id, &Nothing {}).await,
-                    Err(why) => outbox.refuse(Some(id), code::INVALID_REQUEST, &why),
+                    Err(error) => {
+                        outbox.refuse(Some(id), code::INVALID_REQUEST, &error.to_string())
+                    }
                 }
             }
             Asked::Get(StateGetParams { key }) => match state.get(port, &key).await {
                 Ok(value) => outbox.answer(id, &StateGetResult { value }).await,
-                Err(why) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &why),
+                Err(error) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &error.to_string()),
             },
         };
         if let Err(error) = sent {
-            tracing::debug!(%error, "an extension was not told the answer to what it asked");
+            tracing::debug!(%error, "an extension was not answered");
         }
     }
 }
@@ -217,9 +222,9 @@ fn select(params: SelectParams) -> Ask {
             } => (value, label, description),
         };
         DialogOption {
-            label: fit(label.unwrap_or_else(|| value.clone()), LABEL_BYTES),
-            value: fit(value, LABEL_BYTES),
-            description: description.map(|text| fit(text, LABEL_BYTES)),
+            label: cut(label.unwrap_or_else(|| value.clone()), LABEL_BYTES),
+            value: cut(value, LABEL_BYTES),
+            description: description.map(|text| cut(text, LABEL_BYTES)),
         }
     });
     let options = options.collect();
@@ -231,7 +236,7 @@ fn select(params: SelectParams) -> Ask {
 }
 
 fn confirm(params: ConfirmParams) -> Ask {
-    let message = fit(params.message, MESSAGE_BYTES);
+    let message = cut(params.message, MESSAGE_BYTES);
     question(
         params.title,
         DialogKind::Confirm {
@@ -243,7 +248,7 @@ fn confirm(params: ConfirmParams) -> Ask {
 }
 
 fn input(params: InputParams) -> Ask {
-    let placeholder = params.placeholder.map(|text| fit(text, LABEL_BYTES));
+    let placeholder = params.placeholder.map(|text| cut(text, LABEL_BYTES));
     question(
         params.title,
         DialogKind::Input { placeholder },
@@ -252,7 +257,7 @@ fn input(params: InputParams) -> Ask {
 }
 
 fn editor(params: EditorParams) -> Ask {
-    let prefill = params.prefill.map(|text| fit(text, PREFILL_BYTES));
+    let prefill = params.prefill.map(|text| cut(text, PREFILL_BYTES));
     question(
         params.title,
         DialogKind::Editor { prefill },
@@ -262,11 +267,11 @@ fn editor(params: EditorParams) -> Ask {
 
 fn message(params: MessageSendParams) -> Ask {
     let content = match params.content {
-        Words::Text(text) => UserContent::Text(fit(text, TEXT_BYTES)),
+        Words::Text(text) => UserContent::Text(cut(text, TEXT_BYTES)),
         pieces @ Words::Pieces(_) => UserContent::Blocks(content::blocks(pieces, TEXT_BYTES)),
     };
     let injected = Injected::Custom {
-        custom_type: fit(params.custom_type, LABEL_BYTES),
+        custom_type: cut(params.custom_type, LABEL_BYTES),
         content,
         display: params.display,
         details: params.details,
@@ -296,7 +301,7 @@ fn user_message(params: UserMessageSendParams) -> Ask {
 
 fn question(title: String, kind: DialogKind, timeout_ms: Option<u64>) -> Ask {
     Ask::Question(Dialog {
-        title: fit(title, LABEL_BYTES),
+        title: cut(title, LABEL_BYTES),
         kind,
         timeout_ms,
     })

@@ -1,5 +1,6 @@
-//! The HTTP client, built when the first request is made and not before.
+//! The HTTP client of everything that goes over the network: models, logins, MCP servers.
 //!
+//! It is built when the first request is made and not before.
 //! Building a client reads the system's certificates and takes milliseconds, which a program that
 //! only shows its help, or talks to the offline model, should not spend.
 
@@ -11,10 +12,10 @@ use std::time::Duration;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Certificate, Client, NoProxy, Proxy, StatusCode};
 
-/// How often a provider may send a request on within its own host.
+/// How often a server may send a request on within its own host.
 const REDIRECTS: usize = 5;
 
-/// Hosts a proxy is never asked for: model servers on this machine.
+/// Hosts a proxy is never asked for: servers on this machine.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
 /// Why there is no HTTP client.
@@ -33,6 +34,8 @@ pub enum HttpError {
 /// What the client is built from.
 #[derive(Debug, Clone, Default)]
 pub struct HttpSettings {
+    /// Certificates to trust besides the system's, for whoever names none of their own.
+    pub ca_file: Option<PathBuf>,
     pub proxies: Proxies,
     pub limits: Limits,
 }
@@ -109,8 +112,10 @@ impl Http {
         &self.settings.limits
     }
 
-    /// The client that trusts the system's certificates and those in `ca_file`.
+    /// The client that trusts the system's certificates and those in `ca_file`, or else those that
+    /// are set for everybody.
     pub fn client(&self, ca_file: Option<&Path>) -> Result<Client, HttpError> {
+        let ca_file = ca_file.or(self.settings.ca_file.as_deref());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let key = ca_file.map(Path::to_owned);
         if let Some(client) = clients.get(&key) {

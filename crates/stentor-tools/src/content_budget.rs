@@ -15,7 +15,7 @@ const PICTURES: usize = 20;
 const PICTURE_BYTES: usize = 4_718_592;
 
 /// What of one result is still shown, and what was left out.
-pub(crate) struct Room {
+pub(crate) struct ContentBudget {
     bytes: usize,
     texts: usize,
     pictures: usize,
@@ -32,8 +32,8 @@ struct LeftOut {
     no_pictures: usize,
 }
 
-impl Room {
-    /// Room for so many bytes of text.
+impl ContentBudget {
+    /// A budget of so many bytes of text.
     pub fn new(bytes: usize) -> Self {
         Self {
             bytes,
@@ -44,14 +44,14 @@ impl Room {
         }
     }
 
-    /// The text as far as there is room.
+    /// The text as far as there is budget.
     pub fn text(&mut self, text: &str) -> Option<ContentBlock> {
-        let room = match self.texts {
+        let left = match self.texts {
             0 => 0,
             _ => self.bytes,
         };
         let kept = text
-            .get(..text.floor_char_boundary(room))
+            .get(..text.floor_char_boundary(left))
             .unwrap_or_default();
         self.left_out.bytes += text.len() - kept.len();
         if kept.is_empty() {
@@ -62,7 +62,7 @@ impl Room {
         Some(ContentBlock::text(kept))
     }
 
-    /// A picture in base64, if it is one and there is room. What it is goes by its bytes, since a
+    /// A picture in base64, if it is one and there is budget. What it is goes by its bytes, since a
     /// provider refuses the whole conversation for a picture that is not what it is called.
     pub fn picture(&mut self, data: &str) -> Option<ContentBlock> {
         if self.pictures == 0 || data.len() > self.picture_bytes {
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn text_beyond_the_room_is_counted_once() {
-        let mut room = Room::new(4);
+        let mut budget = ContentBudget::new(4);
         let mut shown: Vec<_> = ["ab", "", "cdé", "x", "y"]
             .iter()
-            .filter_map(|text| room.text(text))
+            .filter_map(|text| budget.text(text))
             .collect();
-        shown.extend(room.left_out());
+        shown.extend(budget.left_out());
         assert_eq!(
             shown,
             ["ab", "cd", "[4 more bytes were left out.]"].map(ContentBlock::text)
@@ -138,38 +138,38 @@ mod tests {
 
     #[test]
     fn a_flood_of_short_texts_has_an_end() {
-        let mut room = Room::new(usize::MAX);
-        let shown = (0..200_000).filter_map(|_| room.text("x")).count();
+        let mut budget = ContentBudget::new(usize::MAX);
+        let shown = (0..200_000).filter_map(|_| budget.text("x")).count();
         assert_eq!(shown, TEXTS);
         let told = ContentBlock::text("[199000 more bytes were left out.]");
-        assert_eq!(room.left_out(), Some(told));
+        assert_eq!(budget.left_out(), Some(told));
     }
 
     #[test]
     fn pictures_are_shown_up_to_a_number_and_a_size() {
-        let mut room = Room::new(0);
+        let mut budget = ContentBudget::new(0);
         let picture = png(12);
-        let shown = (0..5_000).filter_map(|_| room.picture(&picture)).count();
+        let shown = (0..5_000).filter_map(|_| budget.picture(&picture)).count();
         assert_eq!(shown, PICTURES);
         let told = "[Pictures left out beyond 20 or 4.5 MiB together: 4980.]";
-        assert_eq!(room.left_out(), Some(ContentBlock::text(told)));
+        assert_eq!(budget.left_out(), Some(ContentBlock::text(told)));
 
-        let mut room = Room::new(0);
+        let mut budget = ContentBudget::new(0);
         let large = png(PICTURE_BYTES / 4 * 3);
-        assert!(room.picture(&large).is_some());
-        assert_eq!(room.picture(&picture), None);
+        assert!(budget.picture(&large).is_some());
+        assert_eq!(budget.picture(&picture), None);
     }
 
     #[test]
     fn what_is_no_picture_is_not_shown_as_one_and_a_picture_goes_by_what_it_is() {
-        let mut room = Room::new(0);
+        let mut budget = ContentBudget::new(0);
         for data in ["AAAA", "not base64", "", "aGVsbG8=", "PHN2Zz48L3N2Zz4="] {
-            assert_eq!(room.picture(data), None, "{data}");
+            assert_eq!(budget.picture(data), None, "{data}");
         }
         let told = "[Pictures left out that are no PNG, JPEG, GIF or WebP in base64: 5.]";
-        assert_eq!(room.left_out(), Some(ContentBlock::text(told)));
+        assert_eq!(budget.left_out(), Some(ContentBlock::text(told)));
         let jpeg = STANDARD.encode(b"\xff\xd8\xff\xe0");
         let shown = ContentBlock::image(jpeg.as_str(), "image/jpeg");
-        assert_eq!(room.picture(&jpeg), Some(shown));
+        assert_eq!(budget.picture(&jpeg), Some(shown));
     }
 }

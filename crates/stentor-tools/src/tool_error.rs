@@ -7,7 +7,7 @@ use stentor_agent::tool::ToolOutput;
 
 /// Why a tool did not do what it was asked. Its text becomes the result of the call.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum ToolError {
     /// The call was cancelled before it had an outcome.
     #[error("Operation aborted")]
     Aborted,
@@ -27,7 +27,7 @@ pub(crate) enum Fault {
     Place(String),
 }
 
-impl Fault {
+impl ToolError {
     /// For `map_err`: the system call that failed, and on what.
     pub(crate) fn system(call: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
@@ -48,8 +48,8 @@ impl Fault {
     }
 }
 
-impl From<Fault> for ToolOutput {
-    fn from(fault: Fault) -> Self {
+impl From<ToolError> for ToolOutput {
+    fn from(fault: ToolError) -> Self {
         Self::error(fault.to_string())
     }
 }
@@ -105,10 +105,10 @@ mod tests {
                 "EACCES: permission denied, access '/a/b'",
             ),
         ] {
-            let fault = Fault::system("access", path)(errno.into());
+            let fault = ToolError::system("access", path)(errno.into());
             assert_eq!(fault.to_string(), text);
         }
-        let fault = Fault::system("read", path)(io::Error::other("odd"));
+        let fault = ToolError::system("read", path)(io::Error::other("odd"));
         assert_eq!(fault.to_string(), "odd, read '/a/b'");
     }
 }

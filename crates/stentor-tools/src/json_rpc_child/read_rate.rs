@@ -4,22 +4,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Messages a program may write at once. One that goes on writing faster than one in an interval
-/// is read more slowly, and waits at its end of the pipe.
-const BURST_MESSAGES: u32 = 1_000;
-
-/// The interval between messages that is usual: 200 a second.
-pub(crate) const MESSAGE_INTERVAL: Duration = Duration::from_millis(5);
+use super::limits::BURST_MESSAGES;
 
 /// Lets a burst of messages through at once, and then one in an interval.
-pub(crate) struct Pace {
+pub(super) struct ReadRate {
     interval: Duration,
     /// When everything that was let through so far would have come at the steady rate.
     paid_until: Instant,
 }
 
-impl Pace {
-    pub(crate) fn new(now: Instant, interval: Duration) -> Self {
+impl ReadRate {
+    pub fn new(now: Instant, interval: Duration) -> Self {
         Self {
             interval,
             paid_until: now,
@@ -27,7 +22,7 @@ impl Pace {
     }
 
     /// Counts a message. Returns how long to wait before the next is read.
-    pub(crate) fn count(&mut self, now: Instant) -> Option<Duration> {
+    pub fn count(&mut self, now: Instant) -> Option<Duration> {
         self.paid_until = self.paid_until.max(now) + self.interval;
         let ahead = self.paid_until - now;
         let allowed = self.interval * BURST_MESSAGES;
@@ -37,21 +32,22 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits::MESSAGE_INTERVAL;
     use super::*;
 
     #[test]
     fn a_burst_passes_and_what_follows_is_slowed_to_the_steady_rate() {
         let mut now = Instant::now();
         let began = now;
-        let mut pace = Pace::new(now, MESSAGE_INTERVAL);
+        let mut rate = ReadRate::new(now, MESSAGE_INTERVAL);
         for _ in 0..BURST_MESSAGES {
-            assert_eq!(pace.count(now), None);
+            assert_eq!(rate.count(now), None);
         }
         for _ in 0..200 {
-            now += pace.count(now).expect("the burst is used up");
+            now += rate.count(now).expect("the burst is used up");
         }
         assert_eq!((now - began).as_secs(), 1);
         now += Duration::from_secs(60);
-        assert_eq!(pace.count(now), None);
+        assert_eq!(rate.count(now), None);
     }
 }

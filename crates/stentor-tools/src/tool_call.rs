@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use stentor_agent::tool::{ToolFuture, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
+use crate::tool_error::ToolError;
 
 /// Makes the outcome of a call out of work that may fail.
 pub(crate) fn outcome(
-    work: impl Future<Output = Result<ToolOutput, Fault>> + Send + 'static,
+    work: impl Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 ) -> ToolFuture {
     Box::pin(async move { work.await.unwrap_or_else(ToolOutput::from) })
 }
@@ -18,9 +18,10 @@ pub(crate) fn outcome(
 pub(crate) fn arguments<T: DeserializeOwned>(
     tool: &str,
     arguments: Map<String, Value>,
-) -> Result<T, Fault> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Fault::refused(format!("Invalid arguments for tool \"{tool}\": {error}")))
+) -> Result<T, ToolError> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        ToolError::refused(format!("Invalid arguments for tool \"{tool}\": {error}"))
+    })
 }
 
 /// Runs `work` where it may block, and does not wait for it once the call is cancelled.
@@ -28,17 +29,17 @@ pub(crate) fn arguments<T: DeserializeOwned>(
 /// Work that can take long looks at the token itself, so that its thread comes free soon after.
 pub(crate) async fn blocking<T: Send + 'static>(
     cancel: &CancellationToken,
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
     if cancel.is_cancelled() {
-        return Err(Fault::Aborted);
+        return Err(ToolError::Aborted);
     }
     let work = tokio::task::spawn_blocking(work);
     tokio::select! {
-        () = cancel.cancelled() => Err(Fault::Aborted),
+        () = cancel.cancelled() => Err(ToolError::Aborted),
         done = work => match done {
             Ok(result) => result,
-            Err(error) => Err(Fault::refused(format!("the tool failed: {error}"))),
+            Err(error) => Err(ToolError::refused(format!("the tool failed: {error}"))),
         },
     }
 }
@@ -48,12 +49,12 @@ pub(crate) fn whole_number(
     name: &str,
     number: Option<f64>,
     least: u64,
-) -> Result<Option<u64>, Fault> {
+) -> Result<Option<u64>, ToolError> {
     let Some(number) = number else {
         return Ok(None);
     };
     if !number.is_finite() || number.floor() < least as f64 {
-        return Err(Fault::refused(format!(
+        return Err(ToolError::refused(format!(
             "Invalid {name}: {number}. It must be a number of at least {least}."
         )));
     }

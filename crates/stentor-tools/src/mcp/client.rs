@@ -1,0 +1,185 @@
+//! The client of one server: what it is asked, and what it sends of its own accord.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use stentor_wire::jsonrpc::{Id, RawJson, code};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+
+use super::limits::PING_LIMIT;
+use super::protocol::{CallProgress, InitializeResult, List, ProgressParams, VERSION, method};
+use crate::json_rpc_child::{Handler, Peer, RequestError};
+
+/// A server that has been greeted.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub peer: Arc<Peer>,
+    pub info: Arc<InitializeResult>,
+    pub notices: Arc<Notices>,
+}
+
+/// What a server notifies us of.
+#[derive(Default)]
+pub(super) struct Notices {
+    /// Notified when one of the server's lists is another now.
+    pub lists_changed: Notify,
+    last_token: AtomicU64,
+    calls: Mutex<Calls>,
+}
+
+/// Where the reports about calls go, by the tokens of these calls.
+type Calls = HashMap<u64, watch::Sender<Option<CallProgress>>>;
+
+/// The reports about one call, as long as it is held.
+pub(super) struct Reports {
+    pub token: u64,
+    notices: Arc<Notices>,
+    newest: watch::Receiver<Option<CallProgress>>,
+}
+
+impl Client {
+    /// Introduces us to a server and learns what it is.
+    pub async fn greet(peer: &Arc<Peer>, notices: &Arc<Notices>) -> Result<Self, RequestError> {
+        let params = json!({
+            "protocolVersion": VERSION,
+            "capabilities": {},
+            "clientInfo": { "name": "stentor", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let info = request(peer, method::INITIALIZE, &params).await?;
+        Ok(Self {
+            peer: Arc::clone(peer),
+            info: Arc::new(info),
+            notices: Arc::clone(notices),
+        })
+    }
+
+    /// Tells the server that what it is may be used now.
+    pub fn initialized(&self) -> Result<(), RequestError> {
+        let params = Map::new();
+        Ok(self.peer.outbox.notify(method::INITIALIZED, &params)?)
+    }
+
+    /// Asks the server and waits for the answer, however long it takes.
+    pub async fn request<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<R, RequestError> {
+        request(&self.peer, method, params).await
+    }
+
+    /// One page of a list, and where the next one begins.
+    pub async fn page(
+        &self,
+        list: &List,
+        cursor: Option<String>,
+    ) -> Result<(Vec<Value>, Option<String>), RequestError> {
+        let mut params = Map::new();
+        params.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.into())));
+        let mut page: Map<String, Value> = self.request(list.method, &params).await?;
+        let Some(Value::Array(items)) = page.remove(list.member) else {
+            let why = format!("it has no list `{}`", list.member);
+            return Err(RequestError::Unreadable(why));
+        };
+        let next = match page.remove("nextCursor") {
+            Some(Value::String(next)) if !next.is_empty() => Some(next),
+            _ => None,
+        };
+        Ok((items, next))
+    }
+
+    /// Whether the server answers at all. That it does not know the question is an answer, too.
+    pub async fn is_alive(&self) -> bool {
+        let params = Map::new();
+        let ping = self.peer.request(method::PING, &params);
+        let answered = timeout(PING_LIMIT, ping).await;
+        matches!(answered, Ok(Ok(_) | Err(RequestError::Refused(_))))
+    }
+}
+
+async fn request<R: DeserializeOwned>(
+    peer: &Peer,
+    method: &str,
+    params: &impl Serialize,
+) -> Result<R, RequestError> {
+    let text = peer.request(method, params).await?;
+    serde_json::from_str(&text).map_err(|error| RequestError::Unreadable(error.to_string()))
+}
+
+impl Notices {
+    /// The reports about a call that is about to be sent.
+    pub fn reports(self: &Arc<Self>) -> Reports {
+        let token = self.last_token.fetch_add(1, Ordering::Relaxed) + 1;
+        let (sender, newest) = watch::channel(None);
+        self.lock().insert(token, sender);
+        Reports {
+            token,
+            notices: Arc::clone(self),
+            newest,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reports {
+    /// The next report. Reports that come faster than they are asked for replace each other.
+    pub async fn next(&mut self) -> Option<CallProgress> {
+        self.newest.changed().await.ok()?;
+        self.newest.borrow_and_update().clone()
+    }
+}
+
+impl Drop for Reports {
+    fn drop(&mut self) {
+        self.notices.lock().remove(&self.token);
+    }
+}
+
+/// Takes what a server sends besides its answers.
+pub(super) struct ServerMessages {
+    pub peer: Arc<Peer>,
+    pub notices: Arc<Notices>,
+}
+
+impl Handler for ServerMessages {
+    fn request(&mut self, id: Id, method: &str, _: RawJson<'_>) {
+        let outbox = &self.peer.outbox;
+        let answered = match method {
+            method::PING => outbox.try_answer(&id, &Map::new()),
+            _ => outbox.refuse(Some(&id), code::METHOD_NOT_FOUND, "no such method"),
+        };
+        if let Err(error) = answered {
+            tracing::debug!(%error, "an MCP server was not answered");
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: RawJson<'_>) {
+        match method {
+            method::TOOLS_CHANGED | method::PROMPTS_CHANGED => {
+                self.notices.lists_changed.notify_one();
+            }
+            method::PROGRESS => {
+                let Ok(params) = params.parse::<ProgressParams>() else {
+                    return;
+                };
+                let token = params.progress_token.as_u64().unwrap_or_default();
+                if let Some(call) = self.notices.lock().get(&token) {
+                    call.send_replace(Some(params.progress));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn only_garbage(&self) -> String {
+        "it writes what is no MCP".to_owned()
+    }
+}
