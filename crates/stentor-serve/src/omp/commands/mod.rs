@@ -29,8 +29,8 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
     let Command { id, name, body } = command;
     let outcome = match body {
         CommandBody::Prompt(prompt) => return prompting::prompt(dialect, id, prompt).await,
-        CommandBody::AbortAndPrompt(say) => {
-            return prompting::abort_and_prompt(dialect, id, say).await;
+        CommandBody::AbortAndPrompt(sent) => {
+            return prompting::abort_and_prompt(dialect, id, sent).await;
         }
         CommandBody::Abort => {
             return in_background(dialect, id, name, prompting::abort(Arc::clone(dialect))).await;
@@ -60,8 +60,8 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         CommandBody::NegotiateProtocol(wanted) => {
             return transport::negotiate(dialect, id.as_deref(), name, &wanted).await;
         }
-        CommandBody::Steer(say) => prompting::steer(dialect, say).await,
-        CommandBody::FollowUp(say) => prompting::follow_up(dialect, say).await,
+        CommandBody::Steer(sent) => prompting::steer(dialect, sent).await,
+        CommandBody::FollowUp(sent) => prompting::follow_up(dialect, sent).await,
         CommandBody::NewSession(new) => sessions::new(dialect, new).await,
         CommandBody::SwitchSession(switch) => sessions::switch(dialect, switch).await,
         CommandBody::OpenSession(wanted) => opening::open(dialect, wanted).await,

@@ -10,7 +10,7 @@ use stentor_agent::hooks::CommandRan;
 use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{Session, SessionError};
 use stentor_journal::message::{ContentBlock, text_of};
-use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
+use stentor_wire::omp::command::{Image, MessageCommand, Prompt, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
 
 use crate::omp::dialect::Dialect;
@@ -96,10 +96,14 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
 }
 
 /// `abort_and_prompt`: the events of the abort, the acknowledgement, the new run (section 11).
-pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, say: Say) {
+pub(super) async fn abort_and_prompt(
+    dialect: &Arc<Dialect>,
+    id: Option<Box<RawValue>>,
+    sent: MessageCommand,
+) {
     const NAME: &str = "abort_and_prompt";
     let session = dialect.session();
-    let accepted = match expanded(&session, say.message, say.images).await {
+    let accepted = match expanded(&session, sent.message, sent.images).await {
         Ok(content) => match session.abort_and_prompt(content).await {
             Ok(accepted) => Ok(accepted),
             Err(error) => Err(not_accepted(&session, error).await),
@@ -136,19 +140,19 @@ async fn not_accepted(session: &Session, error: SessionError) -> Failure {
 }
 
 /// `steer`.
-pub(super) async fn steer(dialect: &Dialect, say: Say) -> CommandOutcome {
+pub(super) async fn steer(dialect: &Dialect, sent: MessageCommand) -> CommandOutcome {
     let session = dialect.session();
-    no_command(&session, &say.message).await?;
-    let content = expanded(&session, say.message, say.images).await?;
+    no_command(&session, &sent.message).await?;
+    let content = expanded(&session, sent.message, sent.images).await?;
     session.steer(content).await?;
     Data::of(&QUEUED)
 }
 
 /// `follow_up`.
-pub(super) async fn follow_up(dialect: &Dialect, say: Say) -> CommandOutcome {
+pub(super) async fn follow_up(dialect: &Dialect, sent: MessageCommand) -> CommandOutcome {
     let session = dialect.session();
-    no_command(&session, &say.message).await?;
-    let content = expanded(&session, say.message, say.images).await?;
+    no_command(&session, &sent.message).await?;
+    let content = expanded(&session, sent.message, sent.images).await?;
     session.follow_up(content).await?;
     Data::of(&QUEUED)
 }
