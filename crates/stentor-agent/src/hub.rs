@@ -42,13 +42,13 @@ pub struct Hub {
 struct Shared {
     session: Arc<str>,
     clock: SharedClock,
-    state: Mutex<State>,
+    state: Mutex<HubState>,
     /// Told when a queue gets shorter.
     room: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct HubState {
     seq: u64,
     log: VecDeque<Logged>,
     logged_deltas: usize,
@@ -180,7 +180,7 @@ impl Hub {
         self.lock().subscribers.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         self.shared
             .state
             .lock()
@@ -200,7 +200,7 @@ fn make_visible(kind: &mut EventKind) {
     }
 }
 
-impl State {
+impl HubState {
     fn subscribe(&mut self, hub: Hub, waiting: VecDeque<Event>) -> Subscription {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(waiting),
@@ -261,7 +261,7 @@ impl State {
     }
 }
 
-impl State {
+impl HubState {
     /// An answer is complete: how it was written is not kept any longer, since that would keep a
     /// second copy of it. Who was away sees it begin and end.
     fn forget_live(&mut self, number: u64, message: &Arc<Message>) {

@@ -16,11 +16,11 @@ pub const MAX_ENDED: usize = 200;
 /// The jobs of one session.
 pub struct Jobs {
     clock: SharedClock,
-    state: Mutex<State>,
+    state: Mutex<JobsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct JobsState {
     started: u64,
     ended: u64,
     jobs: VecDeque<Entry>,
@@ -238,12 +238,12 @@ impl Jobs {
         state.forget_old();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, JobsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl JobsState {
     fn forget_old(&mut self) {
         let over = |entry: &Entry| entry.job.status.is_over();
         let ended = self.jobs.iter().filter(|entry| over(entry)).count();

@@ -13,10 +13,10 @@ pub trait LeftProcess: Send {
 
 /// All that a session has left running.
 #[derive(Default)]
-pub struct LeftRunning(Mutex<State>);
+pub struct LeftRunning(Mutex<LeftRunningState>);
 
 #[derive(Default)]
-struct State {
+struct LeftRunningState {
     left: Vec<Box<dyn LeftProcess>>,
     /// The session has ended: nothing more stays.
     is_over: bool,

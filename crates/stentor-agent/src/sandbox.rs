@@ -83,9 +83,9 @@ impl Default for SandboxState {
 }
 
 impl SandboxState {
-    /// The state, where there is something to tell: a sandbox that holds, or one that was asked for
+    /// The state, where there is something to report: a sandbox that holds, or one that was asked for
     /// and does not. Dialects whose originals know no sandbox say nothing of none.
-    pub fn to_tell(&self) -> Option<&Self> {
+    pub fn to_report(&self) -> Option<&Self> {
         (self.is_on() || !self.gaps.is_empty()).then_some(self)
     }
 

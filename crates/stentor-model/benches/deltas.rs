@@ -4,7 +4,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use stentor_model::answer::Answer;
+use stentor_model::answer::AnswerBuilder;
 use stentor_model::wire::Wire;
 use stentor_wire::sse::SseDecoder;
 
@@ -57,7 +57,7 @@ fn bytes_to_model_events(bencher: Bencher<'_, '_>, wire: Wire) {
     bencher.counter(ItemsCount::new(DELTAS)).bench(|| {
         let mut events = SseDecoder::new(LIMIT_BYTES);
         let mut decoder = wire.decoder();
-        let mut answer = Answer::new();
+        let mut answer = AnswerBuilder::new();
         let mut count = 0;
         for chunk in bytes.chunks(CHUNK_BYTES) {
             events.push(chunk);

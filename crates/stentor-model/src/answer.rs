@@ -11,10 +11,15 @@ use stentor_wire::sse::SseError;
 /// Turns a provider's stream into events, one wire each.
 pub trait Decoder: Send {
     /// Takes one server-sent event.
-    fn event(&mut self, name: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault>;
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        answer: &mut AnswerBuilder,
+    ) -> Result<(), StreamFault>;
 
     /// The connection was closed by the provider. Completes the answer if nothing is missing.
-    fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault>;
+    fn closed(&mut self, answer: &mut AnswerBuilder) -> Result<(), StreamFault>;
 
     /// About how many bytes it holds that are no events yet.
     fn held_bytes(&self) -> usize {
@@ -47,7 +52,7 @@ pub struct ProviderFault {
 
 /// Collects events and keeps the promise that blocks come one after the other.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct AnswerBuilder {
     events: VecDeque<ModelEvent>,
     open: Option<OpenBlock>,
     usage: Usage,
@@ -62,7 +67,7 @@ struct OpenBlock {
     is_empty: bool,
 }
 
-impl Answer {
+impl AnswerBuilder {
     /// An answer of which nothing is known.
     pub fn new() -> Self {
         Self::default()
@@ -202,13 +207,13 @@ impl From<SseError> for StreamFault {
 mod tests {
     use super::*;
 
-    fn drain(answer: &mut Answer) -> Vec<ModelEvent> {
+    fn drain(answer: &mut AnswerBuilder) -> Vec<ModelEvent> {
         std::iter::from_fn(|| answer.pop()).collect()
     }
 
     #[test]
     fn a_block_that_opens_ends_the_one_before_and_nothing_follows_the_end() {
-        let mut answer = Answer::new();
+        let mut answer = AnswerBuilder::new();
         answer.delta("a".into());
         answer.open(LiveBlockKind::ToolCall {
             id: "1".into(),

@@ -9,6 +9,7 @@
 pub mod answer;
 pub mod anthropic;
 pub mod call;
+mod call_id;
 pub mod catalogue;
 pub mod configuration;
 pub mod credential;

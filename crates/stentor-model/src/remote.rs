@@ -16,7 +16,7 @@ use stentor_text::redaction::{names_a_secret, secrets_in_address};
 use stentor_wire::sse::SseDecoder;
 use tokio::time::{Instant, timeout};
 
-use crate::answer::{Answer, Decoder, StreamFault};
+use crate::answer::{AnswerBuilder, Decoder, StreamFault};
 use crate::call::{Call, Target};
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::echo::EchoFilter;
@@ -92,30 +92,30 @@ impl Model for RemoteModel {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let begin = State::Asking(Arc::clone(&self.shared), Box::new(request));
+        let begin = StreamState::Asking(Arc::clone(&self.shared), Box::new(request));
         Box::pin(stream::unfold(begin, next))
     }
 }
 
 /// How far an answer is.
-enum State {
+enum StreamState {
     Asking(Arc<Shared>, Box<ModelRequest>),
     Reading(Box<Reading>),
     Over,
 }
 
-async fn next(state: State) -> Option<(Result<ModelEvent, ModelError>, State)> {
+async fn next(state: StreamState) -> Option<(Result<ModelEvent, ModelError>, StreamState)> {
     let mut reading = match state {
-        State::Over => return None,
-        State::Reading(reading) => reading,
-        State::Asking(shared, request) => match shared.ask(&request).await {
+        StreamState::Over => return None,
+        StreamState::Reading(reading) => reading,
+        StreamState::Asking(shared, request) => match shared.ask(&request).await {
             Ok(reading) => Box::new(reading),
-            Err(error) => return Some((Err(error), State::Over)),
+            Err(error) => return Some((Err(error), StreamState::Over)),
         },
     };
     match reading.next().await {
-        Some(Ok(event)) => Some((Ok(event), State::Reading(reading))),
-        Some(Err(error)) => Some((Err(error), State::Over)),
+        Some(Ok(event)) => Some((Ok(event), StreamState::Reading(reading))),
+        Some(Err(error)) => Some((Err(error), StreamState::Over)),
         None => None,
     }
 }
@@ -204,7 +204,7 @@ impl Shared {
                 first_bytes: FirstBytes::default(),
                 waited: Duration::ZERO,
                 decoder: self.endpoint.wire.decoder(),
-                answer: Answer::new(),
+                answer: AnswerBuilder::new(),
                 echo: EchoFilter::new(self.endpoint.keys().chain(&asked.credentials)),
                 asked,
                 limits,
@@ -225,7 +225,7 @@ impl Shared {
                     asked.broken(StreamFault::Provider(fault_in(&value)))
                 }
                 Body::Events | Body::Nothing | Body::Html | Body::Compressed(_) => {
-                    asked.no_answer(status.as_u16(), &body.told(&text))
+                    asked.no_answer(status.as_u16(), &body.description(&text))
                 }
             });
         }
@@ -313,7 +313,7 @@ struct Reading {
     /// connection, are no sign that the model still works.
     waited: Duration,
     decoder: Box<dyn Decoder>,
-    answer: Answer,
+    answer: AnswerBuilder,
     echo: EchoFilter,
     asked: Asked,
     limits: Limits,

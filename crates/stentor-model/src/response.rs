@@ -42,7 +42,7 @@ impl Body {
     }
 
     /// What came, in words.
-    pub(crate) fn told(&self, text: &[u8]) -> String {
+    pub(crate) fn description(&self, text: &[u8]) -> String {
         match self {
             Self::Nothing => "the server sent no answer".to_owned(),
             Self::Compressed(method) => {
@@ -90,7 +90,7 @@ impl FirstBytes {
             return None;
         }
         if self.bytes.trim_ascii().is_empty() {
-            return Some(Body::Nothing.told(&[]));
+            return Some(Body::Nothing.description(&[]));
         }
         if is_stream(&self.bytes) {
             return None;
@@ -101,7 +101,7 @@ impl FirstBytes {
             _ if self.bytes.starts_with(GZIP) => Body::Compressed("gzip".to_owned()),
             _ => Body::Events,
         };
-        Some(body.told(&self.bytes))
+        Some(body.description(&self.bytes))
     }
 }
 

@@ -68,7 +68,7 @@ pub struct ToolAnswer<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdRule {
     /// Letters, digits, `_` and `-`, at most so many.
-    Words { max_len: usize },
+    Identifier { max_len: usize },
     /// Exactly nine letters and digits, as Mistral demands.
     Nine,
 }
@@ -149,7 +149,7 @@ pub fn split_media<'a>(parts: &[Part<'a>]) -> (String, Vec<Part<'a>>) {
 pub fn wire_id(id: &str, rule: IdRule) -> String {
     let hash = fnv(id.as_bytes());
     match rule {
-        IdRule::Words { max_len } => {
+        IdRule::Identifier { max_len } => {
             let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             if !id.is_empty() && id.len() <= max_len && id.chars().all(allowed) {
                 return id.to_owned();

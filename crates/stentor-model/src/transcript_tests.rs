@@ -45,7 +45,7 @@ fn call(id: &str) -> Value {
 fn short(list: Value) -> Vec<String> {
     let messages = messages(list);
     let model = model(&[InputKind::Text]);
-    let turns = prepare(&messages, &model, IdRule::Words { max_len: 40 });
+    let turns = prepare(&messages, &model, IdRule::Identifier { max_len: 40 });
     let mut out = Vec::new();
     for turn in &turns {
         match turn {
@@ -189,7 +189,7 @@ fn what_a_model_cannot_take_is_said_in_words() {
 
 #[test]
 fn ids_are_kept_where_the_wire_allows_them_and_told_apart_where_not() {
-    let rule = IdRule::Words { max_len: 40 };
+    let rule = IdRule::Identifier { max_len: 40 };
     assert_eq!(wire_id("toolu_01A-b", rule), "toolu_01A-b");
     let long = "call_abc|fc_".to_owned() + &"x".repeat(400);
     let other = long.clone() + "y";

@@ -81,7 +81,7 @@ pub(crate) fn decode(
     Result<(), crate::answer::StreamFault>,
 ) {
     let mut decoder = wire.decoder();
-    let mut answer = crate::answer::Answer::new();
+    let mut answer = crate::answer::AnswerBuilder::new();
     let mut result = Ok(());
     for data in events {
         result = result.and_then(|()| decoder.event("", data, &mut answer));

@@ -12,8 +12,8 @@
 //! 4. Without any of these the [`PermissionMode`] decides.
 //!
 //! [`PermissionMode::ReadOnly`] is a promise: no rule and no answer lifts it, and what would be
-//! asked is denied. It allows reading inside the folder only. So is a [`Wall`]: what the commands
-//! of a session are held back from by a sandbox, its other tools are held back from here.
+//! asked is denied. It allows reading inside the folder only. So is a [`PathGuard`]: what the
+//! commands of a session are held back from by a sandbox, its other tools are held back from here.
 //!
 //! A shell command is taken apart and every part must be allowed: see `command`. Denials see what
 //! it runs through other programs: see `look_through`; where that cannot be known, a command is
@@ -27,24 +27,24 @@ mod here_documents;
 mod location;
 mod look_through;
 mod memory;
+mod path_guard;
 mod path_rules;
 mod pattern;
 mod permission;
 mod policy;
 mod protected_paths;
+mod reasons;
 mod resolve;
 mod rule;
 mod scope;
 mod shell_words;
 mod touches;
-mod wall;
-mod words;
 
-pub use memory::{Always, AnswerKeeper, InvalidAnswer, Remembered};
+pub use memory::{Always, AnswerStore, InvalidAnswer, Remembered};
+pub use path_guard::{PathGuard, WriteLimit};
 pub use path_rules::{DeniedPaths, PathRules};
 pub use permission::{Decision, PermissionAnswer, PermissionMode, UnknownPermissionMode};
 pub use policy::Policy;
 pub use resolve::resolve;
 pub use rule::{InvalidRule, Rule, RuleDecision};
 pub use touches::{ToolEffect, Touches};
-pub use wall::{Wall, WriteLimit};

@@ -11,10 +11,10 @@ use super::protected_paths::needs_its_own_permission;
 use super::rule::{RuleDecision, Subject};
 use super::scope::{About, starts_with_words};
 
-/// Keeps "always" answers beyond the session they were given in.
-pub trait AnswerKeeper: Send + Sync {
-    /// Keeps an answer for the sessions to come. The error is text for a person.
-    fn keep(&self, answer: &Remembered) -> Result<(), String>;
+/// Stores "always" answers beyond the session they were given in.
+pub trait AnswerStore: Send + Sync {
+    /// Stores an answer for the sessions to come. The error is text for a person.
+    fn store(&self, answer: &Remembered) -> Result<(), String>;
 }
 
 /// An answer that holds from when it was given, and what it is about.
@@ -77,7 +77,7 @@ impl TryFrom<AnswerText> for Remembered {
         }
         let named = [
             command.map(About::Command),
-            words.map(|words| About::kept_for_words(decision, words)),
+            words.map(|words| About::stored_for_words(decision, words)),
             folder.map(About::Folder),
             path.map(About::Path),
         ];

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::location::Location;
 use crate::memory::{self, Always, Remembered};
+use crate::path_guard::PathGuard;
 use crate::path_rules::PathRules;
 use crate::permission::{Decision, PermissionAnswer, PermissionMode};
 use crate::rule::{self, Rule, RuleDecision, Subject};
 use crate::touches::{ToolEffect, Touches};
-use crate::wall::Wall;
-use crate::{protected_paths, words};
+use crate::{protected_paths, reasons};
 
 /// Decides about tool calls.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct Policy {
     /// Folders in which reading is as free as in the working folder.
     readable: Vec<PathBuf>,
     remembered: Vec<Remembered>,
-    wall: Wall,
+    path_guard: PathGuard,
     /// The rules about paths, if they are another policy's.
     path_rules: Option<PathRules>,
 }
@@ -73,10 +73,10 @@ impl Policy {
         self
     }
 
-    /// The same behind a wall that no rule, answer or mode opens.
+    /// The same with a guard over paths that no rule, answer or mode opens.
     #[must_use]
-    pub fn with_wall(mut self, wall: Wall) -> Self {
-        self.wall = wall;
+    pub fn with_path_guard(mut self, path_guard: PathGuard) -> Self {
+        self.path_guard = path_guard;
         self
     }
 
@@ -116,10 +116,10 @@ impl Policy {
         if let Some(rule) = configured
             && rule.decision() == RuleDecision::Deny
         {
-            return Decision::Deny(words::denied_by_rule(&subject, rule));
+            return Decision::Deny(reasons::denied_by_rule(&subject, rule));
         }
-        if let Some(why) = self.wall.stops(&subject, &self.roots) {
-            return Decision::Deny(words::denied_by_wall(&subject, &why));
+        if let Some(why) = self.path_guard.stops(&subject, &self.roots) {
+            return Decision::Deny(reasons::denied_by_path_guard(&subject, &why));
         }
         let location = Location::of(&subject, &self.roots, &self.readable);
         if mode == PermissionMode::ReadOnly {
@@ -127,18 +127,18 @@ impl Policy {
         }
         if let Some(answer) = memory::recall(&self.remembered, &subject, &self.roots) {
             return match answer {
-                RuleDecision::Deny => Decision::Deny(words::denied_before(&subject)),
+                RuleDecision::Deny => Decision::Deny(reasons::denied_before(&subject)),
                 RuleDecision::Ask | RuleDecision::Allow => Decision::Allow,
             };
         }
         if says != Some(RuleDecision::Ask)
             && let Some(rule) = rule::unable_to_look(&self.rules, &subject)
         {
-            return Decision::Ask(words::asked_as_unknown(&subject, rule));
+            return Decision::Ask(reasons::asked_as_unknown(&subject, rule));
         }
         match configured {
             Some(rule) if rule.decision() == RuleDecision::Allow => Decision::Allow,
-            Some(rule) => Decision::Ask(words::asked_by_rule(&subject, rule)),
+            Some(rule) => Decision::Ask(reasons::asked_by_rule(&subject, rule)),
             None => {
                 // Last, and not for a rule or an answer: those were about it by name.
                 let protected = protected_paths::protected(&subject, &self.roots);
@@ -146,7 +146,7 @@ impl Policy {
                     (Decision::Allow, Some((path, why)))
                         if mode == PermissionMode::AcceptEdits && effect == ToolEffect::Writes =>
                     {
-                        Decision::Ask(words::asked_for_protected(&subject, path, why))
+                        Decision::Ask(reasons::asked_for_protected(&subject, path, why))
                     }
                     (decision, _) => decision,
                 }
@@ -214,7 +214,7 @@ fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Locati
     };
     match is_free {
         true => Decision::Allow,
-        false => Decision::Ask(words::asked_by_mode(subject, location)),
+        false => Decision::Ask(reasons::asked_by_mode(subject, location)),
     }
 }
 
@@ -223,7 +223,7 @@ fn decide_read_only(subject: &Subject<'_>, location: &Location, would_ask: bool)
         ToolEffect::Nothing if !would_ask => Decision::Allow,
         ToolEffect::Reads if location.is_readable() && !would_ask => Decision::Allow,
         ToolEffect::Nothing | ToolEffect::Reads | ToolEffect::Writes | ToolEffect::Executes => {
-            Decision::Deny(words::denied_by_read_only(subject, location))
+            Decision::Deny(reasons::denied_by_read_only(subject, location))
         }
     }
 }

@@ -58,7 +58,7 @@ impl About {
 
     /// What an answer is about that was kept for all commands that start with these words. One that
     /// allowed more than is harmless counts for the words themselves.
-    pub(super) fn kept_for_words(decision: RuleDecision, words: String) -> Self {
+    pub(super) fn stored_for_words(decision: RuleDecision, words: String) -> Self {
         match decision {
             RuleDecision::Allow if harmless_start(&words).is_none() => Self::Command(words),
             RuleDecision::Allow | RuleDecision::Ask | RuleDecision::Deny => Self::Words(words),
@@ -197,11 +197,11 @@ mod tests {
 
     #[test]
     fn a_permission_kept_from_before_counts_for_no_more_than_is_harmless() {
-        let kept = |words: &str| About::kept_for_words(RuleDecision::Allow, words.into());
+        let kept = |words: &str| About::stored_for_words(RuleDecision::Allow, words.into());
         assert_eq!(kept("find ."), About::Command("find .".into()));
         assert_eq!(kept("git status"), About::Words("git status".into()));
         assert_eq!(kept("ls -l"), About::Words("ls -l".into()));
-        let denied = About::kept_for_words(RuleDecision::Deny, "npm publish".into());
+        let denied = About::stored_for_words(RuleDecision::Deny, "npm publish".into());
         assert_eq!(denied, About::Words("npm publish".into()));
     }
 }

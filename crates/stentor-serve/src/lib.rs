@@ -6,8 +6,8 @@
 //! `loaded` says which sessions are unloaded when there are many.
 
 pub mod acp;
+pub mod default_model;
 pub mod input;
-pub mod kept_model;
 mod loaded;
 pub mod login;
 pub mod merge;

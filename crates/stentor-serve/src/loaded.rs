@@ -21,13 +21,13 @@ struct Shared {
     max: usize,
     /// So many more may be loaded while others are being unloaded.
     overlap: usize,
-    state: Mutex<State>,
+    state: Mutex<LoadedState>,
     /// Something was unloaded, or has become idle, or is not idle any more.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct LoadedState {
     loaded: usize,
     /// Those of them that were asked to unload and have not answered.
     leaving: usize,
@@ -87,12 +87,12 @@ impl LoadedSessions {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LoadedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LoadedState {
     /// Asks as many idle ones to unload as are more than `wanted`.
     fn ask_to_unload(&mut self, wanted: usize) {
         while self.loaded - self.leaving > wanted

@@ -28,7 +28,7 @@ pub struct Output {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<OutputState>,
     /// Tells the thread that something waits.
     work: Condvar,
     /// Tells writers that there is room, that all is written, or that the pipe is closed.
@@ -36,7 +36,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct OutputState {
     waiting: Vec<u8>,
     /// Bytes that were handed over, all told.
     handed_over: u64,
@@ -165,7 +165,7 @@ impl Output {
         self.shared.work.notify_one();
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) -> Result<(), Closed> {
+    async fn until(&self, holds: impl Fn(&OutputState) -> bool) -> Result<(), Closed> {
         loop {
             let told = self.shared.progress.notified();
             tokio::pin!(told);
@@ -187,7 +187,7 @@ impl Output {
 impl Shared {
     /// The state, if so many bytes may be added to what waits. Of frames that are larger than all
     /// that may wait there is one at a time, the one in the thread's hand included.
-    fn with_room_for(&self, bytes: usize) -> Result<Option<MutexGuard<'_, State>>, Closed> {
+    fn with_room_for(&self, bytes: usize) -> Result<Option<MutexGuard<'_, OutputState>>, Closed> {
         let state = self.lock();
         if state.closed {
             return Err(Closed);
@@ -198,7 +198,7 @@ impl Shared {
     }
 
     /// Something waits.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, OutputState>) {
         if state.thread_sleeps {
             state.thread_sleeps = false;
             self.work.notify_one();
@@ -255,7 +255,7 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

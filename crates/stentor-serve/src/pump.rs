@@ -34,10 +34,10 @@ pub trait EventEncoder: Send {
 #[derive(Clone)]
 pub struct Answers {
     session: Arc<str>,
-    sender: mpsc::Sender<Placed<Answer>>,
+    sender: mpsc::Sender<Placed<QueuedAnswer>>,
 }
 
-struct Answer {
+struct QueuedAnswer {
     write: WriteFrames,
     /// Dropped when the frames have been handed over.
     written: Option<oneshot::Sender<()>>,
@@ -91,7 +91,7 @@ impl Answers {
         let session = Arc::clone(&self.session);
         let placed = Placed {
             after: Some(After { session, seq }),
-            answer: Answer { write, written },
+            answer: QueuedAnswer { write, written },
         };
         self.sender.send(placed).await.map_err(|_| Closed)
     }
@@ -101,7 +101,7 @@ impl Answers {
 #[derive(Clone)]
 pub struct WeakAnswers {
     session: Arc<str>,
-    sender: mpsc::WeakSender<Placed<Answer>>,
+    sender: mpsc::WeakSender<Placed<QueuedAnswer>>,
 }
 
 impl WeakAnswers {
@@ -117,7 +117,7 @@ impl WeakAnswers {
 /// Brings the events of one session and the answers of its dialect onto the wire.
 pub struct Pump<E> {
     session: Arc<str>,
-    merge: Merge<Answer>,
+    merge: Merge<QueuedAnswer>,
     output: Output,
     encoder: E,
     frames: Vec<u8>,
@@ -214,7 +214,7 @@ impl<E: EventEncoder> Pump<E> {
         self.frames.is_empty()
     }
 
-    fn write(&mut self, next: Next<Answer>) {
+    fn write(&mut self, next: Next<QueuedAnswer>) {
         match next {
             Next::Event(event) => {
                 self.encoder.encode(&event, &mut self.frames);

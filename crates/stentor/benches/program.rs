@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 #[path = "program/acp.rs"]
 mod acp;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The kernel counts CPU time in ticks of this length.
 const TICK_MS: f64 = 10.0;
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     if std::env::args().nth(1).as_deref() == Some(acp::PRINTER) {
         return acp::print_by_hand();
     }
@@ -65,7 +65,7 @@ fn main() -> Outcome<()> {
 }
 
 /// Spawn to the first frame, and memory of a child that does nothing.
-fn start(folder: &Folder) -> Outcome<()> {
+fn start(folder: &Folder) -> BenchResult<()> {
     let model = folder.scenario("start", "[[turn]]\ntext = \"hi\"\n")?;
     let mut times = Vec::new();
     let mut idle_kb = 0;
@@ -93,7 +93,7 @@ fn start(folder: &Folder) -> Outcome<()> {
 
 /// Spawn to the first frame with nothing configured, and with ten extensions and ten MCP servers
 /// of which none ever answers.
-fn start_with_plugged(folder: &Folder) -> Outcome<()> {
+fn start_with_plugged(folder: &Folder) -> BenchResult<()> {
     let model = folder.scenario("start", "[[turn]]\ntext = \"hi\"\n")?;
     let mut config = String::new();
     for n in 1..=10 {
@@ -130,7 +130,7 @@ fn start_with_plugged(folder: &Folder) -> Outcome<()> {
 }
 
 /// Memory of several children that do nothing, with what they share counted once.
-fn children(folder: &Folder, count: usize) -> Outcome<()> {
+fn children(folder: &Folder, count: usize) -> BenchResult<()> {
     let model = folder.scenario("children", "[[turn]]\ntext = \"hi\"\n")?;
     let mut programs = Vec::new();
     for _ in 0..count {
@@ -150,7 +150,7 @@ fn children(folder: &Folder, count: usize) -> Outcome<()> {
 }
 
 /// Commands that are answered at once, written without waiting for the answers.
-fn quick(folder: &Folder, count: usize) -> Outcome<()> {
+fn quick(folder: &Folder, count: usize) -> BenchResult<()> {
     let model = folder.scenario("quick", "[[turn]]\ntext = \"hi\"\n")?;
     let mut program = Program::start(folder, &["rpc", "--model", &model])?;
     program.line()?;
@@ -181,7 +181,7 @@ fn quick(folder: &Folder, count: usize) -> Outcome<()> {
 }
 
 /// A long answer from the model to the pipe.
-fn relay(folder: &Folder, deltas: u64) -> Outcome<()> {
+fn relay(folder: &Folder, deltas: u64) -> BenchResult<()> {
     let text = format!("[[turn]]\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
     let model = folder.scenario("relay", &text)?;
     let mut program = Program::start(folder, &["rpc", "--model", &model])?;
@@ -216,7 +216,7 @@ fn relay(folder: &Folder, deltas: u64) -> Outcome<()> {
 
 /// The same in the omp dialect, whose updates carry the message so far, or do not, to a reader that
 /// reads at once or sleeps first.
-fn omp_relay(folder: &Folder, deltas: u64, updates: &str, asleep: Duration) -> Outcome<()> {
+fn omp_relay(folder: &Folder, deltas: u64, updates: &str, asleep: Duration) -> BenchResult<()> {
     let text = format!("[[turn]]\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
     let model = folder.scenario("relay", &text)?;
     let words = ["--mode", "rpc", "--no-session", "--model", &model];
@@ -256,7 +256,7 @@ fn omp_relay(folder: &Folder, deltas: u64, updates: &str, asleep: Duration) -> O
 }
 
 /// Rounds of one shell command each.
-fn rounds(folder: &Folder, rounds: u32) -> Outcome<()> {
+fn rounds(folder: &Folder, rounds: u32) -> BenchResult<()> {
     let text = format!(
         "on_exhausted = {{ text = \"done\" }}\n[[turn]]\ntimes = {rounds}\ntool = \"bash\"\narguments = {{ command = \"true\" }}\n"
     );
@@ -280,7 +280,7 @@ fn rounds(folder: &Folder, rounds: u32) -> Outcome<()> {
 }
 
 /// Many idle sessions in one process.
-fn sessions(folder: &Folder, count: u64) -> Outcome<()> {
+fn sessions(folder: &Folder, count: u64) -> BenchResult<()> {
     let mut program = Program::start(folder, &["acp"])?;
     program
         .send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#)?;
@@ -316,11 +316,11 @@ struct Program {
 }
 
 impl Program {
-    fn start(folder: &Folder, words: &[&str]) -> Outcome<Self> {
+    fn start(folder: &Folder, words: &[&str]) -> BenchResult<Self> {
         Self::start_file(env!("CARGO_BIN_EXE_stentor").as_ref(), folder, words)
     }
 
-    fn start_file(file: &Path, folder: &Folder, words: &[&str]) -> Outcome<Self> {
+    fn start_file(file: &Path, folder: &Folder, words: &[&str]) -> BenchResult<Self> {
         let mut child = Command::new(file)
             .args(words)
             .current_dir(&folder.path)
@@ -340,13 +340,13 @@ impl Program {
         })
     }
 
-    fn send(&mut self, line: &str) -> Outcome<()> {
+    fn send(&mut self, line: &str) -> BenchResult<()> {
         self.stdin.write_all(line.as_bytes())?;
         self.stdin.write_all(b"\n")?;
         Ok(self.stdin.flush()?)
     }
 
-    fn line(&mut self) -> Outcome<String> {
+    fn line(&mut self) -> BenchResult<String> {
         let mut line = String::new();
         match self.stdout.read_line(&mut line)? {
             0 => Err("the program ended early".into()),
@@ -354,7 +354,7 @@ impl Program {
         }
     }
 
-    fn new_session(&mut self, id: u64, cwd: &str) -> Outcome<()> {
+    fn new_session(&mut self, id: u64, cwd: &str) -> BenchResult<()> {
         self.send(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
         ))?;
@@ -362,7 +362,7 @@ impl Program {
     }
 
     /// Reads until the answer to a JSON-RPC request.
-    fn answer(&mut self, id: u64) -> Outcome<()> {
+    fn answer(&mut self, id: u64) -> BenchResult<()> {
         let mark = format!("\"id\":{id}");
         loop {
             let line = self.line()?;
@@ -377,7 +377,7 @@ impl Program {
     }
 
     /// A number of kilobytes from `/proc/PID/status`.
-    fn status(&self, name: &str) -> Outcome<u64> {
+    fn status(&self, name: &str) -> BenchResult<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = text
             .lines()
@@ -388,7 +388,7 @@ impl Program {
     }
 
     /// CPU time of the program and of the children it has waited for.
-    fn cpu_ms(&self) -> Outcome<f64> {
+    fn cpu_ms(&self) -> BenchResult<f64> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = text.rsplit_once(") ").ok_or("no fields")?;
         let ticks: f64 = fields
@@ -415,14 +415,14 @@ struct Folder {
 }
 
 impl Folder {
-    fn new() -> Outcome<Self> {
+    fn new() -> BenchResult<Self> {
         let path = std::env::temp_dir().join(format!("stentor-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Self { path })
     }
 
     /// Writes a scenario and returns the model that plays it.
-    fn scenario(&self, name: &str, text: &str) -> Outcome<String> {
+    fn scenario(&self, name: &str, text: &str) -> BenchResult<String> {
         let path: &Path = &self.path.join(format!("{name}.toml"));
         std::fs::write(path, text)?;
         Ok(format!("script/{}", path.display()))

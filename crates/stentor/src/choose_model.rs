@@ -31,11 +31,11 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
     if let Some(model) = &choice.model {
         for candidate in &choice.candidates() {
             if let Some(info) = find(candidate, models, choice.by)? {
-                return Ok(chosen(info, said_by(&model.source), true));
+                return Ok(chosen(info, chosen_by(&model.source), true));
             }
         }
         return match resembling(choice, &model.value, models) {
-            Ok(info) => Ok(chosen(info, said_by(&model.source), true)),
+            Ok(info) => Ok(chosen(info, chosen_by(&model.source), true)),
             Err(why) => Err(format!("{}: {why}", model.source)),
         };
     }
@@ -51,7 +51,7 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
                 format!(
                     "the first of provider {}, {}",
                     provider.value,
-                    said_by(&provider.source)
+                    chosen_by(&provider.source)
                 ),
                 true,
             )),
@@ -99,7 +99,7 @@ fn find(name: &ModelName, models: &Models, by: NamedBy) -> Result<Option<Arc<Mod
     }
 }
 
-fn said_by(source: &Source) -> String {
+fn chosen_by(source: &Source) -> String {
     match source {
         Source::Default => "by default".to_owned(),
         Source::File(_) | Source::Environment(_) | Source::Flag(_) => format!("chosen by {source}"),

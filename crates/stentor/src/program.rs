@@ -232,7 +232,7 @@ fn asked_for_trust(
         return Ok(config);
     };
     let root = config.project.root();
-    trust.tell(root);
+    trust.mark_asked(root);
     let mut answers = BufReader::new(stdin);
     let yes = ask_at_terminal(root, &wanted, &mut answers, &mut io::stderr());
     if !yes.map_err(|error| Failure::other(format!("cannot ask: {error}")))? {
@@ -253,7 +253,7 @@ impl<'a> Job<'a> {
         let mut config = setup::load_config(&cwd, &flags)?;
         let trust = match args.command {
             Some(Command::Acp { .. }) => Asking::in_turn(),
-            _ => Asking::beside(),
+            _ => Asking::in_background(),
         };
         let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
         if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
@@ -456,7 +456,7 @@ impl Job<'_> {
 
     fn permissions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let project = self.config.project.root();
-        let answers = match (setup::kept_answers(&self.config), all) {
+        let answers = match (setup::stored_answers(&self.config), all) {
             (None, _) => Ok(Vec::new()),
             (Some(answers), true) => answers.all(),
             (Some(answers), false) => answers.of_project(project),
@@ -476,7 +476,7 @@ impl Job<'_> {
     }
 
     fn forget(&self, numbers: &[u64], project: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let Some(answers) = setup::kept_answers(&self.config) else {
+        let Some(answers) = setup::stored_answers(&self.config) else {
             return Err(Failure::other(
                 "there is no folder with remembered answers, because HOME is not set",
             ));

@@ -13,9 +13,9 @@ use stentor_serve::psi::{self, PsiOptions};
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
+use crate::default_model::ConfiguredModel;
 use crate::environment;
 use crate::frontend::{exit_code, serve_frontend, take_pipes};
-use crate::kept_model::ConfiguredModel;
 use crate::log;
 use crate::logins::ModelLogins;
 use crate::notes::Notes;
@@ -40,7 +40,7 @@ const VARIABLES: [(&str, &str); 2] = [("PSI_MODEL", "model"), ("PSI_THINKING_LEV
 
 /// What the command line says.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Words {
+struct CommandLine {
     /// Flag, key, value.
     settings: Vec<(String, &'static str, String)>,
     cwd: Option<PathBuf>,
@@ -65,17 +65,17 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     if !is_psi {
         return None;
     }
-    let words = read_words(&rest);
-    log::to_stderr(words.log_level.as_deref().unwrap_or("warn"));
-    for note in &words.notes {
+    let command_line = read_command_line(&rest);
+    log::to_stderr(command_line.log_level.as_deref().unwrap_or("warn"));
+    for note in &command_line.notes {
         tracing::warn!("{note}");
     }
-    let served = serve(words).map_err(|why| format!("stentor: {why}"));
+    let served = serve(command_line).map_err(|why| format!("stentor: {why}"));
     Some(exit_code(served))
 }
 
-fn read_words(words: &[&str]) -> Words {
-    let mut read = Words::default();
+fn read_command_line(words: &[&str]) -> CommandLine {
+    let mut read = CommandLine::default();
     let mut rest = words.iter().copied().peekable();
     while let Some(word) = rest.next() {
         let (flag, inline) = match word.split_once('=') {
@@ -122,20 +122,20 @@ fn read_words(words: &[&str]) -> Words {
     read
 }
 
-fn serve(words: Words) -> Result<u8, String> {
+fn serve(command_line: CommandLine) -> Result<u8, String> {
     let pipes = take_pipes()?;
-    let cwd = setup::working_folder(words.cwd.as_deref())?;
-    let flags = layer(&words, &cwd).map_err(|errors| errors.to_string())?;
+    let cwd = setup::working_folder(command_line.cwd.as_deref())?;
+    let flags = layer(&command_line, &cwd).map_err(|errors| errors.to_string())?;
     let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
-    let idle_timeout_ms = words.idle_timeout_ms.filter(|ms| *ms > 0);
+    let idle_timeout_ms = command_line.idle_timeout_ms.filter(|ms| *ms > 0);
     let models = setup::models_with(&config, &flags, &cwd, move |sources| {
         let limits = &mut sources.http.limits;
         limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
     });
     let models = models.map_err(|errors| errors.to_string())?;
     let notes = Notes::of(&config, true);
-    let files = session_places::own(&config.settings, words.no_session);
-    let keeper = ConfiguredModel {
+    let files = session_places::own(&config.settings, command_line.no_session);
+    let default_model = ConfiguredModel {
         flags: flags.clone(),
         models: Arc::clone(&models),
     };
@@ -145,20 +145,20 @@ fn serve(words: Words) -> Result<u8, String> {
     };
     let agent = setup::agent(&config, Arc::new(defaults), files);
     let mut options = PsiOptions::new(&cwd);
-    options.resume = match &words.resume {
+    options.resume = match &command_line.resume {
         Some(wanted) => Some(agent.find(wanted).map_err(|error| error.to_string())?),
         None => None,
     };
     options.home.clone_from(&config.places.home);
     options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
-    options.model_keeper = Some(Arc::new(keeper));
-    options.trace_file = words.trace_file;
+    options.default_model_store = Some(Arc::new(default_model));
+    options.trace_file = command_line.trace_file;
     serve_frontend(psi::serve(agent, pipes, options))
 }
 
 /// What the flags and the original's variables say about the configuration.
-fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
+fn layer(command_line: &CommandLine, cwd: &Path) -> Result<Layer, ConfigErrors> {
     let home = locate::places(&environment::variable, locate::Platform::HERE).home;
     let mut layer = Layer::default();
     let mut errors = Vec::new();
@@ -183,7 +183,7 @@ fn layer(words: &Words, cwd: &Path) -> Result<Layer, ConfigErrors> {
             set(key, &value.to_string_lossy(), source);
         }
     }
-    for (flag, key, value) in &words.settings {
+    for (flag, key, value) in &command_line.settings {
         set(key, value, Source::Flag(flag.clone()));
     }
     if errors.is_empty() {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_originals_flags_are_taken_and_unknown_ones_noted() {
-        let read = read_words(&[
+        let read = read_command_line(&[
             "--rpc-edn",
             "--model",
             "script/a.toml",
@@ -215,7 +215,7 @@ mod tests {
             "--llm-idle-timeout-ms=soon",
             "--what",
         ]);
-        let expected = Words {
+        let expected = CommandLine {
             settings: vec![
                 ("--model".into(), "model", "script/a.toml".into()),
                 ("--thinking-level".into(), "thinking", "high".into()),
@@ -228,7 +228,7 @@ mod tests {
                 "--llm-idle-timeout-ms needs a number of milliseconds; ignored".into(),
                 "unknown flag --what; ignored".into(),
             ],
-            ..Words::default()
+            ..CommandLine::default()
         };
         assert_eq!(read, expected);
     }

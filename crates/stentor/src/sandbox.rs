@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
-use stentor_policy::{Wall, WriteLimit};
+use stentor_policy::{PathGuard, WriteLimit};
 use stentor_tools::process::Launcher;
 use stentor_tools::sandbox::{Required, SandboxRequest, effective_sandbox};
 
@@ -16,7 +16,7 @@ pub struct Sandbox {
     /// How commands are started, in the sandbox if there is one.
     pub launcher: Launcher,
     /// The same limits for the tools that run no commands. They hold where the kernel cannot.
-    pub wall: Wall,
+    pub path_guard: PathGuard,
 }
 
 /// What the configuration asks for, and what of it holds here. The error is text for a person.
@@ -61,13 +61,13 @@ pub fn sandbox(
     // Commands may not write the notes, but the tool for them may.
     let mut tools_write = writable;
     tools_write.extend(notes_file(settings, config.project.root()));
-    let wall = match mode {
-        SandboxMode::Off => Wall::default(),
-        SandboxMode::ReadOnly => Wall {
+    let path_guard = match mode {
+        SandboxMode::Off => PathGuard::default(),
+        SandboxMode::ReadOnly => PathGuard {
             writes: WriteLimit::Nowhere,
             unreadable,
         },
-        SandboxMode::WorkspaceWrite => Wall {
+        SandboxMode::WorkspaceWrite => PathGuard {
             writes: WriteLimit::Within(tools_write),
             unreadable,
         },
@@ -75,6 +75,6 @@ pub fn sandbox(
     Ok(Sandbox {
         state: effective.state,
         launcher: launcher.restricted(effective.restrictions),
-        wall,
+        path_guard,
     })
 }

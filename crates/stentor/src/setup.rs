@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::commands::Shelf;
+use stentor_agent::commands::CommandCache;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
 use stentor_agent::model::NamedBy;
@@ -37,11 +37,11 @@ use crate::config::table::tables;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,
 };
-use crate::kept_answers::{KeptAnswers, ProjectAnswers};
 use crate::launcher::launcher;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
+use crate::stored_answers::{ProjectAnswers, StoredAnswers};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, TrustQuestion};
@@ -107,7 +107,7 @@ impl Defaults {
             rules: true,
             tools: BuiltinTools::default(),
             notes: Notes::of(config, false),
-            trust: Asking::beside(),
+            trust: Asking::in_background(),
             clock: system_clock(),
         }
     }
@@ -126,7 +126,7 @@ impl Defaults {
         options.system_prompt = self.system_prompt(config, cwd, &options.tools).into();
         options.thinking = model.thinking;
         options.model = Some(model.info);
-        options.policy = policy(config, self.permission_mode).with_wall(sandbox.wall);
+        options.policy = policy(config, self.permission_mode).with_path_guard(sandbox.path_guard);
         options.sandbox = Arc::new(sandbox.state);
         if config.files.root_trusted {
             options
@@ -136,11 +136,11 @@ impl Defaults {
         self.remember_answers(&mut options, config);
         let registry = self.models.registry();
         let theirs = registry.foreign_settings();
-        options.steering_mode = said_or(&settings.steering_mode, theirs.steering_mode);
-        options.follow_up_mode = said_or(&settings.follow_up_mode, theirs.follow_up_mode);
-        options.interrupt_mode = said_or(&settings.interrupt_mode, theirs.interrupt_mode);
-        options.auto_compaction = said_or(&settings.auto_compaction, theirs.auto_compaction);
-        options.auto_retry = said_or(&settings.auto_retry, theirs.auto_retry);
+        options.steering_mode = set_or(&settings.steering_mode, theirs.steering_mode);
+        options.follow_up_mode = set_or(&settings.follow_up_mode, theirs.follow_up_mode);
+        options.interrupt_mode = set_or(&settings.interrupt_mode, theirs.interrupt_mode);
+        options.auto_compaction = set_or(&settings.auto_compaction, theirs.auto_compaction);
+        options.auto_retry = set_or(&settings.auto_retry, theirs.auto_retry);
         options.compaction = CompactionSettings {
             reserve_tokens: settings.compaction_reserve_tokens.value,
             keep_recent_tokens: settings.compaction_keep_recent_tokens.value,
@@ -161,7 +161,7 @@ impl Defaults {
         if self.rules {
             options.rules = Arc::new(rules(config));
         }
-        options.commands = Some(Arc::new(Shelf::new(command_folders(config))));
+        options.commands = Some(Arc::new(CommandCache::new(command_folders(config))));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
                 environment: self.environment(config),
@@ -220,7 +220,7 @@ impl Defaults {
 
     /// What was answered with "always" in this project before, and where new answers go.
     fn remember_answers(&self, options: &mut SessionOptions, config: &Config) {
-        let Some(answers) = kept_answers(config) else {
+        let Some(answers) = stored_answers(config) else {
             return;
         };
         let project = config.project.root();
@@ -232,7 +232,7 @@ impl Defaults {
             }
             Err(error) => tracing::warn!("no remembered answers: {error}"),
         }
-        options.answer_keeper = Some(Arc::new(ProjectAnswers {
+        options.answer_store = Some(Arc::new(ProjectAnswers {
             answers,
             project: project.to_owned(),
             clock: Arc::clone(&self.clock),
@@ -244,7 +244,7 @@ impl Defaults {
         &self,
         config: &Config,
         cwd: &Path,
-        commands: Option<Arc<Shelf>>,
+        commands: Option<Arc<CommandCache>>,
     ) -> Option<Arc<dyn HookSource>> {
         let wanted = brought::waiting(config, &environment::variable);
         if wanted.is_empty() {
@@ -292,7 +292,7 @@ impl Defaults {
 }
 
 /// What was set, else what another program's settings say, else the default.
-fn said_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
+fn set_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
     match theirs {
         Some(theirs) if set.source == Source::Default => theirs,
         _ => set.value,
@@ -443,9 +443,9 @@ pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String
 }
 
 /// The file with remembered answers. Without a folder for data there is none.
-pub fn kept_answers(config: &Config) -> Option<KeptAnswers> {
+pub fn stored_answers(config: &Config) -> Option<StoredAnswers> {
     let data_dir = config.settings.data_dir.as_ref()?;
-    Some(KeptAnswers::in_folder(&data_dir.value))
+    Some(StoredAnswers::in_folder(&data_dir.value))
 }
 
 /// Tools that are made of more than the machine: they are put together elsewhere.

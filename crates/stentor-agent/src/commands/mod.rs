@@ -5,7 +5,7 @@
 //! is what the agent is asked; a skill is `skills/NAME/SKILL.md`, knowledge that goes in front of
 //! what the user says and that the model is told of; an agent is `agents/NAME.md`, whom tasks can
 //! be given to. [`folders`] says where they are looked for, [`scan`] which files there are,
-//! [`file`] reads one, [`book`] is what all of them say, [`shelf`] keeps it fresh, and
+//! [`file`] reads one, [`book`] is what all of them say, [`command_cache`] keeps it fresh, and
 //! [`arguments`] fills in the arguments.
 //!
 //! Extensions bring commands through the session's hooks, MCP servers through [`prompts`].
@@ -13,12 +13,12 @@
 
 pub mod arguments;
 pub mod book;
+pub mod command_cache;
 pub mod file;
 pub mod folders;
 mod front_matter;
 pub mod prompts;
 mod scan;
-pub mod shelf;
 mod skill_list;
 pub mod slash;
 
@@ -26,9 +26,9 @@ pub mod slash;
 mod tests;
 
 pub use book::{AgentDefinition, CommandBook, Skill, Template};
+pub use command_cache::CommandCache;
 pub use folders::CommandFolders;
 pub use prompts::{PromptFuture, PromptSource};
-pub use shelf::Shelf;
 pub use slash::{Called, Expanded, READ_TOOL, SlashCommands};
 
 /// Commands of each kind that are kept; files beyond it are left out with a warning.

@@ -6,8 +6,8 @@ use stentor_journal::message::ContentBlock;
 
 use super::SUBAGENT_TOOL;
 use super::book::{AgentDefinition, CommandBook};
+use super::command_cache::CommandCache;
 use super::prompts::PromptSource;
-use super::shelf::Shelf;
 use super::skill_list::skill_list;
 use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
@@ -18,29 +18,29 @@ use crate::tool::ToolSpec;
 /// All slash commands of a session: those of files, of extensions, of servers.
 ///
 /// What files say is looked at anew whenever commands are listed or used, and when a run begins
-/// and ends. When that finds other commands than the client was last given, everybody is told
+/// and ends. When that finds other commands than the client was last given, it is published
 /// with [`EventKind::CommandsChanged`].
 pub struct SlashCommands {
-    shelf: Option<Arc<Shelf>>,
+    cache: Option<Arc<CommandCache>>,
     hub: Hub,
-    state: Mutex<State>,
+    state: Mutex<SlashCommandsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct SlashCommandsState {
     /// Weak: hooks know their session, and with it this.
     hooks: Option<Weak<dyn Hooks>>,
     sources: Vec<Arc<dyn PromptSource>>,
     has_subagents: bool,
     /// What the client was last given.
-    told: Arc<[CommandInfo]>,
+    published: Arc<[CommandInfo]>,
     /// The system prompt without the skills.
     base_prompt: Arc<str>,
-    prompt: Option<KeptPrompt>,
+    prompt: Option<CachedPrompt>,
 }
 
 /// A system prompt with the skills in it, and what it was made of.
-struct KeptPrompt {
+struct CachedPrompt {
     base: Arc<str>,
     book: Arc<CommandBook>,
     can_read: bool,
@@ -68,10 +68,10 @@ pub struct Expanded {
 }
 
 impl SlashCommands {
-    /// Those of a session that tells `hub`. Without a shelf there are none of files.
-    pub(crate) fn new(shelf: Option<Arc<Shelf>>, hub: Hub) -> Self {
+    /// Those of a session that publishes to `hub`. Without a cache there are none of files.
+    pub(crate) fn new(cache: Option<Arc<CommandCache>>, hub: Hub) -> Self {
         Self {
-            shelf,
+            cache,
             hub,
             state: Mutex::default(),
         }
@@ -95,12 +95,12 @@ impl SlashCommands {
 
     /// The project whose files they are of, and what of it may be read.
     pub fn project(&self) -> Option<Project> {
-        self.shelf.as_ref().map(|shelf| shelf.project())
+        self.cache.as_ref().map(|cache| cache.project())
     }
 
     /// What the files say now. Waits for the disk.
     pub fn book(&self) -> Arc<CommandBook> {
-        self.shelf.as_ref().map_or_else(Arc::default, |s| s.look())
+        self.cache.as_ref().map_or_else(Arc::default, |s| s.look())
     }
 
     /// The agents a task can be given to, the built-in one among them; none without the tool that
@@ -116,7 +116,7 @@ impl SlashCommands {
     pub async fn list(&self) -> Arc<[CommandInfo]> {
         self.look().await;
         let now = self.seen();
-        self.lock().told = Arc::clone(&now);
+        self.lock().published = Arc::clone(&now);
         now
     }
 
@@ -124,21 +124,21 @@ impl SlashCommands {
     pub fn list_now(&self) -> Arc<[CommandInfo]> {
         self.book();
         let now = self.seen();
-        self.lock().told = Arc::clone(&now);
+        self.lock().published = Arc::clone(&now);
         now
     }
 
-    /// Looks at the files and tells everybody if the commands are others than the client was last
+    /// Looks at the files and publishes if the commands are others than the client was last
     /// given.
     pub async fn refresh(&self) {
         self.look().await;
         let now = self.seen();
         {
             let mut state = self.lock();
-            if state.told == now {
+            if state.published == now {
                 return;
             }
-            state.told = Arc::clone(&now);
+            state.published = Arc::clone(&now);
         }
         self.hub.publish(EventKind::CommandsChanged(now));
     }
@@ -241,7 +241,7 @@ impl SlashCommands {
             None => Arc::clone(&base),
             Some(skills) => format!("{base}\n\n{skills}").into(),
         };
-        state.prompt = Some(KeptPrompt {
+        state.prompt = Some(CachedPrompt {
             base,
             book,
             can_read,
@@ -252,9 +252,9 @@ impl SlashCommands {
 
     /// Looks at the files where that holds up nobody.
     async fn look(&self) {
-        if let Some(shelf) = &self.shelf {
-            let shelf = Arc::clone(shelf);
-            let looked = tokio::task::spawn_blocking(move || drop(shelf.look())).await;
+        if let Some(cache) = &self.cache {
+            let cache = Arc::clone(cache);
+            let looked = tokio::task::spawn_blocking(move || drop(cache.look())).await;
             if let Err(error) = looked {
                 tracing::warn!(%error, "cannot look for commands");
             }
@@ -262,7 +262,7 @@ impl SlashCommands {
     }
 
     fn seen_book(&self) -> Arc<CommandBook> {
-        self.shelf.as_ref().map_or_else(Arc::default, |s| s.seen())
+        self.cache.as_ref().map_or_else(Arc::default, |s| s.seen())
     }
 
     /// All commands, without looking at the files: those of extensions first, since they are
@@ -300,7 +300,7 @@ impl SlashCommands {
         sources.into_iter().find(has)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SlashCommandsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

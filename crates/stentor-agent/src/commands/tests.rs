@@ -186,21 +186,21 @@ fn folders_above_count_up_to_the_root_of_the_project() {
 }
 
 #[test]
-fn a_shelf_reads_again_only_what_changed() {
+fn a_command_cache_reads_again_only_what_changed() {
     let root = tempfile::tempdir().unwrap();
-    let shelf = Shelf::new(CommandFolders {
+    let cache = CommandCache::new(CommandFolders {
         project: root.path().into(),
         ..CommandFolders::default()
     });
-    assert_eq!(*shelf.look(), CommandBook::default());
+    assert_eq!(*cache.look(), CommandBook::default());
     write(root.path(), ".pi/prompts/one.md", "One");
     // Who does not look does not see.
-    assert_eq!(*shelf.seen(), CommandBook::default());
-    let first = shelf.look();
+    assert_eq!(*cache.seen(), CommandBook::default());
+    let first = cache.look();
     assert_eq!(first.expand("one", "").as_deref(), Some("One"));
-    assert!(std::sync::Arc::ptr_eq(&first, &shelf.look()));
+    assert!(std::sync::Arc::ptr_eq(&first, &cache.look()));
     write(root.path(), ".pi/prompts/one.md", "Another");
-    assert_eq!(shelf.look().expand("one", "").as_deref(), Some("Another"));
+    assert_eq!(cache.look().expand("one", "").as_deref(), Some("Another"));
     fs::remove_file(root.path().join(".pi/prompts/one.md")).unwrap();
-    assert_eq!(*shelf.look(), CommandBook::default());
+    assert_eq!(*cache.look(), CommandBook::default());
 }

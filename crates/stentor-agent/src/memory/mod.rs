@@ -75,7 +75,7 @@ pub struct MemoryStore {
     path: PathBuf,
     of: Option<ProjectNotes>,
     clock: SharedClock,
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
 }
 
 /// Whose notes a store has.
@@ -88,7 +88,7 @@ pub struct ProjectNotes {
 }
 
 #[derive(Default)]
-struct State {
+struct MemoryState {
     has_older: bool,
     file: Option<NotesFile>,
     notes: Vec<Note>,
@@ -223,14 +223,18 @@ impl MemoryStore {
     }
 
     /// The state with everything read that anybody appended.
-    fn refreshed(&self) -> Result<MutexGuard<'_, State>, MemoryError> {
+    fn refreshed(&self) -> Result<MutexGuard<'_, MemoryState>, MemoryError> {
         let mut state = self.lock();
         let read = state.read_new(&self.path, self.of.as_ref());
         self.noting(&mut state, read)?;
         Ok(state)
     }
 
-    fn noting<T>(&self, state: &mut State, done: std::io::Result<T>) -> Result<T, MemoryError> {
+    fn noting<T>(
+        &self,
+        state: &mut MemoryState,
+        done: std::io::Result<T>,
+    ) -> Result<T, MemoryError> {
         done.map_err(|error| {
             state.last_error = Some(error.to_string());
             MemoryError::Io {
@@ -240,12 +244,12 @@ impl MemoryStore {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl MemoryState {
     fn read_new(&mut self, path: &Path, of: Option<&ProjectNotes>) -> std::io::Result<()> {
         if let Some(of) = of.filter(|_| !self.has_older) {
             if let Some(mut older) = NotesFile::open_existing(&of.older)? {

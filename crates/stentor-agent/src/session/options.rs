@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_journal::clock::SharedClock;
-use stentor_policy::{AnswerKeeper, PermissionMode, Policy};
+use stentor_policy::{AnswerStore, PermissionMode, Policy};
 
 use super::hook_source::HookSource;
 use super::servers::SessionServers;
 use crate::budget::Budget;
-use crate::commands::Shelf;
+use crate::commands::CommandCache;
 use crate::event::{InterruptMode, QueueMode};
 use crate::fallback::FallbackSettings;
 use crate::left_running::LeftRunning;
@@ -62,7 +62,7 @@ pub struct SessionOptions {
     /// In a resumed session the permission mode counts that was chosen in it, where one was.
     pub keeps_permission_mode: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
-    pub answer_keeper: Option<Arc<dyn AnswerKeeper>>,
+    pub answer_store: Option<Arc<dyn AnswerStore>>,
     /// What the tools that run commands are held back from. It is shown here, and enforced elsewhere.
     pub sandbox: Arc<SandboxState>,
     pub steering_mode: QueueMode,
@@ -87,7 +87,7 @@ pub struct SessionOptions {
     pub max_answer_bytes: u64,
     pub plan_clearing: PlanClearing,
     /// The prompt templates, skills and agents of files.
-    pub commands: Option<Arc<Shelf>>,
+    pub commands: Option<Arc<CommandCache>>,
     /// What looks on and steps in, such as extensions.
     pub hooks: Vec<Arc<dyn HookSource>>,
     /// Servers that bring tools of their own.
@@ -201,7 +201,7 @@ impl SessionOptions {
             name: None,
             policy: Policy::default(),
             keeps_permission_mode: false,
-            answer_keeper: None,
+            answer_store: None,
             sandbox: Arc::default(),
             steering_mode: QueueMode::default(),
             follow_up_mode: QueueMode::default(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use serde_json::{Map, Value, json};
-use stentor_agent::commands::{CommandFolders, PromptFuture, PromptSource, Shelf};
+use stentor_agent::commands::{CommandCache, CommandFolders, PromptFuture, PromptSource};
 use stentor_agent::event::{CommandInfo, CommandSource, EventKind};
 use stentor_agent::session::SessionError;
 use stentor_agent::tool::{
@@ -108,7 +108,7 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 fn stage(root: &Path, tools: &[&str]) -> Stage {
-    let shelf = Shelf::new(CommandFolders {
+    let cache = CommandCache::new(CommandFolders {
         project: root.into(),
         ..CommandFolders::default()
     });
@@ -123,7 +123,7 @@ fn stage(root: &Path, tools: &[&str]) -> Stage {
             .text("done"),
     )
     .options(|options| {
-        options.commands = Some(Arc::new(shelf));
+        options.commands = Some(Arc::new(cache));
         options.system_prompt = "You are here.".into();
         options.tools = tools;
     })

@@ -7,7 +7,7 @@ use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_model::script::{Scenario, Turn};
-use stentor_policy::{AnswerKeeper, PermissionAnswer, PermissionMode, Policy, Remembered};
+use stentor_policy::{AnswerStore, PermissionAnswer, PermissionMode, Policy, Remembered};
 
 use crate::stage::{Setup, Stage, with};
 
@@ -18,8 +18,8 @@ struct Drawer {
     is_stuck: bool,
 }
 
-impl AnswerKeeper for Drawer {
-    fn keep(&self, answer: &Remembered) -> Result<(), String> {
+impl AnswerStore for Drawer {
+    fn store(&self, answer: &Remembered) -> Result<(), String> {
         if self.is_stuck {
             return Err("the drawer is stuck".to_owned());
         }
@@ -56,8 +56,8 @@ async fn an_always_is_kept_before_it_is_acknowledged_and_holds_in_the_next_sessi
         (PermissionAnswer::RejectAlways, &[]),
     ] {
         let drawer = Arc::new(Drawer::default());
-        let keeper = Arc::clone(&drawer) as Arc<dyn AnswerKeeper>;
-        let setup = two_calls().options(|options| options.answer_keeper = Some(keeper));
+        let store = Arc::clone(&drawer) as Arc<dyn AnswerStore>;
+        let setup = two_calls().options(|options| options.answer_store = Some(store));
         let mut stage = setup.start();
         let seen = answer_first(&mut stage, answer).await;
         assert_eq!(seen.matches("may act run?").count(), 1, "{seen}");
@@ -82,7 +82,7 @@ async fn an_answer_that_cannot_be_kept_holds_for_the_session_and_is_told() {
         is_stuck: true,
         ..Drawer::default()
     };
-    let setup = two_calls().options(|options| options.answer_keeper = Some(Arc::new(drawer)));
+    let setup = two_calls().options(|options| options.answer_store = Some(Arc::new(drawer)));
     let mut stage = setup.start();
     stage.session.set_can_ask(true).await.unwrap();
     let seen = answer_first(&mut stage, PermissionAnswer::AllowAlways).await;

@@ -90,7 +90,7 @@ impl Setup {
 
     pub fn environment(&self) -> Environment {
         Environment {
-            models: Arc::new(Shelf(self.models.clone())),
+            models: Arc::new(ListedModels(self.models.clone())),
             shell: Arc::new(FakeShell),
             clock: Arc::new(CountingClock::starting_at(1_700_000_000_000)),
             spill_dir: Arc::from(Path::new("/nowhere")),
@@ -268,9 +268,9 @@ impl Model for Listening {
 }
 
 /// The models there are.
-struct Shelf(Vec<Arc<dyn Model>>);
+struct ListedModels(Vec<Arc<dyn Model>>);
 
-impl ModelRegistry for Shelf {
+impl ModelRegistry for ListedModels {
     fn available(&self) -> Vec<Arc<ModelInfo>> {
         self.0
             .iter()

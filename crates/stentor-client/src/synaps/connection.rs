@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::ClientError;
 
 /// What a command is answered with.
-pub(super) type Answer = Result<Map<String, Value>, ClientError>;
+pub(super) type SynapsAnswer = Result<Map<String, Value>, ClientError>;
 
 /// Events that may wait for their reader. The child waits when it is full.
 pub(super) const EVENTS: usize = 1024;
@@ -25,13 +25,13 @@ pub(super) struct Pending {
 
 #[derive(Default)]
 struct Waiting {
-    commands: HashMap<String, (&'static str, oneshot::Sender<Answer>)>,
+    commands: HashMap<String, (&'static str, oneshot::Sender<SynapsAnswer>)>,
     is_over: bool,
 }
 
 impl Pending {
     /// Waits for the answer to `command`.
-    pub fn wait(&self, id: String, command: &'static str) -> oneshot::Receiver<Answer> {
+    pub fn wait(&self, id: String, command: &'static str) -> oneshot::Receiver<SynapsAnswer> {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.lock();
         // Without the child nobody answers; the dropped sender says so.
@@ -41,7 +41,7 @@ impl Pending {
         receiver
     }
 
-    fn answer(&self, id: &str, answer: Answer) {
+    fn answer(&self, id: &str, answer: SynapsAnswer) {
         if let Some((_, sender)) = self.lock().commands.remove(id) {
             // Who asked may have lost interest.
             sender.send(answer).ok();

@@ -9,7 +9,7 @@ use crate::credential::Credential;
 use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
 
 const VERSION: &str = "2023-06-01";
-const IDS: IdRule = IdRule::Words { max_len: 64 };
+const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 /// What an access token of a login needs to be accepted.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";

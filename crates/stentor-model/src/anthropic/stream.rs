@@ -8,7 +8,7 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
-use crate::answer::{Answer, Decoder, ProviderFault, StreamFault};
+use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
 
 /// Reads one answer of the Messages API.
 #[derive(Debug, Default)]
@@ -94,7 +94,12 @@ struct WireError {
 }
 
 impl Decoder for MessagesDecoder {
-    fn event(&mut self, _: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn event(
+        &mut self,
+        _: &str,
+        data: &str,
+        answer: &mut AnswerBuilder,
+    ) -> Result<(), StreamFault> {
         let event: Event<'_> = match serde_json::from_str(data) {
             Ok(event) => event,
             Err(error) => return unless_unknown(data, &error),
@@ -148,7 +153,7 @@ impl Decoder for MessagesDecoder {
         Ok(())
     }
 
-    fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn closed(&mut self, answer: &mut AnswerBuilder) -> Result<(), StreamFault> {
         let (reason, refused) = self.stop.ok_or(StreamFault::CutShort)?;
         answer.finish(reason, refused);
         Ok(())
@@ -160,7 +165,7 @@ impl Decoder for MessagesDecoder {
 }
 
 impl MessagesDecoder {
-    fn block(&mut self, block: Block, answer: &mut Answer) {
+    fn block(&mut self, block: Block, answer: &mut AnswerBuilder) {
         self.signature.clear();
         self.whole_arguments = None;
         match block.kind.as_str() {
@@ -190,7 +195,7 @@ impl MessagesDecoder {
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+    fn delta(&mut self, delta: Delta<'_>, answer: &mut AnswerBuilder) {
         match delta.kind.as_ref() {
             "text_delta" => answer.delta(delta.text.unwrap_or_default()),
             "thinking_delta" => answer.delta(delta.thinking.unwrap_or_default()),
@@ -208,7 +213,7 @@ impl MessagesDecoder {
         }
     }
 
-    fn block_end(&mut self, answer: &mut Answer) {
+    fn block_end(&mut self, answer: &mut AnswerBuilder) {
         if let Some(arguments) = self.whole_arguments.take() {
             answer.delta(arguments);
         }

@@ -9,7 +9,7 @@ use crate::transcript::{
     self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media,
 };
 
-const IDS: IdRule = IdRule::Words { max_len: 64 };
+const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 /// Stands, as documented, for the signature of a call this model did not make.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 

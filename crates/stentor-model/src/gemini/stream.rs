@@ -6,9 +6,9 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
-use crate::answer::{Answer, Decoder, ProviderFault, StreamFault};
+use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
+use crate::call_id::new_call_id;
 use crate::failure::fault_in;
-use crate::openai_chat::made_up_id;
 
 /// Reads one answer of the Gemini API.
 #[derive(Debug, Default)]
@@ -78,7 +78,12 @@ struct WireUsage {
 }
 
 impl Decoder for GeminiDecoder {
-    fn event(&mut self, name: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        answer: &mut AnswerBuilder,
+    ) -> Result<(), StreamFault> {
         if data.trim() == "[DONE]" || data.trim().is_empty() {
             return Ok(());
         }
@@ -110,7 +115,7 @@ impl Decoder for GeminiDecoder {
         Ok(())
     }
 
-    fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn closed(&mut self, answer: &mut AnswerBuilder) -> Result<(), StreamFault> {
         let (reason, refused) = self.stop.ok_or(StreamFault::CutShort)?;
         self.close(answer);
         answer.finish(reason, refused);
@@ -119,7 +124,7 @@ impl Decoder for GeminiDecoder {
 }
 
 impl GeminiDecoder {
-    fn part(&mut self, part: Part, answer: &mut Answer) {
+    fn part(&mut self, part: Part, answer: &mut AnswerBuilder) {
         let signature = part
             .thought_signature
             .filter(|signature| !signature.is_empty());
@@ -129,7 +134,7 @@ impl GeminiDecoder {
                 id: call
                     .id
                     .filter(|id| !id.is_empty())
-                    .unwrap_or_else(made_up_id),
+                    .unwrap_or_else(new_call_id),
                 name: call.name,
             });
             answer.delta(Value::Object(call.args.unwrap_or_default()).to_string());
@@ -153,7 +158,7 @@ impl GeminiDecoder {
         self.signature = signature.or(self.signature.take());
     }
 
-    fn close(&mut self, answer: &mut Answer) {
+    fn close(&mut self, answer: &mut AnswerBuilder) {
         answer.close(self.signature.take());
     }
 }

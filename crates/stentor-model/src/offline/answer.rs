@@ -9,11 +9,11 @@ use stentor_journal::message::{Message, UserMessage};
 use super::act::{self, Call, Exchange, Next};
 use super::intent::Intent;
 use super::understand::understand;
-use super::{report, say};
+use super::{fixed_replies, report};
 
 /// What the guide says and does next.
 #[derive(Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct GuideAnswer {
     pub thinking: String,
     pub text: String,
     /// Calls with their ids.
@@ -31,11 +31,11 @@ struct Progress {
 }
 
 /// The answer to a request.
-pub fn answer(request: &ModelRequest) -> Answer {
+pub fn answer(request: &ModelRequest) -> GuideAnswer {
     let Some((at, prompt)) = last_prompt(&request.messages) else {
-        return Answer {
-            text: say::help(),
-            ..Answer::default()
+        return GuideAnswer {
+            text: fixed_replies::help(),
+            ..GuideAnswer::default()
         };
     };
     let text = prompt.content.text();
@@ -54,7 +54,7 @@ pub fn answer(request: &ModelRequest) -> Answer {
     };
     let mut parts = Vec::new();
     if !says_who_i_am(&request.messages) && !matches!(intents.as_slice(), [Intent::Help]) {
-        parts.push(say::WHO_I_AM.to_owned());
+        parts.push(fixed_replies::WHO_I_AM.to_owned());
     }
     let mut start = 0;
     for (number, (intent, (took, lacks))) in intents.iter().zip(&now.finished).enumerate() {
@@ -62,7 +62,7 @@ pub fn answer(request: &ModelRequest) -> Answer {
         start += took;
         if number >= before {
             parts.push(match lacks {
-                Some(needs) => say::impossible(needs),
+                Some(needs) => fixed_replies::impossible(needs),
                 None => report::report(intent, had, &text),
             });
         }
@@ -78,7 +78,7 @@ pub fn answer(request: &ModelRequest) -> Answer {
     if let Some(intent) = current.filter(|_| !now.calls.is_empty()) {
         parts.push(report::announcement(intent, exchanges.len() > start));
     }
-    Answer {
+    GuideAnswer {
         thinking: thinking(&intents, &now),
         text: parts.join("\n\n"),
         calls: numbered(now.calls, prompt.timestamp, exchanges.len()),
@@ -178,7 +178,7 @@ fn says_who_i_am(messages: &[Arc<Message>]) -> bool {
     messages
         .iter()
         .filter_map(|message| message.as_assistant())
-        .any(|answer| answer.text().contains(say::WHO_I_AM))
+        .any(|answer| answer.text().contains(fixed_replies::WHO_I_AM))
 }
 
 /// Gives the calls ids that are new in the conversation: the time of the prompt and a count.

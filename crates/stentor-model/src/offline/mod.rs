@@ -7,10 +7,10 @@
 
 mod act;
 mod answer;
+mod fixed_replies;
 mod intent;
 mod model;
 mod report;
-mod say;
 mod speech;
 mod summary;
 mod understand;

@@ -7,7 +7,7 @@ use stentor_agent::model::{InputKind, Model, ModelInfo, ModelRequest, ModelStrea
 use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message, UserContent};
 use stentor_journal::usage::Prices;
 
-use super::answer::{self, Answer};
+use super::answer::{self, GuideAnswer};
 use super::{speech, summary};
 
 /// The provider of the guide.
@@ -60,9 +60,9 @@ impl Model for GuideModel {
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let answer = match request.purpose {
             Purpose::Turn => answer::answer(&request),
-            Purpose::Compaction => Answer {
+            Purpose::Compaction => GuideAnswer {
                 text: summary::summarise(&request.messages),
-                ..Answer::default()
+                ..GuideAnswer::default()
             },
         };
         let events = speech::events(answer, chars_of(&request));

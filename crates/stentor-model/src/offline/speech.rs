@@ -5,10 +5,10 @@ use stentor_agent::model::{Finish, ModelEvent};
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
-use super::answer::Answer;
+use super::answer::GuideAnswer;
 
 /// The events of `answer`. `input_chars` is how long the question was.
-pub fn events(answer: Answer, input_chars: u64) -> Vec<ModelEvent> {
+pub fn events(answer: GuideAnswer, input_chars: u64) -> Vec<ModelEvent> {
     let mut said = Said {
         events: vec![ModelEvent::Started { response_id: None }],
         chars: 0,

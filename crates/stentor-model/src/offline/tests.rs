@@ -113,7 +113,7 @@ async fn a_request_is_thought_about_announced_called_and_reported() {
             thinking: "Rule: search for text. Tools: grep.".into(),
             text: format!(
                 "{}\n\nI search this folder for `TODO`.",
-                super::say::WHO_I_AM
+                super::fixed_replies::WHO_I_AM
             ),
             calls: vec![(
                 "guide_ff_1".into(),
@@ -194,11 +194,11 @@ async fn a_failure_ends_the_work_and_says_what_was_left() {
 async fn it_says_once_that_it_is_no_language_model() {
     let hello = user("hello");
     let first = turn(&[Arc::clone(&hello)]).await;
-    assert!(first.text.starts_with(super::say::WHO_I_AM));
+    assert!(first.text.starts_with(super::fixed_replies::WHO_I_AM));
     let second = turn(&[hello, answered(&first), user("thanks")]).await;
     assert_eq!(second.text, "You are welcome.");
     let help = turn(&[user("help")]).await;
-    assert_eq!(help.text.matches(super::say::WHO_I_AM).count(), 1);
+    assert_eq!(help.text.matches(super::fixed_replies::WHO_I_AM).count(), 1);
 }
 
 #[tokio::test]

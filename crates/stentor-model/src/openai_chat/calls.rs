@@ -1,11 +1,10 @@
 //! Tool calls whose fragments arrive by index, perhaps mixed, put one after the other.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
 use stentor_agent::live::LiveBlockKind;
 
 use super::argument_text::ArgumentText;
-use crate::answer::Answer;
+use crate::answer::AnswerBuilder;
+use crate::call_id::new_call_id;
 
 /// The calls of one answer.
 ///
@@ -42,7 +41,7 @@ pub(super) struct Fragment {
 
 impl Calls {
     /// Takes a fragment.
-    pub(super) fn take(&mut self, fragment: Fragment, answer: &mut Answer) {
+    pub(super) fn take(&mut self, fragment: Fragment, answer: &mut AnswerBuilder) {
         let position = self.position_of(&fragment);
         let is_open = self.open == Some(position);
         let Some(call) = self.calls.get_mut(position) else {
@@ -71,7 +70,7 @@ impl Calls {
     }
 
     /// Ends the open call, if it can be, because something else comes.
-    pub(super) fn pause(&mut self, answer: &mut Answer) {
+    pub(super) fn pause(&mut self, answer: &mut AnswerBuilder) {
         if self.open.take().is_some() {
             answer.close(None);
             self.done += 1;
@@ -79,7 +78,7 @@ impl Calls {
     }
 
     /// Hands out everything that is left.
-    pub(super) fn finish(&mut self, answer: &mut Answer) {
+    pub(super) fn finish(&mut self, answer: &mut AnswerBuilder) {
         self.pause(answer);
         while self.done < self.calls.len() {
             self.open_next(answer);
@@ -88,7 +87,7 @@ impl Calls {
     }
 
     /// Moves on to the next call when the open one is complete.
-    fn proceed(&mut self, answer: &mut Answer) {
+    fn proceed(&mut self, answer: &mut AnswerBuilder) {
         while self.can_pause() {
             let next = if self.open.is_some() {
                 self.done + 1
@@ -103,7 +102,7 @@ impl Calls {
         }
     }
 
-    fn open_next(&mut self, answer: &mut Answer) {
+    fn open_next(&mut self, answer: &mut AnswerBuilder) {
         let id = self.unique_id(self.done);
         let Some(call) = self.calls.get_mut(self.done) else {
             return;
@@ -150,7 +149,7 @@ impl Calls {
     /// The id of the call, made up where the server gave none or one it gave before.
     fn unique_id(&self, position: usize) -> String {
         let Some(call) = self.calls.get(position) else {
-            return made_up_id();
+            return new_call_id();
         };
         let taken = self
             .calls
@@ -158,16 +157,11 @@ impl Calls {
             .take(position)
             .any(|other| other.id == call.id);
         if call.id.is_empty() || taken {
-            made_up_id()
+            new_call_id()
         } else {
             call.id.clone()
         }
     }
-}
-
-/// An id no call had before.
-pub(crate) fn made_up_id() -> String {
-    format!("call_{:016x}", RandomState::new().build_hasher().finish())
 }
 
 #[cfg(test)]
@@ -188,7 +182,7 @@ mod tests {
 
     /// The blocks in short: `name#id(arguments)`.
     fn blocks(fragments: Vec<Fragment>) -> Vec<String> {
-        let mut answer = Answer::new();
+        let mut answer = AnswerBuilder::new();
         let mut calls = Calls::default();
         for fragment in fragments {
             calls.take(fragment, &mut answer);

@@ -2,8 +2,7 @@
 
 mod argument_text;
 mod calls;
-pub mod request;
-pub mod stream;
-pub(crate) use calls::made_up_id;
 mod content;
 mod quirks;
+pub mod request;
+pub mod stream;

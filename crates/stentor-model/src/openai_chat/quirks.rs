@@ -19,12 +19,12 @@ pub(super) struct Quirks {
     /// Caches by a key the client names.
     pub takes_cache_key: bool,
     pub is_copilot: bool,
-    thinking: ThinkingWords,
+    thinking: ThinkingParameter,
 }
 
-/// How a server is told to think.
+/// The parameter that asks a server to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ThinkingWords {
+enum ThinkingParameter {
     /// `reasoning_effort: "low"`.
     Effort,
     /// `reasoning: {"effort": "low"}`.
@@ -39,13 +39,13 @@ impl Quirks {
     pub(super) fn of(info: &ModelInfo) -> Self {
         let is = |name: &str, host: &str| info.provider == name || info.base_url.contains(host);
         let usual = Self {
-            ids: IdRule::Words { max_len: 40 },
+            ids: IdRule::Identifier { max_len: 40 },
             output_limit_field: Some("max_tokens"),
             wants_assistant_after_results: false,
             names_tool_results: false,
             takes_cache_key: false,
             is_copilot: false,
-            thinking: ThinkingWords::Effort,
+            thinking: ThinkingParameter::Effort,
         };
         if is("openai", "api.openai.com") {
             Self {
@@ -67,18 +67,18 @@ impl Quirks {
             }
         } else if is("openrouter", "openrouter.ai") {
             Self {
-                thinking: ThinkingWords::EffortObject,
+                thinking: ThinkingParameter::EffortObject,
                 ..usual
             }
         } else if is("deepseek", "api.deepseek.com") {
             Self {
-                thinking: ThinkingWords::Switch,
+                thinking: ThinkingParameter::Switch,
                 ..usual
             }
         } else if matches!(info.provider.as_str(), "llamacpp" | "vllm") {
             Self {
                 output_limit_field: None,
-                thinking: ThinkingWords::Template,
+                thinking: ThinkingParameter::Template,
                 ..usual
             }
         } else if matches!(info.provider.as_str(), "ollama" | "lmstudio") {
@@ -119,21 +119,21 @@ impl Quirks {
             level => level.as_str(),
         };
         match self.thinking {
-            ThinkingWords::Effort if (thinks && has_levels) || (!thinks && can_be_off) => {
+            ThinkingParameter::Effort if (thinks && has_levels) || (!thinks && can_be_off) => {
                 body.insert("reasoning_effort".into(), effort.into());
             }
-            ThinkingWords::EffortObject => {
+            ThinkingParameter::EffortObject => {
                 body.insert("reasoning".into(), json!({ "effort": effort }));
             }
-            ThinkingWords::Switch => {
+            ThinkingParameter::Switch => {
                 let word = if thinks { "enabled" } else { "disabled" };
                 body.insert("thinking".into(), json!({ "type": word }));
             }
-            ThinkingWords::Template => {
+            ThinkingParameter::Template => {
                 let switch = json!({ "enable_thinking": thinks });
                 body.insert("chat_template_kwargs".into(), switch);
             }
-            ThinkingWords::Effort => {}
+            ThinkingParameter::Effort => {}
         }
     }
 }

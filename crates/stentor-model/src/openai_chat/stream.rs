@@ -8,7 +8,7 @@ use stentor_journal::usage::Usage;
 
 use super::calls::{Calls, Fragment};
 use super::content::{Arguments, Content};
-use crate::answer::{Answer, Decoder, ProviderFault, StreamFault};
+use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
 use crate::failure::fault_in;
 
 /// Reads one answer of the chat completions API.
@@ -90,7 +90,12 @@ struct CompletionDetails {
 }
 
 impl Decoder for ChatDecoder {
-    fn event(&mut self, name: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        answer: &mut AnswerBuilder,
+    ) -> Result<(), StreamFault> {
         if data.trim() == "[DONE]" {
             let (reason, refused) = self.stop.unwrap_or_default();
             self.end(reason, refused, answer);
@@ -114,7 +119,7 @@ impl Decoder for ChatDecoder {
         Ok(())
     }
 
-    fn closed(&mut self, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn closed(&mut self, answer: &mut AnswerBuilder) -> Result<(), StreamFault> {
         let (reason, refused) = self.stop.ok_or(StreamFault::CutShort)?;
         self.end(reason, refused, answer);
         Ok(())
@@ -126,7 +131,7 @@ impl Decoder for ChatDecoder {
 }
 
 impl ChatDecoder {
-    fn choice(&mut self, choice: Choice, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn choice(&mut self, choice: Choice, answer: &mut AnswerBuilder) -> Result<(), StreamFault> {
         if let Some(error) = choice.error.filter(|error| !error.is_null()) {
             return Err(StreamFault::Provider(fault_in(&error)));
         }
@@ -142,7 +147,7 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta, answer: &mut Answer) {
+    fn delta(&mut self, delta: Delta, answer: &mut AnswerBuilder) {
         let content = delta.content.unwrap_or_default();
         // A server may send the same reasoning under two names; the first that is filled counts.
         let reasoning = [
@@ -182,7 +187,7 @@ impl ChatDecoder {
         }
     }
 
-    fn think(&mut self, text: String, answer: &mut Answer) {
+    fn think(&mut self, text: String, answer: &mut AnswerBuilder) {
         if text.is_empty() {
             return;
         }
@@ -195,7 +200,7 @@ impl ChatDecoder {
         }
     }
 
-    fn say(&mut self, text: String, answer: &mut Answer) {
+    fn say(&mut self, text: String, answer: &mut AnswerBuilder) {
         if text.is_empty() {
             return;
         }
@@ -210,7 +215,7 @@ impl ChatDecoder {
     }
 
     /// Ends open reasoning with what must go back with it.
-    fn leave_thinking(&mut self, answer: &mut Answer) {
+    fn leave_thinking(&mut self, answer: &mut AnswerBuilder) {
         if answer.open_kind() != Some(&LiveBlockKind::Thinking) {
             return;
         }
@@ -224,7 +229,7 @@ impl ChatDecoder {
         answer.close(signature);
     }
 
-    fn end(&mut self, reason: StopReason, refused: bool, answer: &mut Answer) {
+    fn end(&mut self, reason: StopReason, refused: bool, answer: &mut AnswerBuilder) {
         if !self.reasoning_details.is_empty() {
             // Encrypted reasoning may come without a word that could be shown.
             answer.open_unless_open(LiveBlockKind::Thinking);

@@ -2,7 +2,7 @@
 
 use stentor_agent::live::LiveBlockKind;
 
-use crate::answer::Answer;
+use crate::answer::AnswerBuilder;
 
 /// Items in the order they were announced. The first that is not complete streams; what comes for
 /// a later one is held until its turn.
@@ -38,7 +38,12 @@ impl Items {
     }
 
     /// An item was announced.
-    pub(super) fn add(&mut self, index: u64, kind: Option<LiveBlockKind>, answer: &mut Answer) {
+    pub(super) fn add(
+        &mut self,
+        index: u64,
+        kind: Option<LiveBlockKind>,
+        answer: &mut AnswerBuilder,
+    ) {
         self.items.push(Item {
             index,
             kind,
@@ -62,7 +67,7 @@ impl Items {
     }
 
     /// More of an item.
-    pub(super) fn delta(&mut self, index: u64, text: String, answer: &mut Answer) {
+    pub(super) fn delta(&mut self, index: u64, text: String, answer: &mut AnswerBuilder) {
         let is_open = self.is_open;
         let current = self.done;
         let found = self.items.iter_mut().enumerate().rev();
@@ -81,7 +86,12 @@ impl Items {
     }
 
     /// An item is complete.
-    pub(super) fn complete(&mut self, index: u64, signature: Option<String>, answer: &mut Answer) {
+    pub(super) fn complete(
+        &mut self,
+        index: u64,
+        signature: Option<String>,
+        answer: &mut AnswerBuilder,
+    ) {
         if let Some(item) = self.items.iter_mut().rev().find(|item| item.index == index) {
             item.complete = Some(signature);
         }
@@ -89,14 +99,14 @@ impl Items {
     }
 
     /// Hands out everything that is left.
-    pub(super) fn finish(&mut self, answer: &mut Answer) {
+    pub(super) fn finish(&mut self, answer: &mut AnswerBuilder) {
         for item in &mut self.items {
             item.complete.get_or_insert(None);
         }
         self.proceed(answer);
     }
 
-    fn proceed(&mut self, answer: &mut Answer) {
+    fn proceed(&mut self, answer: &mut AnswerBuilder) {
         while let Some(item) = self.items.get_mut(self.done) {
             if let Some(kind) = &item.kind {
                 if !std::mem::replace(&mut self.is_open, true) {
@@ -124,7 +134,7 @@ mod tests {
 
     #[test]
     fn items_that_come_mixed_leave_in_order_and_whole() {
-        let mut answer = Answer::new();
+        let mut answer = AnswerBuilder::new();
         let mut items = Items::default();
         items.add(0, Some(LiveBlockKind::Text), &mut answer);
         items.add(1, Some(LiveBlockKind::Thinking), &mut answer);

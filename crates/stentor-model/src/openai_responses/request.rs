@@ -10,7 +10,7 @@ use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
 
-const IDS: IdRule = IdRule::Words { max_len: 64 };
+const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 
 /// The request for `request` at `target`.
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {

@@ -9,7 +9,7 @@ use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
 use super::items::Items;
-use crate::answer::{Answer, Decoder, ProviderFault, StreamFault};
+use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
 use crate::failure::fault_in;
 
 /// Reads one answer of the Responses API.
@@ -77,7 +77,12 @@ struct OutputDetails {
 }
 
 impl Decoder for ResponsesDecoder {
-    fn event(&mut self, name: &str, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        answer: &mut AnswerBuilder,
+    ) -> Result<(), StreamFault> {
         if data.trim() == "[DONE]" || data.trim().is_empty() {
             return Ok(());
         }
@@ -92,7 +97,7 @@ impl Decoder for ResponsesDecoder {
         self.other(event, data, answer)
     }
 
-    fn closed(&mut self, _: &mut Answer) -> Result<(), StreamFault> {
+    fn closed(&mut self, _: &mut AnswerBuilder) -> Result<(), StreamFault> {
         Err(StreamFault::CutShort)
     }
 
@@ -102,7 +107,7 @@ impl Decoder for ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
-    fn delta(&mut self, kind: &str, index: u64, text: String, answer: &mut Answer) {
+    fn delta(&mut self, kind: &str, index: u64, text: String, answer: &mut AnswerBuilder) {
         match kind {
             "response.output_text.delta"
             | "response.function_call_arguments.delta"
@@ -120,7 +125,7 @@ impl ResponsesDecoder {
         &mut self,
         event: Event<'_>,
         data: &str,
-        answer: &mut Answer,
+        answer: &mut AnswerBuilder,
     ) -> Result<(), StreamFault> {
         match event.kind.as_ref() {
             "response.created" => answer.start(event.response.and_then(|response| response.id)),
@@ -164,7 +169,7 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn item_done(&mut self, index: u64, item: Map<String, Value>, answer: &mut Answer) {
+    fn item_done(&mut self, index: u64, item: Map<String, Value>, answer: &mut AnswerBuilder) {
         if !self.items.knows(index) {
             self.items.add(index, block_kind(&item), answer);
         }
@@ -174,7 +179,7 @@ impl ResponsesDecoder {
         self.items.complete(index, signature(item), answer);
     }
 
-    fn ended(&mut self, response: Option<Response>, answer: &mut Answer) -> StopReason {
+    fn ended(&mut self, response: Option<Response>, answer: &mut AnswerBuilder) -> StopReason {
         let Some(response) = response else {
             return StopReason::Stop;
         };

@@ -11,7 +11,7 @@ use stentor_agent::model::ModelInfo;
 use stentor_journal::clock::SharedClock;
 
 use super::Environment;
-use super::providers::{Door, Provider};
+use super::providers::{ConfiguredCredential, Provider};
 use crate::configuration::{CostConfiguration, ModelConfiguration};
 
 /// A kind of server and where it usually listens.
@@ -202,7 +202,7 @@ fn ask(server: &LocalServer) -> Option<Provider> {
         base_url: base_url.clone(),
         headers: Vec::new(),
         ca_file: None,
-        door: Door::Open {
+        credential: ConfiguredCredential::NotNeeded {
             reason: format!("{} runs on port {}", server.name, server.port),
         },
         has_login: false,

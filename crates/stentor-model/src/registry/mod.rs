@@ -370,7 +370,7 @@ impl Registry {
 
     /// Why a provider can be used, in words.
     fn usable(&self, provider: &Provider) -> Option<String> {
-        if let Some(reason) = provider.door.reason() {
+        if let Some(reason) = provider.credential.reason() {
             return Some(reason);
         }
         let can_log_in = provider.has_login && self.logins().is_logged_in(&provider.id);
@@ -418,7 +418,7 @@ impl Registry {
                 ),
             )
         })?;
-        let credentials = match provider.door.credentials(&provider.hint) {
+        let credentials = match provider.credential.credentials(&provider.hint) {
             Some(credentials) => credentials,
             None if provider.has_login && self.logins().is_logged_in(&provider.id) => {
                 let login = self

@@ -21,7 +21,7 @@ pub(super) struct Provider {
     pub base_url: String,
     pub headers: Vec<(String, Secret)>,
     pub ca_file: Option<PathBuf>,
-    pub door: Door,
+    pub credential: ConfiguredCredential,
     /// True when one can log in there.
     pub has_login: bool,
     /// What would open it, in words.
@@ -32,11 +32,11 @@ pub(super) struct Provider {
 
 /// How one gets in without logging in.
 #[derive(Debug, Clone)]
-pub(super) enum Door {
+pub(super) enum ConfiguredCredential {
     /// There is no key.
-    Closed,
+    Missing,
     /// No key is asked for.
-    Open {
+    NotNeeded {
         reason: String,
     },
     Key {
@@ -54,12 +54,12 @@ pub(super) enum Door {
     },
 }
 
-impl Door {
+impl ConfiguredCredential {
     /// Why one gets in, in words.
     pub(super) fn reason(&self) -> Option<String> {
         match self {
-            Self::Closed => None,
-            Self::Open { reason }
+            Self::Missing => None,
+            Self::NotNeeded { reason }
             | Self::Key { reason, .. }
             | Self::Token { reason, .. }
             | Self::Command { reason, .. } => Some(reason.clone()),
@@ -75,8 +75,8 @@ impl Door {
             })
         };
         match self {
-            Self::Closed => None,
-            Self::Open { .. } => Some(fixed(Credential::None)),
+            Self::Missing => None,
+            Self::NotNeeded { .. } => Some(fixed(Credential::None)),
             Self::Key { key, .. } => Some(fixed(Credential::ApiKey(key.clone()))),
             Self::Token { token, .. } => Some(fixed(Credential::Bearer {
                 token: token.clone(),
@@ -194,19 +194,19 @@ fn added(
     }
     let own_key = key_of(id, configured, origin, environment);
     let names_a_key = configured.api_key_env.is_some() || configured.oauth.is_some();
-    let door = match own_key {
-        Some(door) => door,
+    let credential = match own_key {
+        Some(credential) => credential,
         // Nothing said about a key: a server that wants none, as most of one's own do.
-        None if !names_a_key && !base_url.is_empty() => Door::Open {
+        None if !names_a_key && !base_url.is_empty() => ConfiguredCredential::NotNeeded {
             reason: format!("{origin} describes {id}"),
         },
-        None => Door::Closed,
+        None => ConfiguredCredential::Missing,
     };
     Provider {
         id: id.to_owned(),
         headers: headers(configured),
         ca_file: configured.ca_file.clone(),
-        door,
+        credential,
         has_login: configured.oauth.is_some(),
         hint: hint(id, configured, &[], configured.oauth.is_some()),
         models: models(&configured.models, id, &api, &base_url),
@@ -252,7 +252,7 @@ fn catalogued(
         id: known.id.clone(),
         headers: usual.chain(headers(configured)).collect(),
         ca_file: configured.ca_file.clone(),
-        door: own_key.unwrap_or_else(|| usual_key(known, environment)),
+        credential: own_key.unwrap_or_else(|| usual_key(known, environment)),
         has_login,
         hint: hint(
             &known.id,
@@ -290,40 +290,40 @@ fn key_of(
     configured: &ProviderConfiguration,
     origin: &str,
     environment: &Environment,
-) -> Option<Door> {
+) -> Option<ConfiguredCredential> {
     if let Some(key) = configured.api_key.clone().filter(|key| !key.is_empty()) {
-        return Some(Door::Key {
+        return Some(ConfiguredCredential::Key {
             key,
             reason: format!("{origin} has a key for {id}"),
         });
     }
     if let Some(command) = &configured.api_key_command {
-        return Some(Door::Command {
+        return Some(ConfiguredCredential::Command {
             source: Arc::new(FromCommand::new(id, command.as_str())),
             reason: format!("{origin} has a key command for {id}"),
         });
     }
     let name = configured.api_key_env.as_deref()?;
     let key = environment(name).filter(|key| !key.is_empty())?;
-    Some(Door::Key {
+    Some(ConfiguredCredential::Key {
         key: Secret::new(key),
         reason: format!("{name} is set"),
     })
 }
 
 /// The key in one of the provider's usual variables.
-fn usual_key(known: &CatalogueProvider, environment: &Environment) -> Door {
+fn usual_key(known: &CatalogueProvider, environment: &Environment) -> ConfiguredCredential {
     let set = |name: &String| {
         let value = environment(name)?;
         let value = value.trim();
         (!value.is_empty()).then(|| (Secret::new(value), format!("{name} is set")))
     };
     if let Some((key, reason)) = known.key_env.iter().find_map(set) {
-        return Door::Key { key, reason };
+        return ConfiguredCredential::Key { key, reason };
     }
     match known.token_env.iter().find_map(set) {
-        Some((token, reason)) => Door::Token { token, reason },
-        None => Door::Closed,
+        Some((token, reason)) => ConfiguredCredential::Token { token, reason },
+        None => ConfiguredCredential::Missing,
     }
 }
 

@@ -17,8 +17,8 @@ pub use condition::{Condition, Pattern, Role};
 pub use file::{Format, ScriptError};
 pub use model::{API, PROVIDER, ScriptModel};
 pub use scenario::{
-    Arguments, Compaction, ErrorStep, Exhausted, ModelFacts, Scenario, Speech, Step, ToolStep,
-    Turn, UsageRule, Words,
+    Arguments, Compaction, ErrorStep, Exhausted, ModelFacts, Scenario, ScriptedText, Speech, Step,
+    ToolStep, Turn, UsageRule,
 };
 
 #[cfg(test)]

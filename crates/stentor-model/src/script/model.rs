@@ -10,7 +10,7 @@ use super::choose::{Choice, Sessions};
 use super::file::{self, Format, ScriptError};
 use super::play::{Performance, Playing};
 use super::scenario::{
-    Compaction, ErrorStep, Exhausted, Scenario, Speech, Step, Turn, UsageRule, Words,
+    Compaction, ErrorStep, Exhausted, Scenario, ScriptedText, Speech, Step, Turn, UsageRule,
 };
 use super::template::Values;
 
@@ -128,11 +128,11 @@ impl ScriptModel {
             Some(summary) => summary.clone(),
             None => default_summary(&request.messages),
         };
-        let words = match rule.chunk_chars {
-            Some(chars) => Words::Cut { text, chars },
-            None => Words::Whole(text),
+        let text = match rule.chunk_chars {
+            Some(chars) => ScriptedText::Cut { text, chars },
+            None => ScriptedText::Whole(text),
         };
-        turn.step(Step::Text(Speech::new(words)))
+        turn.step(Step::Text(Speech::new(text)))
     }
 }
 

@@ -15,7 +15,7 @@ use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::scenario::{Arguments, ErrorStep, Step, Turn, UsageRule, Words};
+use super::scenario::{Arguments, ErrorStep, ScriptedText, Step, Turn, UsageRule};
 use super::template::Values;
 
 /// Longer waits are cut to this: tokio's timers cannot express every number a file can.
@@ -194,11 +194,11 @@ impl Player {
             return Some(Beat::Event(ModelEvent::BlockStarted(self.kind_of(step))));
         };
         let ms = chunk_wait_ms(step);
-        if ms > 0 && !self.paused && !deltas.is_over(words_of(step)) {
+        if ms > 0 && !self.paused && !deltas.is_over(scripted_text_of(step)) {
             self.paused = true;
             return Some(Beat::Wait { ms });
         }
-        if let Some(delta) = deltas.next(words_of(step), &self.performance.values) {
+        if let Some(delta) = deltas.next(scripted_text_of(step), &self.performance.values) {
             self.paused = false;
             if self.usage_rule() == UsageRule::Estimate {
                 self.output_chars += delta.chars().count() as u64;
@@ -282,9 +282,9 @@ impl Player {
                         None => Deltas::Once(Some(text)),
                     }
                 }
-                Arguments::Raw(words) => Deltas::of(words, values),
+                Arguments::Raw(text) => Deltas::of(text, values),
             },
-            _ => words_of(step).map_or(Deltas::Once(None), |words| Deltas::of(words, values)),
+            _ => scripted_text_of(step).map_or(Deltas::Once(None), |text| Deltas::of(text, values)),
         }
     }
 
@@ -305,12 +305,12 @@ impl Player {
 }
 
 impl Deltas {
-    fn of(words: &Words, values: &Values) -> Self {
-        match words {
-            Words::Whole(text) => Self::Once(Some(values.fill(text).into_owned())),
-            Words::Cut { text, chars } => Self::cut(values.fill(text).into_owned(), *chars),
-            Words::Chunks(_) => Self::Listed { at: 0 },
-            Words::Repeat { .. } => Self::Repeated { at: 0 },
+    fn of(text: &ScriptedText, values: &Values) -> Self {
+        match text {
+            ScriptedText::Whole(text) => Self::Once(Some(values.fill(text).into_owned())),
+            ScriptedText::Cut { text, chars } => Self::cut(values.fill(text).into_owned(), *chars),
+            ScriptedText::Chunks(_) => Self::Listed { at: 0 },
+            ScriptedText::Repeat { .. } => Self::Repeated { at: 0 },
         }
     }
 
@@ -318,8 +318,8 @@ impl Deltas {
         Self::Cut { text, at: 0, chars }
     }
 
-    fn next(&mut self, words: Option<&Words>, values: &Values) -> Option<String> {
-        match (self, words) {
+    fn next(&mut self, text: Option<&ScriptedText>, values: &Values) -> Option<String> {
+        match (self, text) {
             (Self::Once(text), _) => text.take().filter(|text| !text.is_empty()),
             (Self::Cut { text, at, chars }, _) => {
                 let rest = text.get(*at..).unwrap_or_default();
@@ -331,12 +331,12 @@ impl Deltas {
                 *at += delta.len();
                 (!delta.is_empty()).then(|| delta.to_owned())
             }
-            (Self::Listed { at }, Some(Words::Chunks(chunks))) => {
+            (Self::Listed { at }, Some(ScriptedText::Chunks(chunks))) => {
                 let chunk = chunks.get(*at)?;
                 *at += 1;
                 Some(values.fill(chunk).into_owned())
             }
-            (Self::Repeated { at }, Some(Words::Repeat { text, times })) => {
+            (Self::Repeated { at }, Some(ScriptedText::Repeat { text, times })) => {
                 if *at >= *times {
                     return None;
                 }
@@ -347,22 +347,22 @@ impl Deltas {
         }
     }
 
-    fn is_over(&self, words: Option<&Words>) -> bool {
-        match (self, words) {
+    fn is_over(&self, text: Option<&ScriptedText>) -> bool {
+        match (self, text) {
             (Self::Once(text), _) => text.as_ref().is_none_or(String::is_empty),
             (Self::Cut { text, at, .. }, _) => *at >= text.len(),
-            (Self::Listed { at }, Some(Words::Chunks(chunks))) => *at >= chunks.len(),
-            (Self::Repeated { at }, Some(Words::Repeat { times, .. })) => at >= times,
+            (Self::Listed { at }, Some(ScriptedText::Chunks(chunks))) => *at >= chunks.len(),
+            (Self::Repeated { at }, Some(ScriptedText::Repeat { times, .. })) => at >= times,
             (Self::Listed { .. } | Self::Repeated { .. }, _) => true,
         }
     }
 }
 
-fn words_of(step: &Step) -> Option<&Words> {
+fn scripted_text_of(step: &Step) -> Option<&ScriptedText> {
     match step {
-        Step::Text(speech) | Step::Thinking { speech, .. } => Some(&speech.words),
+        Step::Text(speech) | Step::Thinking { speech, .. } => Some(&speech.text),
         Step::Tool(tool) => match &tool.arguments {
-            Arguments::Raw(words) => Some(words),
+            Arguments::Raw(text) => Some(text),
             Arguments::Object { .. } => None,
         },
         _ => None,

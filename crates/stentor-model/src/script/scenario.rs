@@ -1,4 +1,4 @@
-//! What a scenario can say, and the words with which a test says it.
+//! What a scenario consists of, and the methods with which a test builds one.
 
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -83,7 +83,7 @@ pub enum Step {
 /// Text and how it is cut into deltas.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speech {
-    pub words: Words,
+    pub text: ScriptedText,
     /// A pause before each delta.
     pub chunk_wait_ms: u64,
     /// Starts a block of its own even after one of the same kind.
@@ -92,7 +92,7 @@ pub struct Speech {
 
 /// The deltas of a text. They are made one at a time, when they are due.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Words {
+pub enum ScriptedText {
     /// One delta.
     Whole(String),
     /// Deltas of at most so many characters.
@@ -122,7 +122,7 @@ pub enum Arguments {
         chars: Option<usize>,
     },
     /// Text sent as it is, which need not be JSON.
-    Raw(Words),
+    Raw(ScriptedText),
 }
 
 /// An error instead of (the rest of) an answer.
@@ -256,28 +256,31 @@ impl Turn {
     /// Says `text` in one delta.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.step(Step::Text(Speech::new(Words::Whole(text.into()))))
+        self.step(Step::Text(Speech::new(ScriptedText::Whole(text.into()))))
     }
 
     /// Says exactly these deltas.
     #[must_use]
     pub fn chunks<T: Into<String>>(self, chunks: impl IntoIterator<Item = T>) -> Self {
         let chunks = chunks.into_iter().map(Into::into).collect();
-        self.step(Step::Text(Speech::new(Words::Chunks(chunks))))
+        self.step(Step::Text(Speech::new(ScriptedText::Chunks(chunks))))
     }
 
     /// Says `text` so many times, a delta each.
     #[must_use]
     pub fn repeat(self, text: impl Into<String>, times: u64) -> Self {
         let text = text.into();
-        self.step(Step::Text(Speech::new(Words::Repeat { text, times })))
+        self.step(Step::Text(Speech::new(ScriptedText::Repeat {
+            text,
+            times,
+        })))
     }
 
     /// Thinks `text` in one delta.
     #[must_use]
     pub fn thinking(self, text: impl Into<String>) -> Self {
         self.step(Step::Thinking {
-            speech: Speech::new(Words::Whole(text.into())),
+            speech: Speech::new(ScriptedText::Whole(text.into())),
             signature: None,
         })
     }
@@ -334,9 +337,9 @@ impl Turn {
 
 impl Speech {
     /// Text without pauses.
-    pub fn new(words: Words) -> Self {
+    pub fn new(text: ScriptedText) -> Self {
         Self {
-            words,
+            text,
             chunk_wait_ms: 0,
             new_block: false,
         }
@@ -351,8 +354,8 @@ impl ToolStep {
                 object,
                 chars: None,
             },
-            Value::String(text) => Arguments::Raw(Words::Whole(text)),
-            other => Arguments::Raw(Words::Whole(other.to_string())),
+            Value::String(text) => Arguments::Raw(ScriptedText::Whole(text)),
+            other => Arguments::Raw(ScriptedText::Whole(other.to_string())),
         };
         Self {
             id: None,

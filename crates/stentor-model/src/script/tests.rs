@@ -247,7 +247,7 @@ async fn waits_take_the_time_they_say_and_no_more() {
             .wait(250)
             .step(Step::Text(Speech {
                 chunk_wait_ms: 10,
-                ..Speech::new(Words::Chunks(vec!["a".into(), "b".into()]))
+                ..Speech::new(ScriptedText::Chunks(vec!["a".into(), "b".into()]))
             }))
             .wait(1000),
     );

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stentor_agent::model::ModelEvent;
-use stentor_model::answer::Answer;
+use stentor_model::answer::AnswerBuilder;
 use stentor_wire::sse::SseDecoder;
 
 use crate::scripts::Script;
@@ -74,7 +74,7 @@ proptest! {
         stream.push(&damaged(&SCRIPT.in_words_of(wire), &damages));
         stream.finish();
         let mut decoder = wire.decoder();
-        let mut answer = Answer::new();
+        let mut answer = AnswerBuilder::new();
         let mut failed = false;
         while let Ok(Some(event)) = stream.next_event() {
             if answer.is_finished() {

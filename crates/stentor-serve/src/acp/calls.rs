@@ -22,7 +22,7 @@ pub(super) struct CallViewer {
 }
 
 /// The outcome of a call, whether it just ended or comes from a stored conversation.
-pub(super) struct Outcome<'a> {
+pub(super) struct CallOutcome<'a> {
     pub content: &'a [ContentBlock],
     pub details: Option<&'a Value>,
     pub is_error: bool,
@@ -130,7 +130,7 @@ impl CallViewer {
     }
 
     /// What came of a call.
-    pub fn ended(&self, call: &ToolCall, outcome: &Outcome<'_>) -> acp::ToolCallUpdate {
+    pub fn ended(&self, call: &ToolCall, outcome: &CallOutcome<'_>) -> acp::ToolCallUpdate {
         let status = match outcome.is_error {
             true => acp::ToolCallStatus::Failed,
             false => acp::ToolCallStatus::Completed,
@@ -196,7 +196,7 @@ impl CallViewer {
     }
 
     /// The change a call has made: as its result tells, or as its arguments do.
-    fn made_change(&self, call: &ToolCall, outcome: &Outcome<'_>) -> Vec<acp::ToolCallContent> {
+    fn made_change(&self, call: &ToolCall, outcome: &CallOutcome<'_>) -> Vec<acp::ToolCallContent> {
         let patch = outcome
             .details
             .and_then(|details| details.get("patch"))

@@ -17,7 +17,7 @@ use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{CallViewer, Outcome};
+use super::calls::{CallOutcome, CallViewer};
 use super::client::Client;
 use super::client_io::CallNotes;
 use super::commands;
@@ -360,7 +360,7 @@ impl Encoder {
             .map(|path| self.notes.take_before(&path));
         let ended = self.viewer.ended(
             call,
-            &Outcome {
+            &CallOutcome {
                 content: &output.content,
                 details: output.details.as_ref(),
                 is_error: output.is_error,

@@ -229,7 +229,7 @@ impl Ready {
 
     /// What a client may want to know that the protocol has no field for.
     fn meta(&self) -> Option<Map<String, Value>> {
-        let sandbox = self.state.sandbox.to_tell()?;
+        let sandbox = self.state.sandbox.to_report()?;
         let ours = json!({ "stentor": { "sandbox": sandbox } });
         ours.as_object().cloned()
     }

@@ -18,11 +18,11 @@ use crate::pump::Answers;
 /// The requests that wait for the client. Clones are the same table.
 #[derive(Clone, Default)]
 pub(super) struct Outbound {
-    pending: Arc<Mutex<Pending<oneshot::Sender<Answer>>>>,
+    pending: Arc<Mutex<Pending<oneshot::Sender<ClientAnswer>>>>,
 }
 
 /// What the client answered: the result as it came, or why there is none.
-type Answer = Result<Box<RawValue>, NoAnswer>;
+type ClientAnswer = Result<Box<RawValue>, NoAnswer>;
 
 /// Why the client gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +43,7 @@ pub(super) enum NoAnswer {
 pub(super) struct Waiting {
     pub id: Id,
     outbound: Outbound,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<ClientAnswer>,
 }
 
 impl Outbound {
@@ -95,7 +95,7 @@ impl Outbound {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending<oneshot::Sender<Answer>>> {
+    fn lock(&self) -> MutexGuard<'_, Pending<oneshot::Sender<ClientAnswer>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use stentor_journal::message::{
 use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
-use super::calls::{CallViewer, Outcome};
+use super::calls::{CallOutcome, CallViewer};
 use super::changes::Before;
 use super::frames::update;
 
@@ -168,7 +168,7 @@ impl Replay {
     ) {
         let ended = self.viewer.ended(
             call,
-            &Outcome {
+            &CallOutcome {
                 content,
                 details,
                 is_error,

@@ -23,11 +23,11 @@ use super::events::Encoder;
 use super::framing::{AgentFrame, Framing};
 use super::hosting::Hosting;
 use super::limits;
-use super::place::{ToldPlace, WayOut};
-use super::reply::{Answer, Outcome};
+use super::place::{AnnouncedPlace, WayOut};
+use super::reply::{CommandAnswer, CommandOutcome};
+use super::running_commands::RunningCommands;
 use super::scoped_models::scoped;
-use super::serving::tell_commands;
-use super::working::Working;
+use super::serving::publish_commands;
 use crate::output::{Closed, Output};
 use crate::pump::{Answers, Pump};
 
@@ -43,12 +43,12 @@ pub(super) struct Dialect {
     pub options: OmpOptions,
     pub connection: Arc<Connection>,
     pub hosting: Arc<Hosting>,
-    /// Permits for what runs beside the commands.
-    pub beside: Arc<Semaphore>,
+    /// Permits for what runs in the background.
+    pub background: Arc<Semaphore>,
     /// Permits for what stops something while the client does not read.
     pub urgent: Arc<Semaphore>,
     /// Commands that are being done.
-    pub working: Working,
+    pub running_commands: RunningCommands,
     output: Output,
     /// For answers, which must not get lost between two conversations.
     current: RwLock<Option<Current>>,
@@ -91,7 +91,7 @@ impl Dialect {
         mut session_options: SessionOptions,
     ) -> Result<Arc<Self>, AgentError> {
         let connection = Arc::new(Connection::default());
-        session_options.place = told_place(&connection);
+        session_options.place = announced_place(&connection);
         let first = begin(&agent, &options, session_options)?;
         let live = Live {
             session: first.session.clone(),
@@ -106,9 +106,9 @@ impl Dialect {
             options,
             connection,
             hosting: Arc::default(),
-            beside: Arc::new(Semaphore::new(limits::BESIDE)),
-            urgent: Arc::new(Semaphore::new(limits::BESIDE)),
-            working: Working::default(),
+            background: Arc::new(Semaphore::new(limits::BACKGROUND_COMMANDS)),
+            urgent: Arc::new(Semaphore::new(limits::BACKGROUND_COMMANDS)),
+            running_commands: RunningCommands::default(),
             output,
             current: RwLock::new(Some(current)),
             live: Mutex::new(live),
@@ -134,8 +134,9 @@ impl Dialect {
     }
 
     /// Answers a command.
-    pub async fn answer(&self, id: Option<&RawValue>, command: &str, outcome: &Outcome) {
-        self.say(Answer::of(id, command, outcome)).await;
+    pub async fn answer(&self, id: Option<&RawValue>, command: &str, outcome: &CommandOutcome) {
+        self.write_answer(CommandAnswer::of(id, command, outcome))
+            .await;
     }
 
     /// Answers a command, and does something once all that happened before it has been told.
@@ -143,10 +144,10 @@ impl Dialect {
         &self,
         id: Option<&RawValue>,
         command: &str,
-        outcome: &Outcome,
+        outcome: &CommandOutcome,
         then: impl FnOnce(&Connection) + Send + 'static,
     ) {
-        let answer = Answer::of(id, command, outcome);
+        let answer = CommandAnswer::of(id, command, outcome);
         let connection = Arc::clone(&self.connection);
         self.send(move |framing, frames| {
             answer.write(framing, frames);
@@ -156,7 +157,7 @@ impl Dialect {
     }
 
     /// Writes an answer.
-    pub async fn say(&self, answer: Answer) {
+    pub async fn write_answer(&self, answer: CommandAnswer) {
         self.send(move |framing, frames| answer.write(framing, frames))
             .await;
     }
@@ -224,7 +225,7 @@ impl Dialect {
     pub fn options_for_next(&self) -> Result<SessionOptions, AgentError> {
         let mut options = self.agent.options(&self.options.cwd)?;
         prepare(&self.agent, &self.options, &mut options);
-        options.place = told_place(&self.connection);
+        options.place = announced_place(&self.connection);
         Ok(options)
     }
 
@@ -281,7 +282,7 @@ impl Leaving<'_> {
         drop(self);
         dialect.watch_subagents();
         next.session.set_can_ask(true).await.ok();
-        tell_commands(next.session);
+        publish_commands(next.session);
         dialect.hosting.equip(dialect).await;
     }
 }
@@ -316,9 +317,9 @@ pub(super) fn prepare(agent: &Agent, dialect: &OmpOptions, options: &mut Session
 }
 
 /// Where tools work, when the client was told.
-pub(super) fn told_place(connection: &Arc<Connection>) -> Arc<dyn Place> {
+pub(super) fn announced_place(connection: &Arc<Connection>) -> Arc<dyn Place> {
     let connection = Arc::clone(connection);
-    Arc::new(ToldPlace { connection })
+    Arc::new(AnnouncedPlace { connection })
 }
 
 /// The conversation the command line asks for.

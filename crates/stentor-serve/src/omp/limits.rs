@@ -14,7 +14,7 @@ pub(super) const INPUT_LINE_BYTES: usize = 256 * 1024 * 1024;
 pub(super) const WAITING_COMMANDS: usize = 1024;
 
 /// Commands that may run beside the others. A further one waits for its turn.
-pub(super) const BESIDE: usize = 64;
+pub(super) const BACKGROUND_COMMANDS: usize = 64;
 
 /// Calls of host tools and host addresses that may be open at once. A further one fails.
 pub(super) const HOST_CALLS: usize = 256;

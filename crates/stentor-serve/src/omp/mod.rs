@@ -20,6 +20,7 @@ mod place;
 mod printing;
 mod prompts;
 mod reply;
+mod running_commands;
 mod scoped_models;
 mod serving;
 mod settling;
@@ -27,7 +28,6 @@ mod shapes;
 mod subagents;
 mod ui;
 mod updates;
-mod working;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -47,7 +47,7 @@ impl Nested {
             self.subscription = wanted.subscription;
         }
         let inner = self.encoders.entry(agent.id).or_insert_with(Inner::new);
-        if !inner.is_told(&event.kind) {
+        if !inner.is_shown(&event.kind) {
             return None;
         }
         inner.connection.wants.mirror(wanted.updates);
@@ -87,7 +87,7 @@ impl Inner {
 
     /// True for what belongs to a conversation. Questions and notices are the session's own, and
     /// of an answer whose beginning was not heard only its end is told.
-    fn is_told(&mut self, kind: &EventKind) -> bool {
+    fn is_shown(&mut self, kind: &EventKind) -> bool {
         match kind {
             EventKind::AnswerStarted(_) => {
                 self.in_answer = true;

@@ -13,7 +13,7 @@ use crate::pump::WeakAnswers;
 
 /// This machine. A file is changed when the `tool_execution_start` of the call is with the client:
 /// clients look at the file then, to show later what the call changed.
-pub(super) struct ToldPlace {
+pub(super) struct AnnouncedPlace {
     pub connection: Arc<Connection>,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct WayOut {
 }
 
 impl WayOut {
-    /// Waits until all that has happened was told. A client that is gone is not waited for.
-    async fn told(&self) {
+    /// Waits until all that has happened was written. A client that is gone is not waited for.
+    async fn delivered(&self) {
         self.answers.written(self.session.seq()).await;
         self.output.written().await.ok();
     }
 }
 
-impl Place for ToldPlace {
+impl Place for AnnouncedPlace {
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {
         LocalPlace.read_text(path)
     }
@@ -41,7 +41,7 @@ impl Place for ToldPlace {
     fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool> {
         Box::pin(async move {
             if let Some(way_out) = self.connection.way_out() {
-                way_out.told().await;
+                way_out.delivered().await;
             }
             LocalPlace.write_text(path, text).await
         })

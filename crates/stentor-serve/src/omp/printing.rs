@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::OmpOptions;
 use super::connection::Connection;
-use super::dialect::{begin, finish, prepare, pumped, told_place};
+use super::dialect::{announced_place, begin, finish, prepare, pumped};
 use super::limits;
 use crate::output::Output;
 use crate::signals::{EndSignal, EndSignals};
@@ -44,7 +44,7 @@ pub async fn print_events(
     let mut session_options = agent.options(&options.cwd)?;
     prepare(&agent, &options, &mut session_options);
     let connection = Arc::new(Connection::printing());
-    session_options.place = told_place(&connection);
+    session_options.place = announced_place(&connection);
     let session = begin(&agent, &options, session_options)?.session;
     session.set_can_ask(false).await?;
     let (header, _) = session.entries().await?;

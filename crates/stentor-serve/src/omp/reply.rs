@@ -29,7 +29,7 @@ pub(super) struct Failure {
 }
 
 /// What a command comes to.
-pub(super) type Outcome = Result<Data, Failure>;
+pub(super) type CommandOutcome = Result<Data, Failure>;
 
 impl Data {
     /// No data at all.
@@ -43,7 +43,7 @@ impl Data {
     }
 
     /// Data of any shape.
-    pub fn of(data: &impl Serialize) -> Outcome {
+    pub fn of(data: &impl Serialize) -> CommandOutcome {
         match serde_json::to_vec(data) {
             Ok(json) => Ok(Self(Some(json))),
             Err(error) => Err(Failure::new(format!(
@@ -91,15 +91,15 @@ impl From<AgentError> for Failure {
 
 /// The object that says what a command came to, not yet framed.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct CommandAnswer {
     object: Vec<u8>,
     /// What is said in its place when it is too long for the transport.
     too_long: Vec<u8>,
 }
 
-impl Answer {
+impl CommandAnswer {
     /// The answer to a command.
-    pub fn of(id: Option<&RawValue>, command: &str, outcome: &Outcome) -> Self {
+    pub fn of(id: Option<&RawValue>, command: &str, outcome: &CommandOutcome) -> Self {
         let object = match outcome {
             Ok(Data(None)) => json(&Response::<()>::success(id, command, None)),
             Ok(Data(Some(data))) => with_data(id, command, data),
@@ -164,10 +164,10 @@ mod tests {
 
     use super::*;
 
-    fn written(framing: &Framing, outcome: &Outcome) -> String {
+    fn written(framing: &Framing, outcome: &CommandOutcome) -> String {
         let id = RawValue::from_string("\"7\"".to_owned()).unwrap();
         let mut frames = Vec::new();
-        Answer::of(Some(&id), "c", outcome).write(framing, &mut frames);
+        CommandAnswer::of(Some(&id), "c", outcome).write(framing, &mut frames);
         String::from_utf8(frames).unwrap()
     }
 

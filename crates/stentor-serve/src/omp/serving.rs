@@ -14,9 +14,9 @@ use super::commands;
 use super::dialect::{Dialect, prepare};
 use super::framing::{AgentFrame, Framing};
 use super::limits;
-use super::reply::Answer;
+use super::reply::CommandAnswer;
+use super::running_commands::RunningCommand;
 use super::ui::{self, UiKind};
-use super::working::AtWork;
 use crate::input::{Input, InputLines};
 use crate::output::Output;
 use crate::signals::{EndSignal, EndSignals};
@@ -58,7 +58,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
         }
     };
     dialect.session().set_can_ask(true).await.ok();
-    tell_commands(dialect.session());
+    publish_commands(dialect.session());
     let (queue, worker) = start_worker(&dialect);
     let mut reading = tokio::spawn(read(Arc::clone(&dialect), queue, input));
     let end = tokio::select! {
@@ -108,12 +108,12 @@ enum End {
 /// command that brought it to this is still answered, with the dialogs that belong to it.
 async fn asked_to_end(dialect: &Dialect) {
     dialect.connection.shutdown.cancelled().await;
-    dialect.working.wait().await;
+    dialect.running_commands.wait().await;
 }
 
-/// Tells the client which slash commands there are, if any, when they have been looked for
+/// Publishes which slash commands there are, if any, when they have been looked for
 /// (section 19). Nothing waits for that.
-pub(super) fn tell_commands(session: Session) {
+pub(super) fn publish_commands(session: Session) {
     tokio::spawn(async move { session.commands_changed().await });
 }
 
@@ -135,13 +135,13 @@ fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::J
     let dialect = Arc::clone(dialect);
     let worker = tokio::spawn(async move {
         while let Some(queued) = queue.recv().await {
-            let at_work = dialect.working.begin();
+            let running = dialect.running_commands.begin();
             match queued {
                 Queued::Command(command) if may_wait_long(&command.body) => {
-                    patiently(&dialect, command, at_work).await;
+                    in_background_if_slow(&dialect, command, running).await;
                 }
                 Queued::Command(command) => commands::perform(&dialect, command).await,
-                Queued::Refusal(answer) => dialect.say(answer).await,
+                Queued::Refusal(answer) => dialect.write_answer(answer).await,
             }
         }
     });
@@ -157,11 +157,11 @@ fn may_wait_long(body: &CommandBody) -> bool {
 }
 
 /// Lets the commands behind it go on when it takes long: one of them may stop what it waits for.
-async fn patiently(dialect: &Arc<Dialect>, command: Command, at_work: AtWork) {
+async fn in_background_if_slow(dialect: &Arc<Dialect>, command: Command, running: RunningCommand) {
     let dialect = Arc::clone(dialect);
     let mut work = Box::pin(async move {
         commands::perform(&dialect, command).await;
-        drop(at_work);
+        drop(running);
     });
     if tokio::time::timeout(limits::PATIENCE, &mut work)
         .await
@@ -175,7 +175,7 @@ async fn patiently(dialect: &Arc<Dialect>, command: Command, at_work: AtWork) {
 enum Queued {
     Command(Command),
     /// The answer to a line that is no command.
-    Refusal(Answer),
+    Refusal(CommandAnswer),
 }
 
 /// Takes one line. Only what must keep its place waits, and only when very much waits already.
@@ -196,7 +196,7 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
             return beside_the_others(dialect, command).await;
         }
         Ok(Inbound::Command(command)) => Queued::Command(command),
-        Err(refused) => Queued::Refusal(Answer::to(&refused)),
+        Err(refused) => Queued::Refusal(CommandAnswer::to(&refused)),
     };
     // The worker outlives the queue.
     queue.send(queued).await.ok();

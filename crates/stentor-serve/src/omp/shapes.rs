@@ -178,7 +178,7 @@ impl<'a> WireState<'a> {
                     parameters: &spec.parameters,
                 })
                 .collect(),
-            sandbox: state.sandbox.to_tell(),
+            sandbox: state.sandbox.to_report(),
         }
     }
 }

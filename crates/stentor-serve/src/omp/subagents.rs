@@ -16,11 +16,11 @@ const REMEMBERED: usize = 256;
 /// The subagents of the conversation.
 #[derive(Debug, Default)]
 pub(super) struct Subagents {
-    state: Mutex<State>,
+    state: Mutex<SubagentsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SubagentsState {
     running: BTreeMap<u64, Running>,
     /// Id and file of those that ended, the oldest first.
     ended: VecDeque<(String, PathBuf)>,
@@ -117,10 +117,10 @@ impl Subagents {
 
     /// The session they worked for is gone.
     pub fn clear(&self) {
-        *self.lock() = State::default();
+        *self.lock() = SubagentsState::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SubagentsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,11 +11,11 @@ use crate::login::LoginProvider;
 /// Where the login that is under way is noted.
 #[derive(Default)]
 pub(super) struct LoginSlot {
-    state: Mutex<State>,
+    state: Mutex<LoginSlotState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LoginSlotState {
     begun: u64,
     pending: Option<PendingLogin>,
 }
@@ -123,7 +123,7 @@ impl LoginSlot {
         Some(taken)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LoginSlotState> {
         lock(&self.state)
     }
 }

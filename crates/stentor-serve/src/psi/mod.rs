@@ -45,8 +45,8 @@ use std::time::Duration;
 use stentor_agent::agent::Agent;
 use stentor_agent::memory::MemoryStore;
 
+use crate::default_model::DefaultModelStore;
 use crate::input::InputLines;
-use crate::kept_model::ModelKeeper;
 use crate::login::Login;
 use crate::output::Output;
 use crate::signals::{EndSignal, EndSignals};
@@ -70,8 +70,8 @@ pub struct PsiOptions {
     pub memory: Option<Arc<MemoryStore>>,
     /// Logging in at providers.
     pub login: Option<Arc<dyn Login>>,
-    /// Keeps a choice of model for later sessions.
-    pub model_keeper: Option<Arc<dyn ModelKeeper>>,
+    /// Stores the model that later sessions begin with.
+    pub default_model_store: Option<Arc<dyn DefaultModelStore>>,
     /// Every frame is appended to this file (`--rpc-trace-file`).
     pub trace_file: Option<PathBuf>,
     /// Times for people are in the system's time zone, or in UTC.
@@ -95,7 +95,7 @@ impl PsiOptions {
             home: None,
             memory: None,
             login: None,
-            model_keeper: None,
+            default_model_store: None,
             trace_file: None,
             local_time: true,
             max_pending: limits::MAX_PENDING,

@@ -87,7 +87,7 @@ impl Child {
                         "message_count": state.message_count,
                     });
                     // A key that parents do not know does them no harm (section 8).
-                    if let Some(sandbox) = state.sandbox.to_tell() {
+                    if let Some(sandbox) = state.sandbox.to_report() {
                         body["sandbox"] = json!(sandbox);
                     }
                     self.respond(id, "get_state", body).await;

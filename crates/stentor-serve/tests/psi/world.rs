@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, SessionDefaults};
-use stentor_agent::commands::{CommandFolders, Shelf};
+use stentor_agent::commands::{CommandCache, CommandFolders};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallHooks, CommandRan, HookFuture, Hooks, PromptVerdict};
@@ -194,7 +194,7 @@ impl SessionDefaults for Defaults {
         options.model = self.models.first().cloned();
         options.policy = Policy::new(self.permission_mode, Vec::new());
         options.auto_compaction = false;
-        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+        options.commands = Some(Arc::new(CommandCache::new(CommandFolders {
             project: cwd.into(),
             home: Some(self.root.join("home")),
             config: Some(self.root.join("config")),

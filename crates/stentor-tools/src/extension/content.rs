@@ -2,16 +2,16 @@
 
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ContentBlock, KnownBlock};
-use stentor_wire::extension::{Content, Image, Text, ToolRunResult, Words};
+use stentor_wire::extension::{Content, ContentInput, Image, Text, ToolRunResult};
 
 use super::limits::{PROGRESS_BYTES, TEXT_BYTES};
 use crate::content_budget::ContentBudget;
 
 /// What an extension said, as blocks of at most `most` bytes of text, and a line that says what was
 /// left out.
-pub(super) fn blocks(words: Words, most: usize) -> Vec<ContentBlock> {
+pub(super) fn blocks(input: ContentInput, most: usize) -> Vec<ContentBlock> {
     let mut budget = ContentBudget::new(most);
-    let pieces = words.into_pieces().into_iter();
+    let pieces = input.into_pieces().into_iter();
     let mut blocks: Vec<ContentBlock> = pieces
         .filter_map(|piece| match piece {
             Content::Text(Text { text }) => budget.text(&text),
@@ -53,9 +53,9 @@ pub(super) fn output(result: ToolRunResult) -> ToolOutput {
 }
 
 /// The state of a running tool of an extension.
-pub(super) fn progress(words: Words, details: Option<serde_json::Value>) -> ToolOutput {
+pub(super) fn progress(input: ContentInput, details: Option<serde_json::Value>) -> ToolOutput {
     ToolOutput {
-        content: blocks(words, PROGRESS_BYTES),
+        content: blocks(input, PROGRESS_BYTES),
         details: details.filter(|details| details.to_string().len() <= PROGRESS_BYTES),
         is_error: false,
     }
@@ -68,8 +68,8 @@ mod tests {
     #[test]
     fn long_text_is_cut_over_all_pieces() {
         let piece = |text: &str| Content::Text(Text { text: text.into() });
-        let words = Words::Pieces(vec![piece("abcd"), piece("efghij"), piece("k")]);
-        let cut = blocks(words, 8);
+        let input = ContentInput::Pieces(vec![piece("abcd"), piece("efghij"), piece("k")]);
+        let cut = blocks(input, 8);
         assert_eq!(
             cut,
             ["abcd", "efgh", "[3 more bytes were left out.]"].map(ContentBlock::text)
@@ -86,7 +86,7 @@ mod tests {
         };
         let mut pieces = vec![piece("AAAA")];
         pieces.extend(vec![piece("iVBORw0KGgo="); 20_000]);
-        let mut shown = blocks(Words::Pieces(pieces), 8);
+        let mut shown = blocks(ContentInput::Pieces(pieces), 8);
         assert_eq!(
             shown.pop(),
             Some(ContentBlock::text(

@@ -8,9 +8,9 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::session::{DeliverAs, Delivery, Injected};
 use stentor_journal::message::UserContent;
 use stentor_wire::extension::{
-    self as wire, ConfirmParams, ConfirmResult, EditorParams, InputParams, MessageSendParams,
-    Nothing, SelectOption, SelectParams, StateGetParams, StateGetResult, StateSetParams,
-    StateSetResult, UserMessageSendParams, ValueResult, Words, method,
+    self as wire, ConfirmParams, ConfirmResult, ContentInput, EditorParams, InputParams,
+    MessageSendParams, Nothing, SelectOption, SelectParams, StateGetParams, StateGetResult,
+    StateSetParams, StateSetResult, UserMessageSendParams, ValueResult, method,
 };
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::oneshot;
@@ -267,8 +267,10 @@ fn editor(params: EditorParams) -> Ask {
 
 fn message(params: MessageSendParams) -> Ask {
     let content = match params.content {
-        Words::Text(text) => UserContent::Text(cut(text, TEXT_BYTES)),
-        pieces @ Words::Pieces(_) => UserContent::Blocks(content::blocks(pieces, TEXT_BYTES)),
+        ContentInput::Text(text) => UserContent::Text(cut(text, TEXT_BYTES)),
+        pieces @ ContentInput::Pieces(_) => {
+            UserContent::Blocks(content::blocks(pieces, TEXT_BYTES))
+        }
     };
     let injected = Injected::Custom {
         custom_type: cut(params.custom_type, LABEL_BYTES),

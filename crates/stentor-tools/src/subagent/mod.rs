@@ -24,7 +24,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stentor_agent::commands::{AgentDefinition, CommandBook, SUBAGENT_TOOL, Shelf};
+use stentor_agent::commands::{AgentDefinition, CommandBook, CommandCache, SUBAGENT_TOOL};
 use stentor_agent::model::NamedBy;
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_agent::tool::{
@@ -77,7 +77,7 @@ struct Subagents {
     /// What the description was made of.
     book: Arc<CommandBook>,
     setup: Arc<SubagentSetup>,
-    shelf: Arc<Shelf>,
+    shelf: Arc<CommandCache>,
     at_once: Arc<Semaphore>,
 }
 

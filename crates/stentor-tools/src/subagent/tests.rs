@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use stentor_agent::commands::{CommandFolders, Shelf};
+use stentor_agent::commands::{CommandCache, CommandFolders};
 use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::{JobKind, JobStatus, JobWork};
@@ -56,7 +56,7 @@ impl Stage {
         let mut options = SessionOptions::in_memory(folder.path(), crate::builtin_tools());
         options.system_prompt = "You are the parent.".into();
         options.model = Some(info);
-        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+        options.commands = Some(Arc::new(CommandCache::new(CommandFolders {
             project: folder.path().into(),
             ..CommandFolders::default()
         })));

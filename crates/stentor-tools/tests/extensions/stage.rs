@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stentor_agent::commands::{CommandFolders, Shelf};
+use stentor_agent::commands::{CommandCache, CommandFolders};
 use stentor_agent::event::EventKind;
 use stentor_agent::hub::Subscription;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
@@ -81,7 +81,7 @@ impl Stage {
         let mut options = SessionOptions::in_memory(folder.path(), stentor_tools::builtin_tools());
         options.model = Some(Arc::clone(model.info()));
         options.policy = Policy::new(PermissionMode::All, Vec::new());
-        options.commands = Some(Arc::new(Shelf::new(CommandFolders {
+        options.commands = Some(Arc::new(CommandCache::new(CommandFolders {
             project: folder.path().into(),
             ..CommandFolders::default()
         })));

@@ -32,13 +32,15 @@ pub struct Image {
 /// Content as an extension may write it: a string is one piece of text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+// The name that code generated from the published schema has.
+#[cfg_attr(test, schemars(rename = "Words"))]
 #[serde(untagged)]
-pub enum Words {
+pub enum ContentInput {
     Text(String),
     Pieces(Vec<Content>),
 }
 
-impl Words {
+impl ContentInput {
     /// The pieces.
     pub fn into_pieces(self) -> Vec<Content> {
         match self {
@@ -48,7 +50,7 @@ impl Words {
     }
 }
 
-impl Default for Words {
+impl Default for ContentInput {
     fn default() -> Self {
         Self::Pieces(Vec::new())
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::content::{Content, Words};
+use super::content::{Content, ContentInput};
 
 /// Parameters of `tool/before`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct AfterToolParams {
 #[serde(rename_all = "camelCase")]
 pub struct AfterToolResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<Words>,
+    pub content: Option<ContentInput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,40 +5,40 @@
 //! the names, the other modules the parameters and results. Unknown fields are ignored on both
 //! sides, so that a newer side can say more to an older one.
 
-mod ask;
 mod content;
+mod display;
+mod execution;
 mod hook;
+mod messages;
 mod register;
-mod say;
-mod show;
-mod work;
+mod requests;
 
 #[cfg(test)]
 mod schema;
 
 pub mod method;
 
-pub use ask::{
-    ConfirmParams, ConfirmResult, EditorParams, InputParams, SelectOption, SelectParams,
-    StateGetParams, StateGetResult, StateSetParams, StateSetResult, ValueResult,
+pub use content::{Content, ContentInput, Image, Text};
+pub use display::{
+    EditorTextParams, Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams,
+    WidgetParams,
 };
-pub use content::{Content, Image, Text, Words};
+pub use execution::{
+    CancelParams, CommandRunParams, CommandRunResult, ToolProgressParams, ToolRunParams,
+    ToolRunResult,
+};
 pub use hook::{
     AfterToolParams, AfterToolResult, BeforePromptParams, BeforePromptResult, BeforeToolParams,
     BeforeToolResult, EventParams, SessionEndParams,
 };
+pub use messages::{DeliverAs, JoinAs, MessageSendParams, UserMessageSendParams};
 pub use register::{
     AgentInfo, CommandDeclaration, Effect, HookName, InitializeParams, InitializeResult,
     RegisterParams, SessionInfo, ToolDeclaration,
 };
-pub use say::{DeliverAs, JoinAs, MessageSendParams, UserMessageSendParams};
-pub use show::{
-    EditorTextParams, Level, LogParams, NotifyParams, Placement, StatusParams, TitleParams,
-    WidgetParams,
-};
-pub use work::{
-    CancelParams, CommandRunParams, CommandRunResult, ToolProgressParams, ToolRunParams,
-    ToolRunResult,
+pub use requests::{
+    ConfirmParams, ConfirmResult, EditorParams, InputParams, SelectOption, SelectParams,
+    StateGetParams, StateGetResult, StateSetParams, StateSetResult, ValueResult,
 };
 
 /// The version of the protocol. An extension that answers with another one is not used.

@@ -59,10 +59,10 @@ pub enum Refused {
 #[derive(Debug)]
 pub enum CommandBody {
     Prompt(Prompt),
-    Steer(Say),
-    FollowUp(Say),
+    Steer(MessageCommand),
+    FollowUp(MessageCommand),
     Abort,
-    AbortAndPrompt(Say),
+    AbortAndPrompt(MessageCommand),
     NewSession(NewSession),
     GetState,
     GetMessages,
@@ -255,10 +255,10 @@ fn table(name: &str) -> Option<(&'static str, Read)> {
     }
     commands! {
         "prompt" => Prompt(Prompt),
-        "steer" => Steer(Say),
-        "follow_up" => FollowUp(Say),
+        "steer" => Steer(MessageCommand),
+        "follow_up" => FollowUp(MessageCommand),
         "abort" => Abort,
-        "abort_and_prompt" => AbortAndPrompt(Say),
+        "abort_and_prompt" => AbortAndPrompt(MessageCommand),
         "new_session" => NewSession(NewSession),
         "get_state" => GetState,
         "get_messages" => GetMessages,

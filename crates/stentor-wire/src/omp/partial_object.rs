@@ -16,11 +16,11 @@ pub struct PartialObject {
     safe: usize,
     /// The closing bytes of what is open, outermost first.
     open: Vec<u8>,
-    state: State,
+    state: ParserState,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ParserState {
     #[default]
     Start,
     /// After `{`.
@@ -68,7 +68,7 @@ impl PartialObject {
     pub fn append(&mut self, piece: &str) {
         let mut rest = piece.as_bytes();
         while let Some((&byte, after)) = rest.split_first() {
-            if let State::Text {
+            if let ParserState::Text {
                 is_key,
                 escape: Escape::None,
             } = self.state
@@ -89,12 +89,12 @@ impl PartialObject {
 
     /// Appends the object, closed where it can be closed.
     pub fn write(&self, out: &mut Vec<u8>) {
-        if self.safe == 0 || self.state == State::Invalid {
+        if self.safe == 0 || self.state == ParserState::Invalid {
             out.extend_from_slice(b"{}");
             return;
         }
         out.extend_from_slice(self.clean.get(..self.safe).unwrap_or_default());
-        if let State::Text { is_key: false, .. } = self.state {
+        if let ParserState::Text { is_key: false, .. } = self.state {
             out.push(b'"');
         }
         out.extend(self.open.iter().rev());
@@ -102,28 +102,28 @@ impl PartialObject {
 
     fn take(&mut self, byte: u8) {
         match self.state {
-            State::Text { is_key, escape } => self.take_text(byte, is_key, escape),
-            State::Number { start } => {
+            ParserState::Text { is_key, escape } => self.take_text(byte, is_key, escape),
+            ParserState::Number { start } => {
                 if matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E') {
                     self.clean.push(byte);
                 } else if self.is_number(start) {
                     self.value_ends();
                     self.take(byte);
                 } else {
-                    self.state = State::Invalid;
+                    self.state = ParserState::Invalid;
                 }
             }
-            State::Word { rest } => match rest.split_first() {
+            ParserState::Word { rest } => match rest.split_first() {
                 Some((expected, rest)) if *expected == byte => {
                     self.clean.push(byte);
-                    self.state = State::Word { rest };
+                    self.state = ParserState::Word { rest };
                     if rest.is_empty() {
                         self.value_ends();
                     }
                 }
-                _ => self.state = State::Invalid,
+                _ => self.state = ParserState::Invalid,
             },
-            State::Invalid => {}
+            ParserState::Invalid => {}
             _ if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') => {}
             _ => self.take_token(byte),
         }
@@ -133,36 +133,44 @@ impl PartialObject {
     fn take_token(&mut self, byte: u8) {
         self.clean.push(byte);
         match (self.state, byte) {
-            (State::Start, b'{') | (State::Value | State::ValueOrEnd, b'{') => {
-                self.opens(b'}', State::KeyOrEnd);
+            (ParserState::Start, b'{') | (ParserState::Value | ParserState::ValueOrEnd, b'{') => {
+                self.opens(b'}', ParserState::KeyOrEnd);
             }
-            (State::Value | State::ValueOrEnd, b'[') => self.opens(b']', State::ValueOrEnd),
-            (State::KeyOrEnd | State::Key, b'"') => self.state = text(true),
-            (State::Colon, b':') => self.state = State::Value,
-            (State::Value | State::ValueOrEnd, b'"') => {
+            (ParserState::Value | ParserState::ValueOrEnd, b'[') => {
+                self.opens(b']', ParserState::ValueOrEnd)
+            }
+            (ParserState::KeyOrEnd | ParserState::Key, b'"') => self.state = text(true),
+            (ParserState::Colon, b':') => self.state = ParserState::Value,
+            (ParserState::Value | ParserState::ValueOrEnd, b'"') => {
                 self.state = text(false);
                 self.safe = self.clean.len();
             }
-            (State::Value | State::ValueOrEnd, b'-' | b'0'..=b'9') => {
+            (ParserState::Value | ParserState::ValueOrEnd, b'-' | b'0'..=b'9') => {
                 let start = self.clean.len() - 1;
-                self.state = State::Number { start };
+                self.state = ParserState::Number { start };
             }
-            (State::Value | State::ValueOrEnd, b't') => self.state = State::Word { rest: b"rue" },
-            (State::Value | State::ValueOrEnd, b'f') => self.state = State::Word { rest: b"alse" },
-            (State::Value | State::ValueOrEnd, b'n') => self.state = State::Word { rest: b"ull" },
-            (State::AfterValue, b',') => {
+            (ParserState::Value | ParserState::ValueOrEnd, b't') => {
+                self.state = ParserState::Word { rest: b"rue" }
+            }
+            (ParserState::Value | ParserState::ValueOrEnd, b'f') => {
+                self.state = ParserState::Word { rest: b"alse" }
+            }
+            (ParserState::Value | ParserState::ValueOrEnd, b'n') => {
+                self.state = ParserState::Word { rest: b"ull" }
+            }
+            (ParserState::AfterValue, b',') => {
                 self.state = match self.open.last() {
-                    Some(b'}') => State::Key,
-                    _ => State::Value,
+                    Some(b'}') => ParserState::Key,
+                    _ => ParserState::Value,
                 };
             }
-            (State::AfterValue | State::KeyOrEnd | State::ValueOrEnd, _)
+            (ParserState::AfterValue | ParserState::KeyOrEnd | ParserState::ValueOrEnd, _)
                 if self.open.last() == Some(&byte) =>
             {
                 self.open.pop();
                 self.value_ends();
             }
-            _ => self.state = State::Invalid,
+            _ => self.state = ParserState::Invalid,
         }
     }
 
@@ -171,7 +179,7 @@ impl PartialObject {
         let next = match (escape, byte) {
             (Escape::None, b'"') => {
                 if is_key {
-                    self.state = State::Colon;
+                    self.state = ParserState::Colon;
                 } else {
                     self.value_ends();
                 }
@@ -203,7 +211,7 @@ impl PartialObject {
                     (_, 0xd800..=0xdbff, false) => Escape::High,
                     (_, 0xdc00..=0xdfff, true) => Escape::None,
                     (_, 0xd800..=0xdfff, _) | (_, _, true) => {
-                        self.state = State::Invalid;
+                        self.state = ParserState::Invalid;
                         return;
                     }
                     _ => Escape::None,
@@ -211,11 +219,11 @@ impl PartialObject {
             }
             // A control character, or an escape there is not.
             _ => {
-                self.state = State::Invalid;
+                self.state = ParserState::Invalid;
                 return;
             }
         };
-        self.state = State::Text {
+        self.state = ParserState::Text {
             is_key,
             escape: next,
         };
@@ -230,9 +238,9 @@ impl PartialObject {
         }
     }
 
-    fn opens(&mut self, closer: u8, state: State) {
+    fn opens(&mut self, closer: u8, state: ParserState) {
         if self.open.len() == MAX_DEPTH {
-            self.state = State::Invalid;
+            self.state = ParserState::Invalid;
             return;
         }
         self.open.push(closer);
@@ -243,9 +251,9 @@ impl PartialObject {
     fn value_ends(&mut self) {
         self.safe = self.clean.len();
         self.state = if self.open.is_empty() {
-            State::Done
+            ParserState::Done
         } else {
-            State::AfterValue
+            ParserState::AfterValue
         };
     }
 
@@ -256,8 +264,8 @@ impl PartialObject {
     }
 }
 
-fn text(is_key: bool) -> State {
-    State::Text {
+fn text(is_key: bool) -> ParserState {
+    ParserState::Text {
         is_key,
         escape: Escape::None,
     }

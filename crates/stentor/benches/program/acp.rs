@@ -7,7 +7,7 @@
 use std::io::{BufRead, BufWriter, Write};
 use std::time::{Duration, Instant};
 
-use super::{Folder, Outcome, Program, ms, report};
+use super::{BenchResult, Folder, Program, ms, report};
 
 /// The word that makes this program the agent that only prints.
 pub const PRINTER: &str = "print-acp-by-hand";
@@ -18,7 +18,7 @@ const INITIALIZE: &str =
 const SESSIONS: u64 = 200;
 
 /// Everything, each line with ours first and the printer's second.
-pub fn measure(folder: &Folder) -> Outcome<()> {
+pub fn measure(folder: &Folder) -> BenchResult<()> {
     start(folder)?;
     for deltas in [20_000, 200_000] {
         let ours = relay(&mut ours(folder, deltas)?, folder)?;
@@ -32,8 +32,8 @@ pub fn measure(folder: &Folder) -> Outcome<()> {
 }
 
 /// Spawn to the answer to `initialize`.
-fn start(folder: &Folder) -> Outcome<()> {
-    let greeted = |start: &dyn Fn() -> Outcome<Program>| {
+fn start(folder: &Folder) -> BenchResult<()> {
+    let greeted = |start: &dyn Fn() -> BenchResult<Program>| {
         let mut times: Vec<Duration> = Vec::new();
         for _ in 0..30 {
             let begun = Instant::now();
@@ -44,7 +44,7 @@ fn start(folder: &Folder) -> Outcome<()> {
         }
         times.sort();
         let (median, best) = (ms(times[times.len() / 2]), ms(times[0]));
-        Outcome::Ok(format!("{median:.2} ms median, {best:.2} ms best"))
+        BenchResult::Ok(format!("{median:.2} ms median, {best:.2} ms best"))
     };
     let ours = greeted(&|| ours(folder, 1))?;
     let theirs = greeted(&|| printer(folder, 1))?;
@@ -56,7 +56,7 @@ fn start(folder: &Folder) -> Outcome<()> {
 }
 
 /// A long answer from the model to the client, in words.
-fn relay(program: &mut Program, folder: &Folder) -> Outcome<String> {
+fn relay(program: &mut Program, folder: &Folder) -> BenchResult<String> {
     program.send(INITIALIZE)?;
     program.answer(1)?;
     let session = new_session(program, 2, folder)?;
@@ -83,7 +83,7 @@ fn relay(program: &mut Program, folder: &Folder) -> Outcome<String> {
 }
 
 /// Many sessions in one process: all open, and then all at work at once.
-fn sessions(folder: &Folder) -> Outcome<()> {
+fn sessions(folder: &Folder) -> BenchResult<()> {
     let mut program = ours(folder, 100)?;
     program.send(INITIALIZE)?;
     program.answer(1)?;
@@ -127,19 +127,19 @@ fn sessions(folder: &Folder) -> Outcome<()> {
     Ok(())
 }
 
-fn ours(folder: &Folder, deltas: u64) -> Outcome<Program> {
+fn ours(folder: &Folder, deltas: u64) -> BenchResult<Program> {
     let text =
         format!("[[turn]]\ntimes = 1000\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
     let model = folder.scenario("relay", &text)?;
     Program::start(folder, &["acp", "--model", &model])
 }
 
-fn printer(folder: &Folder, deltas: u64) -> Outcome<Program> {
+fn printer(folder: &Folder, deltas: u64) -> BenchResult<Program> {
     let file = std::env::current_exe()?;
     Program::start_file(&file, folder, &[PRINTER, &deltas.to_string()])
 }
 
-fn new_session(program: &mut Program, id: u64, folder: &Folder) -> Outcome<String> {
+fn new_session(program: &mut Program, id: u64, folder: &Folder) -> BenchResult<String> {
     let cwd = folder.path.display();
     program.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
@@ -153,14 +153,14 @@ fn new_session(program: &mut Program, id: u64, folder: &Folder) -> Outcome<Strin
     }
 }
 
-fn prompt(program: &mut Program, id: u64, session: &str) -> Outcome<()> {
+fn prompt(program: &mut Program, id: u64, session: &str) -> BenchResult<()> {
     program.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"go"}}]}}}}"#
     ))
 }
 
 /// The agent that only prints: as many chunks as its second word says.
-pub fn print_by_hand() -> Outcome<()> {
+pub fn print_by_hand() -> BenchResult<()> {
     let chunks = std::env::args().nth(2).ok_or("how many chunks?")?;
     let chunks: u64 = chunks.parse()?;
     let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());

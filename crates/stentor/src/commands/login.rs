@@ -24,7 +24,7 @@ pub async fn login(
         .begin(provider)
         .await
         .map_err(|error| error.to_string())?;
-    tell(&step, out).map_err(|error| error.to_string())?;
+    show_step(&step, out).map_err(|error| error.to_string())?;
     let pasted = stdin
         .as_fd()
         .try_clone_to_owned()
@@ -75,7 +75,7 @@ fn list(logins: &Logins, out: &mut impl Write) -> Result<(), String> {
     Ok(())
 }
 
-fn tell(step: &LoginStep, out: &mut impl Write) -> std::io::Result<()> {
+fn show_step(step: &LoginStep, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "Open this in a browser:\n\n  {}\n", step.url)?;
     if let Some(code) = &step.user_code {
         writeln!(out, "and enter this code: {code}\n")?;

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use stentor_agent::sandbox::SandboxState;
 
 use crate::config::{Config, show};
-use crate::kept_answers::Kept;
+use crate::stored_answers::StoredAnswer;
 
 /// What is shown.
 pub struct Permissions<'a> {
     pub config: &'a Config,
     pub project: &'a Path,
     /// Of all projects, or of this one.
-    pub answers: &'a [Kept],
+    pub answers: &'a [StoredAnswer],
     pub all_projects: bool,
     /// What holds, or why nothing would start.
     pub sandbox: &'a Result<SandboxState, String>,
@@ -48,8 +48,8 @@ impl Permissions<'_> {
             false => format!("of {}", self.project.display()),
         };
         writeln!(out, "\nremembered answers {whose}")?;
-        for kept in self.answers {
-            write_answer(kept, self.all_projects, out)?;
+        for stored in self.answers {
+            write_answer(stored, self.all_projects, out)?;
         }
         if self.answers.is_empty() {
             writeln!(out, "  none")?;
@@ -59,7 +59,7 @@ impl Permissions<'_> {
 
     /// Prints them for a program.
     pub fn print_json(&self, out: &mut impl Write) -> io::Result<()> {
-        let answers: Vec<Value> = self.answers.iter().map(|kept| json!(kept)).collect();
+        let answers: Vec<Value> = self.answers.iter().map(|stored| json!(stored)).collect();
         let shown = show::as_json(self.config);
         let document = json!({
             "mode": shown["settings"]["permission_mode"],
@@ -74,7 +74,11 @@ impl Permissions<'_> {
 }
 
 /// Prints what was forgotten.
-pub fn print_forgotten(forgotten: &[Kept], json: bool, out: &mut impl Write) -> io::Result<()> {
+pub fn print_forgotten(
+    forgotten: &[StoredAnswer],
+    json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if json {
         serde_json::to_writer_pretty(&mut *out, &json!({ "forgotten": forgotten }))?;
         return writeln!(out);
@@ -83,8 +87,8 @@ pub fn print_forgotten(forgotten: &[Kept], json: bool, out: &mut impl Write) -> 
         return writeln!(out, "nothing was remembered");
     }
     writeln!(out, "forgotten; running sessions are not affected")?;
-    for kept in forgotten {
-        write_answer(kept, false, out)?;
+    for stored in forgotten {
+        write_answer(stored, false, out)?;
     }
     Ok(())
 }
@@ -97,12 +101,12 @@ pub fn sandbox_json(sandbox: &Result<SandboxState, String>) -> Value {
     }
 }
 
-fn write_answer(kept: &Kept, with_project: bool, out: &mut impl Write) -> io::Result<()> {
-    let answer = &kept.answer;
-    let day = kept.answered.get(..10).unwrap_or(&kept.answered);
-    write!(out, "  {:>3}  {answer}  {day}", kept.number)?;
+fn write_answer(stored: &StoredAnswer, with_project: bool, out: &mut impl Write) -> io::Result<()> {
+    let answer = &stored.answer;
+    let day = stored.answered.get(..10).unwrap_or(&stored.answered);
+    write!(out, "  {:>3}  {answer}  {day}", stored.number)?;
     match with_project {
-        true => writeln!(out, "  in {}", kept.project),
+        true => writeln!(out, "  in {}", stored.project),
         false => writeln!(out),
     }
 }

@@ -149,7 +149,7 @@ const SENDS_KEYS: &str = "it could send your keys elsewhere";
 pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     let said = folder.layer.clone();
-    for (key, source) in said.said() {
+    for (key, source) in said.keys_set() {
         let allowed = ALLOWED.iter().find(|allowed| allowed.key == key);
         let why = match allowed {
             None => NOT_LISTED,

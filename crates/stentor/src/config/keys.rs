@@ -70,7 +70,7 @@ macro_rules! settings {
             }
 
             /// Every key that is set, and where.
-            pub fn said(&self) -> Vec<(&'static str, Source)> {
+            pub fn keys_set(&self) -> Vec<(&'static str, Source)> {
                 let mut said = Vec::new();
                 $( said.extend(self.$ofield.as_ref().map(|set| ($oname, set.source.clone()))); )*
                 $( said.extend(self.$dfield.as_ref().map(|set| ($dname, set.source.clone()))); )*

@@ -8,7 +8,7 @@ use serde_json::Value;
 use stentor_agent::project_files::{NotRead, Project, Reader};
 
 use super::Found;
-use super::table::{Around, Kind, Table, Words, check_name, found};
+use super::table::{Around, Kind, ServerCommand, Table, check_name, found};
 use crate::config::{Lookup, Scope};
 
 /// The name of the file.
@@ -94,7 +94,7 @@ fn one(value: Value, around: Around<'_>) -> Result<Found, String> {
     check_name(around.name)?;
     let server = Server::deserialize(value).map_err(|error| error.to_string())?;
     let table = Table {
-        command: server.command.map(Words::One),
+        command: server.command.map(ServerCommand::One),
         args: server.args,
         env: server.env,
         cwd: server.cwd,

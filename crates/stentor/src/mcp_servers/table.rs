@@ -21,7 +21,7 @@ pub(super) const SECTION: &str = "mcp_servers";
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
-    pub command: Option<Words>,
+    pub command: Option<ServerCommand>,
     #[serde(default)]
     pub args: Vec<String>,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub(super) struct Table {
 /// A program, alone or with its first arguments.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Words {
+pub(super) enum ServerCommand {
     One(String),
     Several(Vec<String>),
 }
@@ -188,7 +188,7 @@ pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
     }
 }
 
-impl Words {
+impl ServerCommand {
     fn words(&self) -> Vec<&str> {
         match self {
             Self::One(word) => vec![word],

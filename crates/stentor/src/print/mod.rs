@@ -73,7 +73,7 @@ impl Printer {
     /// Prints what commands are held back from, for programs: people are told of what does not
     /// hold by a warning.
     pub fn on_start(&self, state: &SessionState, out: &mut impl Write) -> io::Result<()> {
-        let Some(sandbox) = state.sandbox.to_tell() else {
+        let Some(sandbox) = state.sandbox.to_report() else {
             return Ok(());
         };
         if self.options.format == Format::Json {

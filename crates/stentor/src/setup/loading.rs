@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stentor_agent::commands::Shelf;
+use stentor_agent::commands::CommandCache;
 use stentor_agent::folder_texts::FolderTexts;
 use stentor_agent::model::ModelRegistry;
 
@@ -20,7 +20,7 @@ pub struct Loader {
     defaults: Defaults,
     cwd: PathBuf,
     /// Where the session finds its templates, skills and agents.
-    commands: Option<Arc<Shelf>>,
+    commands: Option<Arc<CommandCache>>,
     /// The names of the extensions that run without trust.
     running: BTreeSet<String>,
 }
@@ -31,7 +31,7 @@ impl Loader {
         defaults: Defaults,
         config: &Config,
         cwd: PathBuf,
-        commands: Option<Arc<Shelf>>,
+        commands: Option<Arc<CommandCache>>,
     ) -> Self {
         let found = extensions::find(config).unwrap_or_default();
         Self {

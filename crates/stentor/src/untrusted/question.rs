@@ -29,13 +29,13 @@ use crate::trust::store::TrustStore;
 pub struct Asking {
     /// The first prompt waits for the answer: the client takes questions only during a turn.
     in_turn: bool,
-    /// The folders that have been asked about, or told of.
-    told: Arc<Mutex<HashSet<PathBuf>>>,
+    /// The folders that have been asked about, or notified of.
+    asked: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl Asking {
-    /// The question stands beside the conversation, which goes on meanwhile.
-    pub fn beside() -> Self {
+    /// The question does not hold up the conversation, which goes on meanwhile.
+    pub fn in_background() -> Self {
         Self::default()
     }
 
@@ -47,10 +47,10 @@ impl Asking {
         }
     }
 
-    /// Notes that somebody has been told of a folder. False if that was so already.
-    pub fn tell(&self, root: &Path) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(root.to_owned())
+    /// Notes that somebody was asked about a folder, or notified of it. False if that was so already.
+    pub fn mark_asked(&self, root: &Path) -> bool {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert(root.to_owned())
     }
 }
 
@@ -247,7 +247,7 @@ impl Hooks for Attached {
         let is_first = !asked.prompted.swap(true, Ordering::AcqRel);
         let session = asked.hooked.session.upgrade().filter(|_| is_first);
         let question = &asked.question;
-        let session = session.filter(|_| question.asking.tell(&question.root));
+        let session = session.filter(|_| question.asking.mark_asked(&question.root));
         Box::pin(async move {
             match session {
                 // Before the prompt is answered: a program that answers just one ends then.

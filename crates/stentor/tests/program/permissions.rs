@@ -159,7 +159,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         tools: stentor_tools::BuiltinTools::default(),
         mcp: stentor_tools::mcp::McpServers::default(),
         notes: Notes::of(&config, false),
-        trust: Asking::beside(),
+        trust: Asking::in_background(),
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();

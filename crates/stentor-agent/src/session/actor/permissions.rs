@@ -7,9 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use stentor_journal::message::ToolCall;
 use stentor_journal::store::StoreError;
-use stentor_policy::{
-    AnswerKeeper, Decision, PermissionAnswer, PermissionMode, Policy, Remembered,
-};
+use stentor_policy::{AnswerStore, Decision, PermissionAnswer, PermissionMode, Policy, Remembered};
 
 use super::answer;
 use super::log::SessionLog;
@@ -37,7 +35,7 @@ pub(super) struct Permissions {
     /// A run may be more careful than its session.
     run_mode: Option<PermissionMode>,
     /// Stores "always" answers for later sessions.
-    store: Option<Arc<dyn AnswerKeeper>>,
+    store: Option<Arc<dyn AnswerStore>>,
     open: BTreeMap<u64, OpenQuestion>,
     next_id: u64,
 }
@@ -57,7 +55,7 @@ impl Permissions {
             policy: options.policy.clone(),
             chosen_mode: None,
             run_mode: None,
-            store: options.answer_keeper.clone(),
+            store: options.answer_store.clone(),
             open: BTreeMap::new(),
             next_id: 1,
         }
@@ -188,7 +186,7 @@ impl Permissions {
         let Some(store) = self.store.clone() else {
             return;
         };
-        let stored = tokio::task::spawn_blocking(move || store.keep(&always)).await;
+        let stored = tokio::task::spawn_blocking(move || store.store(&always)).await;
         let problem = match stored {
             Ok(Ok(())) => return,
             Ok(Err(problem)) => problem,

@@ -5,8 +5,8 @@ mod files;
 mod markdown;
 
 use super::act::Exchange;
+use super::fixed_replies;
 use super::intent::{Intent, Lines};
-use super::say;
 
 pub use markdown::counted;
 use markdown::{code, fenced, here_or, language_of};
@@ -23,11 +23,11 @@ pub fn report(intent: &Intent, had: &[Exchange], prompt: &str) -> String {
         return failure::report(intent, last);
     }
     match (intent, had) {
-        (Intent::Help, _) => say::help(),
-        (Intent::Greeting, _) => say::greeting(),
-        (Intent::Thanks, _) => say::thanks(),
-        (Intent::Refuse(refusal), _) => say::refusal(refusal),
-        (Intent::Unknown, _) => say::not_understood(prompt),
+        (Intent::Help, _) => fixed_replies::help(),
+        (Intent::Greeting, _) => fixed_replies::greeting(),
+        (Intent::Thanks, _) => fixed_replies::thanks(),
+        (Intent::Refuse(refusal), _) => fixed_replies::refusal(refusal),
+        (Intent::Unknown, _) => fixed_replies::not_understood(prompt),
         (Intent::Plan { items }, _) => plan(items, !had.is_empty()),
         (Intent::SummariseFolder { path }, had) => files::folder_summary(path.as_deref(), had),
         (_, []) => "There is nothing to report.".to_owned(),

@@ -16,7 +16,7 @@ use super::values::{
 };
 use crate::script::condition::{Condition, Pattern, Role};
 use crate::script::scenario::{
-    Arguments, Compaction, ModelFacts, Scenario, Speech, Step, ToolStep, Turn, Words,
+    Arguments, Compaction, ModelFacts, Scenario, ScriptedText, Speech, Step, ToolStep, Turn,
 };
 
 /// The whole file.
@@ -182,7 +182,7 @@ impl TryFrom<TurnShape> for Turn {
         }
         if let Some(thinking) = shape.thinking {
             steps.push(Step::Thinking {
-                speech: Speech::new(words(thinking, None, None)?),
+                speech: Speech::new(scripted_text(thinking, None, None)?),
                 signature: None,
             });
         }
@@ -270,7 +270,7 @@ impl StepShape {
 
     fn take_speech(&mut self, text: TextOrChunks) -> Result<Speech, String> {
         Ok(Speech {
-            words: words(text, self.chunk_chars.take(), self.repeat.take())?,
+            text: scripted_text(text, self.chunk_chars.take(), self.repeat.take())?,
             chunk_wait_ms: self.chunk_wait_ms.take().unwrap_or(0),
             new_block: self.new_block.take().unwrap_or(false),
         })
@@ -282,7 +282,7 @@ impl StepShape {
             (Some(_), Some(_)) => {
                 return Err("a tool call has `arguments` or `arguments_json`, not both".to_owned());
             }
-            (_, Some(raw)) => Arguments::Raw(words(raw, chars, None)?),
+            (_, Some(raw)) => Arguments::Raw(scripted_text(raw, chars, None)?),
             (object, None) => Arguments::Object {
                 object: object.unwrap_or_default(),
                 chars: chars.map(NonZeroUsize::get),
@@ -374,19 +374,19 @@ fn pattern(
     }
 }
 
-fn words(
+fn scripted_text(
     text: TextOrChunks,
     chars: Option<NonZeroUsize>,
     repeat: Option<u64>,
-) -> Result<Words, String> {
+) -> Result<ScriptedText, String> {
     match (text, chars, repeat) {
-        (TextOrChunks::Text(text), None, None) => Ok(Words::Whole(text)),
-        (TextOrChunks::Text(text), Some(chars), None) => Ok(Words::Cut {
+        (TextOrChunks::Text(text), None, None) => Ok(ScriptedText::Whole(text)),
+        (TextOrChunks::Text(text), Some(chars), None) => Ok(ScriptedText::Cut {
             text,
             chars: chars.get(),
         }),
-        (TextOrChunks::Text(text), None, Some(times)) => Ok(Words::Repeat { text, times }),
-        (TextOrChunks::Chunks(chunks), None, None) => Ok(Words::Chunks(chunks)),
+        (TextOrChunks::Text(text), None, Some(times)) => Ok(ScriptedText::Repeat { text, times }),
+        (TextOrChunks::Chunks(chunks), None, None) => Ok(ScriptedText::Chunks(chunks)),
         (TextOrChunks::Text(_), Some(_), Some(_)) => {
             Err("use `chunk_chars` or `repeat`, not both".to_owned())
         }

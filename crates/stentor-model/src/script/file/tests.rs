@@ -5,8 +5,8 @@ use stentor_journal::usage::{Prices, Usage};
 
 use super::*;
 use crate::script::{
-    Compaction, Condition, ErrorStep, Exhausted, ModelFacts, Pattern, Speech, Step, Turn,
-    UsageRule, Words,
+    Compaction, Condition, ErrorStep, Exhausted, ModelFacts, Pattern, ScriptedText, Speech, Step,
+    Turn, UsageRule,
 };
 
 const FULL: &str = r#"
@@ -83,7 +83,7 @@ fn full() -> Scenario {
             ..Compaction::default()
         },
         turns: vec![
-            Turn::new().step(Step::Text(Speech::new(Words::Cut {
+            Turn::new().step(Step::Text(Speech::new(ScriptedText::Cut {
                 text: "hello".into(),
                 chars: 2,
             }))),
@@ -109,12 +109,12 @@ fn full() -> Scenario {
                 ..Usage::default()
             })
             .step(Step::Thinking {
-                speech: Speech::new(Words::Chunks(vec!["hm".into(), "m".into()])),
+                speech: Speech::new(ScriptedText::Chunks(vec!["hm".into(), "m".into()])),
                 signature: Some("sig".into()),
             })
             .step(Step::Text(Speech {
                 chunk_wait_ms: 1,
-                ..Speech::new(Words::Repeat {
+                ..Speech::new(ScriptedText::Repeat {
                     text: "x".into(),
                     times: 200_000,
                 })

@@ -1,7 +1,7 @@
 //! What a mode decides, and what no rule opens.
 
 use super::*;
-use crate::wall::WriteLimit;
+use crate::path_guard::WriteLimit;
 
 #[test]
 fn the_mode_decides_where_no_rule_does() {
@@ -77,7 +77,7 @@ fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
 }
 
 #[test]
-fn nothing_opens_the_wall() {
+fn nothing_opens_the_path_guard() {
     let ground = ground();
     let hidden = ground.other.join("secret");
     let within = |extra: Vec<PathBuf>| WriteLimit::Within(extra);
@@ -115,12 +115,12 @@ fn nothing_opens_the_wall() {
             closed,
         ),
     ] {
-        let wall = Wall {
+        let path_guard = PathGuard {
             writes: limit.clone(),
             unreadable: vec![hidden.clone()],
         };
         let rules = rules(r#"{decision = "allow"}"#);
-        let mut policy = Policy::new(PermissionMode::All, rules).with_wall(wall);
+        let mut policy = Policy::new(PermissionMode::All, rules).with_path_guard(path_guard);
         let asked = always("tool", effect, &touches, &ground.work);
         policy.remember(&asked, PermissionAnswer::AllowAlways);
         let decision = policy.decide("tool", effect, &touches, &ground.work);

@@ -6,11 +6,11 @@ use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Level, SetModel};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 use crate::omp::shapes::WireModel;
 
 /// `set_model`.
-pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> Outcome {
+pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> CommandOutcome {
     let SetModel { provider, model_id } = wanted;
     let session = dialect.session();
     match session.set_model(&provider, &model_id).await {
@@ -23,7 +23,7 @@ pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> Outcome {
 }
 
 /// `cycle_model`.
-pub(super) async fn cycle_model(dialect: &Dialect) -> Outcome {
+pub(super) async fn cycle_model(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Chosen<'a> {
@@ -42,7 +42,7 @@ pub(super) async fn cycle_model(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_available_models`.
-pub(super) fn available_models(dialect: &Dialect) -> Outcome {
+pub(super) fn available_models(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Available<'a> {
         models: Vec<WireModel<'a>>,
@@ -53,7 +53,7 @@ pub(super) fn available_models(dialect: &Dialect) -> Outcome {
 }
 
 /// `set_thinking_level`.
-pub(super) async fn set_thinking(dialect: &Dialect, wanted: Level) -> Outcome {
+pub(super) async fn set_thinking(dialect: &Dialect, wanted: Level) -> CommandOutcome {
     let level: ThinkingLevel = wanted
         .level
         .parse()
@@ -63,7 +63,7 @@ pub(super) async fn set_thinking(dialect: &Dialect, wanted: Level) -> Outcome {
 }
 
 /// `cycle_thinking_level`.
-pub(super) async fn cycle_thinking(dialect: &Dialect) -> Outcome {
+pub(super) async fn cycle_thinking(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Chosen {
         level: &'static str,
@@ -77,7 +77,7 @@ pub(super) async fn cycle_thinking(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_available_thinking_levels`.
-pub(super) async fn available_levels(dialect: &Dialect) -> Outcome {
+pub(super) async fn available_levels(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Levels {
         levels: Vec<&'static str>,

@@ -4,10 +4,10 @@ use serde::Serialize;
 use stentor_wire::omp::command::{SetHostTools, SetHostUriSchemes};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Outcome};
+use crate::omp::reply::{CommandOutcome, Data};
 
 /// `set_host_tools`: they are there before the next model call.
-pub(super) async fn tools(dialect: &Dialect, offered: SetHostTools) -> Outcome {
+pub(super) async fn tools(dialect: &Dialect, offered: SetHostTools) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Taken {
@@ -19,7 +19,7 @@ pub(super) async fn tools(dialect: &Dialect, offered: SetHostTools) -> Outcome {
 }
 
 /// `set_host_uri_schemes`.
-pub(super) async fn schemes(dialect: &Dialect, offered: SetHostUriSchemes) -> Outcome {
+pub(super) async fn schemes(dialect: &Dialect, offered: SetHostUriSchemes) -> CommandOutcome {
     #[derive(Serialize)]
     struct Taken {
         schemes: Vec<String>,

@@ -13,14 +13,14 @@ use tokio::sync::{mpsc, oneshot};
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::AgentFrame;
 use crate::omp::login::{LoginUi, log_in};
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 use crate::omp::ui::{self, UiKind};
 
 /// What a login may want shown before the first of it is. What is more is not shown.
 const WAITING: usize = 8;
 
 /// `get_login_providers`.
-pub(super) fn providers(dialect: &Dialect) -> Outcome {
+pub(super) fn providers(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Listed {
         providers: Vec<Provider>,
@@ -46,7 +46,7 @@ pub(super) fn providers(dialect: &Dialect) -> Outcome {
 }
 
 /// `login`: done when there are credentials.
-pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> Outcome {
+pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct LoggedIn {

@@ -22,26 +22,26 @@ use stentor_wire::omp::command::{Command, CommandBody};
 
 use super::connection::Connection;
 use super::dialect::Dialect;
-use super::reply::Outcome;
+use super::reply::CommandOutcome;
 
-/// Does what a command asks for and answers it. What may take long goes on beside.
+/// Does what a command asks for and answers it. What may take long goes on in the background.
 pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
     let Command { id, name, body } = command;
     let outcome = match body {
         CommandBody::Prompt(prompt) => return prompting::prompt(dialect, id, prompt).await,
-        CommandBody::AbortAndPrompt(say) => {
-            return prompting::abort_and_prompt(dialect, id, say).await;
+        CommandBody::AbortAndPrompt(sent) => {
+            return prompting::abort_and_prompt(dialect, id, sent).await;
         }
         CommandBody::Abort => {
-            return beside(dialect, id, name, prompting::abort(Arc::clone(dialect))).await;
+            return in_background(dialect, id, name, prompting::abort(Arc::clone(dialect))).await;
         }
         CommandBody::Compact(compact) => {
             let work = shell::compact(Arc::clone(dialect), compact);
-            return beside(dialect, id, name, work).await;
+            return in_background(dialect, id, name, work).await;
         }
         CommandBody::Handoff(wanted) => {
             let work = shell::hand_off(Arc::clone(dialect), wanted);
-            return beside(dialect, id, name, work).await;
+            return in_background(dialect, id, name, work).await;
         }
         CommandBody::Bash(bash) => {
             let sent = dialect.connection.bash.sent(id.as_deref());
@@ -51,17 +51,17 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         }
         CommandBody::Login(login) => {
             let work = logging_in::login(Arc::clone(dialect), login);
-            return beside(dialect, id, name, work).await;
+            return in_background(dialect, id, name, work).await;
         }
         CommandBody::CancelSubagent(which) => {
             let work = subagents::cancel(Arc::clone(dialect), which);
-            return beside(dialect, id, name, work).await;
+            return in_background(dialect, id, name, work).await;
         }
         CommandBody::NegotiateProtocol(wanted) => {
             return transport::negotiate(dialect, id.as_deref(), name, &wanted).await;
         }
-        CommandBody::Steer(say) => prompting::steer(dialect, say).await,
-        CommandBody::FollowUp(say) => prompting::follow_up(dialect, say).await,
+        CommandBody::Steer(sent) => prompting::steer(dialect, sent).await,
+        CommandBody::FollowUp(sent) => prompting::follow_up(dialect, sent).await,
         CommandBody::NewSession(new) => sessions::new(dialect, new).await,
         CommandBody::SwitchSession(switch) => sessions::switch(dialect, switch).await,
         CommandBody::OpenSession(wanted) => opening::open(dialect, wanted).await,
@@ -112,13 +112,13 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
     dialect.answer(id.as_deref(), name, &outcome).await;
 }
 
-/// Does something beside the other commands. It has begun, in its order among them, when this
+/// Does something in the background. It has begun, in its order among the commands, when this
 /// returns: what it asks of the session is on its way.
-async fn beside(
+async fn in_background(
     dialect: &Arc<Dialect>,
     id: Option<Box<RawValue>>,
     name: &'static str,
-    work: impl Future<Output = Outcome> + Send + 'static,
+    work: impl Future<Output = CommandOutcome> + Send + 'static,
 ) {
     beside_and(dialect, id, name, work, |_| {}).await;
 }
@@ -128,10 +128,10 @@ async fn beside_and(
     dialect: &Arc<Dialect>,
     id: Option<Box<RawValue>>,
     name: &'static str,
-    work: impl Future<Output = Outcome> + Send + 'static,
+    work: impl Future<Output = CommandOutcome> + Send + 'static,
     then: impl FnOnce(&Connection) + Send + 'static,
 ) {
-    let Ok(permit) = Arc::clone(&dialect.beside).acquire_owned().await else {
+    let Ok(permit) = Arc::clone(&dialect.background).acquire_owned().await else {
         return;
     };
     let dialect = Arc::clone(dialect);

@@ -12,11 +12,11 @@ use stentor_wire::omp::command::OpenSession;
 
 use super::sessions::{options_like_now, resume, same_file};
 use crate::omp::dialect::{Dialect, Next};
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 
 /// `open_session`: the newest conversation of a folder that has any messages, or a new one in it.
 /// The one that is open already is left as it is, with its run.
-pub(super) async fn open(dialect: &Arc<Dialect>, wanted: OpenSession) -> Outcome {
+pub(super) async fn open(dialect: &Arc<Dialect>, wanted: OpenSession) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Opened {

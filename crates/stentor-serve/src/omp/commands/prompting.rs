@@ -10,12 +10,12 @@ use stentor_agent::hooks::CommandRan;
 use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{Session, SessionError};
 use stentor_journal::message::{ContentBlock, text_of};
-use stentor_wire::omp::command::{Image, Prompt, Say, StreamingBehavior};
+use stentor_wire::omp::command::{Image, MessageCommand, Prompt, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
 
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::AgentFrame;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 use crate::picture;
 
 /// What became of a message; newer clients want to know (section 1).
@@ -58,7 +58,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
             None => {}
         }
     }
-    let content = match said(&session, prompt.message, prompt.images).await {
+    let content = match expanded(&session, prompt.message, prompt.images).await {
         Ok(content) => content,
         Err(failure) => return dialect.answer(id.as_deref(), NAME, &Err(failure)).await,
     };
@@ -96,10 +96,14 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
 }
 
 /// `abort_and_prompt`: the events of the abort, the acknowledgement, the new run (section 11).
-pub(super) async fn abort_and_prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, say: Say) {
+pub(super) async fn abort_and_prompt(
+    dialect: &Arc<Dialect>,
+    id: Option<Box<RawValue>>,
+    sent: MessageCommand,
+) {
     const NAME: &str = "abort_and_prompt";
     let session = dialect.session();
-    let accepted = match said(&session, say.message, say.images).await {
+    let accepted = match expanded(&session, sent.message, sent.images).await {
         Ok(content) => match session.abort_and_prompt(content).await {
             Ok(accepted) => Ok(accepted),
             Err(error) => Err(not_accepted(&session, error).await),
@@ -136,25 +140,25 @@ async fn not_accepted(session: &Session, error: SessionError) -> Failure {
 }
 
 /// `steer`.
-pub(super) async fn steer(dialect: &Dialect, say: Say) -> Outcome {
+pub(super) async fn steer(dialect: &Dialect, sent: MessageCommand) -> CommandOutcome {
     let session = dialect.session();
-    no_command(&session, &say.message).await?;
-    let content = said(&session, say.message, say.images).await?;
+    no_command(&session, &sent.message).await?;
+    let content = expanded(&session, sent.message, sent.images).await?;
     session.steer(content).await?;
     Data::of(&QUEUED)
 }
 
 /// `follow_up`.
-pub(super) async fn follow_up(dialect: &Dialect, say: Say) -> Outcome {
+pub(super) async fn follow_up(dialect: &Dialect, sent: MessageCommand) -> CommandOutcome {
     let session = dialect.session();
-    no_command(&session, &say.message).await?;
-    let content = said(&session, say.message, say.images).await?;
+    no_command(&session, &sent.message).await?;
+    let content = expanded(&session, sent.message, sent.images).await?;
     session.follow_up(content).await?;
     Data::of(&QUEUED)
 }
 
 /// `abort`: done when the session is idle; its last events come first.
-pub(super) async fn abort(dialect: Arc<Dialect>) -> Outcome {
+pub(super) async fn abort(dialect: Arc<Dialect>) -> CommandOutcome {
     match dialect.session().abort().await {
         // A session that is gone is idle.
         Ok(()) | Err(SessionError::Closed) => Ok(Data::none()),
@@ -215,8 +219,8 @@ async fn handled(
     dialect.send_frame("prompt_result", &result).await;
 }
 
-/// What is said to the agent: a template or a skill that the message calls, else the message.
-async fn said(
+/// What the agent is sent: a template or a skill that the message calls, else the message.
+async fn expanded(
     session: &Session,
     message: String,
     images: Vec<Image>,

@@ -5,10 +5,10 @@ use stentor_agent::session::QueueKind;
 use stentor_wire::omp::command::{PromoteQueued, QueueName, RemoveQueued};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Outcome};
+use crate::omp::reply::{CommandOutcome, Data};
 
 /// `clear_queue`: what waited.
-pub(super) async fn clear(dialect: &Dialect) -> Outcome {
+pub(super) async fn clear(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Cleared {
@@ -23,7 +23,7 @@ pub(super) async fn clear(dialect: &Dialect) -> Outcome {
 }
 
 /// `remove_queued_message`.
-pub(super) async fn remove(dialect: &Dialect, message: RemoveQueued) -> Outcome {
+pub(super) async fn remove(dialect: &Dialect, message: RemoveQueued) -> CommandOutcome {
     #[derive(Serialize)]
     struct Removed {
         removed: bool,
@@ -40,7 +40,7 @@ pub(super) async fn remove(dialect: &Dialect, message: RemoveQueued) -> Outcome 
 }
 
 /// `promote_queued_message`: a follow-up becomes steering.
-pub(super) async fn promote(dialect: &Dialect, message: PromoteQueued) -> Outcome {
+pub(super) async fn promote(dialect: &Dialect, message: PromoteQueued) -> CommandOutcome {
     #[derive(Serialize)]
     struct Promoted {
         promoted: bool,

@@ -17,7 +17,7 @@ use stentor_wire::omp::facts::{MAX_PAGE_MESSAGES, ROLES_OF_OTHERS};
 use crate::omp::connection;
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::Framing;
-use crate::omp::reply::{Answer, Data, Failure, Outcome};
+use crate::omp::reply::{CommandAnswer, CommandOutcome, Data, Failure};
 use crate::omp::shapes::{Messages, WireState, WireStats};
 
 /// `get_state`.
@@ -44,7 +44,7 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
             state.queues = told;
         }
         let outcome = Data::of(&WireState::of(&state, &system_prompt, &tools));
-        Answer::of(id.as_deref(), name, &outcome).write(framing, frames);
+        CommandAnswer::of(id.as_deref(), name, &outcome).write(framing, frames);
     };
     dialect.send(write).await;
 }
@@ -59,7 +59,7 @@ async fn state_of(session: &Session) -> Result<SessionState, SessionError> {
 }
 
 /// `get_messages`: what is in context.
-pub(super) async fn messages(dialect: &Dialect) -> Outcome {
+pub(super) async fn messages(dialect: &Dialect) -> CommandOutcome {
     let messages = shown_messages(&dialect.session()).await?;
     Data::of(&Messages {
         messages: &messages,
@@ -84,7 +84,7 @@ async fn shown_messages(session: &Session) -> Result<Vec<Arc<Message>>, SessionE
 ///
 /// A cursor names the conversation, its first message and a place in it; messages that were added
 /// since do no harm, a compaction or another conversation makes it stale.
-pub(super) async fn page(dialect: &Dialect, page: Page) -> Outcome {
+pub(super) async fn page(dialect: &Dialect, page: Page) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Paged<'a> {
@@ -144,7 +144,7 @@ fn beginning_of(messages: &[Arc<Message>]) -> u64 {
 }
 
 /// `get_session_stats`.
-pub(super) async fn stats(dialect: &Dialect) -> Outcome {
+pub(super) async fn stats(dialect: &Dialect) -> CommandOutcome {
     let session = dialect.session();
     let mut stats = session.stats().await?;
     stats.total_messages = shown_messages(&session).await?.len();
@@ -152,7 +152,7 @@ pub(super) async fn stats(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_last_assistant_text`: without any text the data is an empty object.
-pub(super) async fn last_text(dialect: &Dialect) -> Outcome {
+pub(super) async fn last_text(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Last {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,7 @@ pub(super) async fn last_text(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_branch_messages`, `get_fork_messages`.
-pub(super) async fn fork_points(dialect: &Dialect) -> Outcome {
+pub(super) async fn fork_points(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Point {
@@ -184,7 +184,7 @@ pub(super) async fn fork_points(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_entries`: all of them in the order they were made, or those after `since`.
-pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> Outcome {
+pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Entries<'a> {
@@ -211,7 +211,7 @@ pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> Outcome {
 
 /// `get_tree`. Conversations are deep: one entry below the other. So the tree is written without
 /// recursion.
-pub(super) async fn tree(dialect: &Dialect) -> Outcome {
+pub(super) async fn tree(dialect: &Dialect) -> CommandOutcome {
     let (_, entries) = dialect.session().entries().await?;
     let mut json = b"{\"tree\":[".to_vec();
     write_tree(&entries, &mut json).map_err(|error| Failure::new(error.to_string()))?;
@@ -289,7 +289,7 @@ fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::E
 }
 
 /// `get_available_commands`, as omp lists them.
-pub(super) async fn available_commands(dialect: &Dialect) -> Outcome {
+pub(super) async fn available_commands(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Listed<T> {
         commands: T,
@@ -299,7 +299,7 @@ pub(super) async fn available_commands(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_commands`, as pi lists them. The program's own are not among them.
-pub(super) async fn commands(dialect: &Dialect) -> Outcome {
+pub(super) async fn commands(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Command {

@@ -11,7 +11,7 @@ use stentor_journal::store::View;
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
 
 use crate::omp::dialect::{Dialect, Next, begins_at};
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 
 /// Nothing here can veto, so nothing is ever cancelled.
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct Switched {
 const SWITCHED: Switched = Switched { cancelled: false };
 
 /// `new_session`: the settings stay, the conversation is empty.
-pub(super) async fn new(dialect: &Arc<Dialect>, new: command::NewSession) -> Outcome {
+pub(super) async fn new(dialect: &Arc<Dialect>, new: command::NewSession) -> CommandOutcome {
     let options = options_like_now(dialect).await?;
     let new = NewSession {
         parent_session: new.parent_session,
@@ -34,7 +34,7 @@ pub(super) async fn new(dialect: &Arc<Dialect>, new: command::NewSession) -> Out
 }
 
 /// `switch_session`. A file that is not there, or empty, becomes a new conversation at that path.
-pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Outcome {
+pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> CommandOutcome {
     if switch.session_path.trim().is_empty() {
         return Err(Failure::new("sessionPath is empty"));
     }
@@ -85,22 +85,22 @@ pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Fa
 }
 
 /// `branch`, in omp's words.
-pub(super) async fn branch(dialect: &Arc<Dialect>, entry: EntryId) -> Outcome {
+pub(super) async fn branch(dialect: &Arc<Dialect>, entry: EntryId) -> CommandOutcome {
     copy_before(dialect, entry.entry_id, "Invalid entry ID for branching").await
 }
 
 /// `fork`, in pi's words.
-pub(super) async fn fork(dialect: &Arc<Dialect>, entry: EntryId) -> Outcome {
+pub(super) async fn fork(dialect: &Arc<Dialect>, entry: EntryId) -> CommandOutcome {
     copy_before(dialect, entry.entry_id, "Invalid entry ID for forking").await
 }
 
 /// `clone`: the whole active branch in a conversation of its own.
-pub(super) async fn clone(dialect: &Arc<Dialect>) -> Outcome {
+pub(super) async fn clone(dialect: &Arc<Dialect>) -> CommandOutcome {
     copy(dialect, ForkPoint::Leaf).await?;
     Data::of(&SWITCHED)
 }
 
-async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) -> Outcome {
+async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) -> CommandOutcome {
     #[derive(Serialize)]
     struct Forked {
         text: String,
@@ -131,13 +131,13 @@ async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>
 }
 
 /// `set_session_name`.
-pub(super) async fn set_name(dialect: &Dialect, name: Name) -> Outcome {
+pub(super) async fn set_name(dialect: &Dialect, name: Name) -> CommandOutcome {
     dialect.session().set_name(&name.name).await?;
     Ok(Data::none())
 }
 
 /// `export_html`.
-pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> Outcome {
+pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> CommandOutcome {
     #[derive(Serialize)]
     struct Exported {
         path: String,

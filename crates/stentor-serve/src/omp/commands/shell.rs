@@ -7,28 +7,28 @@ use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Bash, Compact};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 use crate::omp::shapes::{WireBash, compaction_result};
 
 /// `bash`.
-pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash) -> Outcome {
+pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash) -> CommandOutcome {
     let excluded = bash.exclude_from_context.unwrap_or(false);
     let result = dialect.session().bash(bash.command, excluded).await?;
     Data::of(&WireBash::of(&result))
 }
 
 /// `abort_bash`; also fine when nothing runs.
-pub(super) async fn abort_bash(dialect: &Dialect) -> Outcome {
+pub(super) async fn abort_bash(dialect: &Dialect) -> CommandOutcome {
     done(dialect.session().abort_bash().await)
 }
 
 /// `abort_retry`; also fine when nothing is being retried.
-pub(super) async fn abort_retry(dialect: &Dialect) -> Outcome {
+pub(super) async fn abort_retry(dialect: &Dialect) -> CommandOutcome {
     done(dialect.session().abort_retry().await)
 }
 
 /// `compact`.
-pub(super) async fn compact(dialect: Arc<Dialect>, compact: Compact) -> Outcome {
+pub(super) async fn compact(dialect: Arc<Dialect>, compact: Compact) -> CommandOutcome {
     let session = dialect.session();
     let result = session.compact(compact.custom_instructions).await?;
     Data::of(&compaction_result(&result))
@@ -36,7 +36,7 @@ pub(super) async fn compact(dialect: Arc<Dialect>, compact: Compact) -> Outcome 
 
 /// `handoff`: the conversation goes on from a summary of it alone. Only what omp does by itself is
 /// saved in a file, so there is none to name.
-pub(super) async fn hand_off(dialect: Arc<Dialect>, wanted: Compact) -> Outcome {
+pub(super) async fn hand_off(dialect: Arc<Dialect>, wanted: Compact) -> CommandOutcome {
     #[derive(Serialize)]
     struct HandedOff {}
     let session = dialect.session();
@@ -49,7 +49,7 @@ pub(super) async fn hand_off(dialect: Arc<Dialect>, wanted: Compact) -> Outcome 
 }
 
 /// In a session that is gone nothing is left to abort.
-fn done(result: Result<(), SessionError>) -> Outcome {
+fn done(result: Result<(), SessionError>) -> CommandOutcome {
     match result {
         Ok(()) | Err(SessionError::Closed) => Ok(Data::none()),
         Err(error) => Err(error.into()),

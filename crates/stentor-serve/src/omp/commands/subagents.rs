@@ -13,10 +13,10 @@ use stentor_wire::omp::command::{
 };
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 
 /// `set_subagent_subscription`.
-pub(super) fn subscribe(dialect: &Dialect, wanted: &Subscription) -> Outcome {
+pub(super) fn subscribe(dialect: &Dialect, wanted: &Subscription) -> CommandOutcome {
     #[derive(Serialize)]
     struct Subscribed {
         level: SubagentLevel,
@@ -29,7 +29,7 @@ pub(super) fn subscribe(dialect: &Dialect, wanted: &Subscription) -> Outcome {
 }
 
 /// `get_subagents`.
-pub(super) fn list(dialect: &Dialect) -> Outcome {
+pub(super) fn list(dialect: &Dialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Listed {
         subagents: Vec<Value>,
@@ -40,7 +40,7 @@ pub(super) fn list(dialect: &Dialect) -> Outcome {
 }
 
 /// `get_subagent_messages`: what one said from a byte of its file on.
-pub(super) async fn messages(dialect: &Dialect, wanted: SubagentMessages) -> Outcome {
+pub(super) async fn messages(dialect: &Dialect, wanted: SubagentMessages) -> CommandOutcome {
     let file = file_of(dialect, &wanted)?;
     let from_byte = wanted.from_byte.unwrap_or(0);
     let path = file.clone();
@@ -101,7 +101,7 @@ fn file_of(dialect: &Dialect, wanted: &SubagentMessages) -> Result<PathBuf, Fail
 }
 
 /// `cancel_subagent`: done when it has stopped. One that is not at work needs no stopping.
-pub(super) async fn cancel(dialect: Arc<Dialect>, which: SubagentId) -> Outcome {
+pub(super) async fn cancel(dialect: Arc<Dialect>, which: SubagentId) -> CommandOutcome {
     #[derive(Serialize)]
     struct Stopped {
         cancelled: bool,
@@ -116,7 +116,7 @@ pub(super) async fn cancel(dialect: Arc<Dialect>, which: SubagentId) -> Outcome 
 }
 
 /// `steer_subagent`: what it is told it reads after the call that runs, like a user's message.
-pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> Outcome {
+pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> CommandOutcome {
     let id = &message.subagent_id;
     if message.message.trim().is_empty() {
         return Err(Failure::new("the message is empty"));

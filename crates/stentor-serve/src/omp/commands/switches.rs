@@ -5,25 +5,25 @@ use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_wire::omp::command::{Mode, SetTodos, Switch, TodoPhase};
 
 use crate::omp::dialect::Dialect;
-use crate::omp::reply::{Data, Failure, Outcome};
+use crate::omp::reply::{CommandOutcome, Data, Failure};
 use crate::omp::shapes::plan_of;
 
 /// `set_steering_mode`.
-pub(super) async fn steering_mode(dialect: &Dialect, mode: Mode) -> Outcome {
+pub(super) async fn steering_mode(dialect: &Dialect, mode: Mode) -> CommandOutcome {
     let mode = queue_mode(&mode)?;
     dialect.session().set_steering_mode(mode).await?;
     Ok(Data::none())
 }
 
 /// `set_follow_up_mode`.
-pub(super) async fn follow_up_mode(dialect: &Dialect, mode: Mode) -> Outcome {
+pub(super) async fn follow_up_mode(dialect: &Dialect, mode: Mode) -> CommandOutcome {
     let mode = queue_mode(&mode)?;
     dialect.session().set_follow_up_mode(mode).await?;
     Ok(Data::none())
 }
 
 /// `set_interrupt_mode`.
-pub(super) async fn interrupt_mode(dialect: &Dialect, mode: Mode) -> Outcome {
+pub(super) async fn interrupt_mode(dialect: &Dialect, mode: Mode) -> CommandOutcome {
     let Some(mode) = InterruptMode::parse(&mode.mode) else {
         return Err(unknown(&mode.mode, "immediate or wait"));
     };
@@ -32,7 +32,7 @@ pub(super) async fn interrupt_mode(dialect: &Dialect, mode: Mode) -> Outcome {
 }
 
 /// `set_auto_compaction`.
-pub(super) async fn auto_compaction(dialect: &Dialect, switch: Switch) -> Outcome {
+pub(super) async fn auto_compaction(dialect: &Dialect, switch: Switch) -> CommandOutcome {
     dialect
         .session()
         .set_auto_compaction(switch.enabled)
@@ -41,13 +41,13 @@ pub(super) async fn auto_compaction(dialect: &Dialect, switch: Switch) -> Outcom
 }
 
 /// `set_auto_retry`.
-pub(super) async fn auto_retry(dialect: &Dialect, switch: Switch) -> Outcome {
+pub(super) async fn auto_retry(dialect: &Dialect, switch: Switch) -> CommandOutcome {
     dialect.session().set_auto_retry(switch.enabled).await?;
     Ok(Data::none())
 }
 
 /// `set_fast_mode`: no model here has such a mode, so it can only be left.
-pub(super) fn fast_mode(on: &Switch) -> Outcome {
+pub(super) fn fast_mode(on: &Switch) -> CommandOutcome {
     #[derive(Serialize)]
     struct FastMode {
         enabled: bool,
@@ -64,7 +64,7 @@ pub(super) fn fast_mode(on: &Switch) -> Outcome {
 }
 
 /// `set_todos`.
-pub(super) async fn todos(dialect: &Dialect, todos: SetTodos) -> Outcome {
+pub(super) async fn todos(dialect: &Dialect, todos: SetTodos) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Todos {

@@ -6,7 +6,7 @@ use stentor_wire::omp::command::{EventFilter, MessageUpdates, NegotiateProtocol}
 
 use crate::omp::dialect::Dialect;
 use crate::omp::framing::Framing;
-use crate::omp::reply::{Answer, Data, Failure, Outcome};
+use crate::omp::reply::{CommandAnswer, CommandOutcome, Data, Failure};
 
 /// `negotiate_protocol`: what follows the answer is in the version agreed on.
 pub(super) async fn negotiate(
@@ -31,7 +31,7 @@ pub(super) async fn negotiate(
         )))
     };
     let agreed = outcome.is_ok();
-    let answer = Answer::of(id, name, &outcome);
+    let answer = CommandAnswer::of(id, name, &outcome);
     let switch = move |framing: &Framing, frames: &mut Vec<u8>| {
         answer.write(framing, frames);
         // Nothing is written between the two: what precedes the answer is as it was before.
@@ -43,7 +43,7 @@ pub(super) async fn negotiate(
 }
 
 /// `set_event_filter`.
-pub(super) fn filter(dialect: &Dialect, filter: EventFilter) -> Outcome {
+pub(super) fn filter(dialect: &Dialect, filter: EventFilter) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Filtered {

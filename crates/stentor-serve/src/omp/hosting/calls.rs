@@ -12,11 +12,11 @@ use crate::omp::limits;
 /// What the client was asked.
 #[derive(Default)]
 pub(super) struct OpenCalls {
-    state: Mutex<State>,
+    state: Mutex<OpenCallsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OpenCallsState {
     next: u64,
     open: HashMap<String, Pending>,
     closed: bool,
@@ -91,12 +91,12 @@ impl OpenCalls {
         }
     }
 
-    fn new_id(state: &mut State) -> String {
+    fn new_id(state: &mut OpenCallsState) -> String {
         state.next += 1;
         format!("4{:015x}", state.next)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OpenCallsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

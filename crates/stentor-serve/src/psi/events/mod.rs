@@ -180,7 +180,7 @@ async fn tool_call(encoder: &mut SessionEncoder, wire: &mut Wire, kind: &EventKi
             encoder.tools.push(RunningTool::new(Arc::clone(call)));
         }
         // Some tools report that they have begun, which is known.
-        EventKind::ToolProgress { partial, .. } if tool::says_nothing(partial) => {}
+        EventKind::ToolProgress { partial, .. } if tool::is_blank(partial) => {}
         EventKind::ToolProgress { call, partial } => {
             wire.session_event(Topic::ToolUpdate, encoder, |data| {
                 tool::write_output(data, &live.id, call, partial);

@@ -36,7 +36,7 @@ pub(in crate::psi) async fn get_state(call: &mut Call<'_>) -> Handled {
     let view = view.map_err(|error| OpError::new(ErrorCode::QueryFailed, error.to_string()))?;
     let facts = SessionFacts::now(&call.connection.shared, &live, view);
     let state = &facts.view.state;
-    let sandbox = state.sandbox.to_tell().map(ToString::to_string);
+    let sandbox = state.sandbox.to_report().map(ToString::to_string);
     let book = live.book().await;
     let data = payload::map(|data| {
         data.key("state").map(|map| {

@@ -6,7 +6,7 @@ use stentor_agent::model::{ModelInfo, NamedBy, ThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::{Keyword, Value};
 
-use crate::kept_model::{KeptFor, KeptModel};
+use crate::default_model::{DefaultModelScope, StoredDefaultModel};
 use crate::psi::error::OpError;
 use crate::psi::live::Live;
 use crate::psi::params::word_of;
@@ -18,15 +18,15 @@ use crate::psi::shared::Shared;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::psi) enum ModelScope {
     Session,
-    Kept(KeptFor),
+    Stored(DefaultModelScope),
 }
 
 impl ModelScope {
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "session" => Self::Session,
-            "project" => Self::Kept(KeptFor::Project),
-            "user" => Self::Kept(KeptFor::User),
+            "project" => Self::Stored(DefaultModelScope::Project),
+            "user" => Self::Stored(DefaultModelScope::User),
             _ => return None,
         })
     }
@@ -35,14 +35,14 @@ impl ModelScope {
 /// Why a model was not chosen.
 pub(in crate::psi) enum NotChosen {
     Session(SessionError),
-    /// It could not be kept, so nothing was changed.
-    NotKept(String),
+    /// It could not be stored, so nothing was changed.
+    NotStored(String),
 }
 
 /// A model that was chosen, and the file that says so from now on.
 pub(in crate::psi) struct Chosen {
     pub model: Arc<ModelInfo>,
-    pub kept: Option<KeptModel>,
+    pub stored: Option<StoredDefaultModel>,
 }
 
 pub(in crate::psi) async fn set_model(call: &mut Call<'_>) -> Handled {
@@ -62,18 +62,18 @@ pub(in crate::psi) async fn set_model(call: &mut Call<'_>) -> Handled {
     let chosen = choose_model(&call.connection.shared, &live, provider, id, scope).await;
     let chosen = chosen.map_err(|error| match error {
         NotChosen::Session(error) => error.into(),
-        NotChosen::NotKept(why) => OpError::failed(why),
+        NotChosen::NotStored(why) => OpError::failed(why),
     })?;
     call.answer(&live, |data| {
         data.field("model", &ModelRef(&chosen.model));
-        if let Some(kept) = &chosen.kept {
-            data.field("kept-in", &*kept.file.to_string_lossy())
-                .field("without-effect", &kept.without_effect);
+        if let Some(stored) = &chosen.stored {
+            data.field("kept-in", &*stored.file.to_string_lossy())
+                .field("without-effect", &stored.without_effect);
         }
     })
 }
 
-/// Sets the model of a session, and keeps the choice as far as it reaches. When it cannot be kept,
+/// Sets the model of a session, and stores the choice as far as it reaches. When it cannot be stored,
 /// the session stays as it was, too. A model nobody has described is unknown here (section 9.6),
 /// though its provider might have it.
 pub(in crate::psi) async fn choose_model(
@@ -89,45 +89,47 @@ pub(in crate::psi) async fn choose_model(
             id: id.to_owned(),
         }));
     }
-    let kept = match scope {
+    let stored = match scope {
         ModelScope::Session => None,
-        ModelScope::Kept(kept_for) => Some(keep(shared, live, provider, id, kept_for).await?),
+        ModelScope::Stored(scope) => Some(store_default(shared, live, provider, id, scope).await?),
     };
     let choice = live.session.set_model(provider, id).await;
     let choice = choice.map_err(NotChosen::Session)?;
     Ok(Chosen {
         model: choice.model,
-        kept,
+        stored,
     })
 }
 
 /// Later requests wait for the file: the next one may count on what it says.
-async fn keep(
+async fn store_default(
     shared: &Shared,
     live: &Live,
     provider: &str,
     id: &str,
-    kept_for: KeptFor,
-) -> Result<KeptModel, NotChosen> {
-    let keeper = shared.options.model_keeper.clone().ok_or_else(|| {
-        NotChosen::NotKept("a model can be set for the session only: no file is configured".into())
+    scope: DefaultModelScope,
+) -> Result<StoredDefaultModel, NotChosen> {
+    let store = shared.options.default_model_store.clone().ok_or_else(|| {
+        NotChosen::NotStored(
+            "a model can be set for the session only: no file is configured".into(),
+        )
     })?;
     let models = shared.agent.models();
     let unknown = || SessionError::UnknownModel {
         provider: provider.to_owned(),
         id: id.to_owned(),
     };
-    // Only what can be used is kept.
+    // Only what can be used is stored.
     let found = models.find(provider, id, NamedBy::User).ok_or_else(unknown);
     let usable = found.and_then(|info| models.open(&info).map_err(SessionError::Model));
     usable.map_err(NotChosen::Session)?;
     let (provider, id) = (provider.to_owned(), id.to_owned());
     let cwd = live.cwd.clone();
-    let keeping =
-        tokio::task::spawn_blocking(move || keeper.keep(&provider, &id, kept_for, &cwd)).await;
-    keeping
+    let stored =
+        tokio::task::spawn_blocking(move || store.store(&provider, &id, scope, &cwd)).await;
+    stored
         .unwrap_or_else(|error| Err(error.to_string()))
-        .map_err(NotChosen::NotKept)
+        .map_err(NotChosen::NotStored)
 }
 
 pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {

@@ -46,7 +46,7 @@ pub(in crate::psi) fn write_output(
 }
 
 /// Whether there is nothing in it to show.
-pub(in crate::psi) fn says_nothing(output: &ToolOutput) -> bool {
+pub(in crate::psi) fn is_blank(output: &ToolOutput) -> bool {
     output.content.is_empty() && output.details.is_none()
 }
 

@@ -156,9 +156,9 @@ async fn set_model(
         Ok(chosen) => {
             let model = &chosen.model;
             let mut text = format!("✓ Model set to {} {}", model.provider, model.id);
-            if let Some(kept) = chosen.kept {
-                text.push_str(&format!("\nKept in {}.", kept.file.display()));
-                if let Some(why) = kept.without_effect {
+            if let Some(stored) = chosen.stored {
+                text.push_str(&format!("\nKept in {}.", stored.file.display()));
+                if let Some(why) = stored.without_effect {
                     text.push_str(&format!(" ⚠ New sessions do not begin with it: {why}"));
                 }
             }
@@ -170,7 +170,7 @@ async fn set_model(
             id: id.to_owned(),
         },
         Err(NotChosen::Session(error)) => Effect::Text(OpError::from(error).message),
-        Err(NotChosen::NotKept(why)) => Effect::Text(format!("The model stays as it was: {why}")),
+        Err(NotChosen::NotStored(why)) => Effect::Text(format!("The model stays as it was: {why}")),
     }
 }
 

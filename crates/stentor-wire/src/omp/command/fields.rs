@@ -25,7 +25,7 @@ pub enum StreamingBehavior {
 
 /// `steer`, `follow_up`, `abort_and_prompt`.
 #[derive(Debug, Deserialize)]
-pub struct Say {
+pub struct MessageCommand {
     pub message: String,
     #[serde(default, deserialize_with = "null_is_empty")]
     pub images: Vec<Image>,

@@ -1,9 +1,9 @@
-//! What an extension says in the conversation.
+//! Messages that an extension sends into the conversation.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::content::Words;
+use super::content::ContentInput;
 
 /// Parameters of `message/send`: a message in the extension's own name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct MessageSendParams {
     /// What kind of message it is, for who shows it.
     pub custom_type: String,
     /// What the model reads.
-    pub content: Words,
+    pub content: ContentInput,
     /// False: clients do not show it.
     #[serde(default = "shown")]
     pub display: bool,
@@ -50,7 +50,7 @@ pub enum DeliverAs {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessageSendParams {
-    pub content: Words,
+    pub content: ContentInput,
     /// How it joins a run that goes on; without it, it is refused then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliver_as: Option<JoinAs>,

@@ -26,8 +26,8 @@ pub(super) fn denied_before(subject: &Subject<'_>) -> String {
     )
 }
 
-/// It lies behind the wall.
-pub(super) fn denied_by_wall(subject: &Subject<'_>, why: &str) -> String {
+/// The guard over paths forbids it.
+pub(super) fn denied_by_path_guard(subject: &Subject<'_>, why: &str) -> String {
     format!(
         "Permission denied: {}: {why}. The user cannot allow it in this session; tell the user \
          what you would need and why.",

@@ -1,4 +1,4 @@
-//! A choice of model that is kept: the configuration file of the project or of the user names it
+//! The default model of later sessions: the configuration file of the project or of the user names it
 //! from then on.
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stentor_agent::model::{ModelRegistry, NamedBy};
 use stentor_model::script;
-use stentor_serve::kept_model::{KeptFor, KeptModel, ModelKeeper};
+use stentor_serve::default_model::{DefaultModelScope, DefaultModelStore, StoredDefaultModel};
 
 use crate::choose_model::choose_model;
 use crate::config::edit::{Document, EditError};
@@ -17,24 +17,24 @@ use crate::setup;
 const MODEL: &str = "model";
 const PROVIDER: &str = "provider";
 
-/// Keeps choices in the configuration.
+/// Stores default models in the configuration.
 pub struct ConfiguredModel {
     /// The strongest layer: what the command line says counts before any file.
     pub flags: Layer,
     pub models: Arc<Models>,
 }
 
-impl ModelKeeper for ConfiguredModel {
-    fn keep(
+impl DefaultModelStore for ConfiguredModel {
+    fn store(
         &self,
         provider: &str,
         id: &str,
-        kept_for: KeptFor,
+        scope: DefaultModelScope,
         cwd: &Path,
-    ) -> Result<KeptModel, String> {
-        let scope = match kept_for {
-            KeptFor::Project => Scope::Project,
-            KeptFor::User => Scope::User,
+    ) -> Result<StoredDefaultModel, String> {
+        let scope = match scope {
+            DefaultModelScope::Project => Scope::Project,
+            DefaultModelScope::User => Scope::User,
         };
         // A file with a mistake is the user's to put right first.
         let config = self.load(cwd)?;
@@ -42,7 +42,7 @@ impl ModelKeeper for ConfiguredModel {
         let id = self.lasting(provider, id, cwd)?;
         let line = write(&file, provider, &id).map_err(|error| error.to_string())?;
         let without_effect = self.why_another(provider, &id, (&file, line), cwd);
-        Ok(KeptModel {
+        Ok(StoredDefaultModel {
             file,
             without_effect,
         })
@@ -84,9 +84,9 @@ impl ConfiguredModel {
             Ok(config) => config,
             Err(why) => return Some(why),
         };
-        let kept = self.models.find(provider, id, NamedBy::User)?;
+        let stored = self.models.find(provider, id, NamedBy::User)?;
         let chosen = match choose_model(&config.model_choice(), &self.models) {
-            Ok(chosen) if chosen.info == kept => return None,
+            Ok(chosen) if chosen.info == stored => return None,
             Ok(other) => format!("they begin with {} ({})", other.info.full_name(), other.why),
             Err(why) => why,
         };

@@ -1,4 +1,4 @@
-//! The file of kept answers: its form, its lock, and how it is replaced.
+//! The file of stored answers: its form, its lock, and how it is replaced.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use stentor_journal::private_file;
 use stentor_policy::Remembered;
 
-/// An answer that is kept.
+/// An answer that is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct StoredAnswer {
     /// Never used again for another.
     pub number: u64,
     pub project: String,
@@ -22,9 +22,9 @@ pub struct Kept {
     pub answer: Remembered,
 }
 
-/// Why answers could not be read or kept.
+/// Why answers could not be read or stored.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptError {
+pub enum StoredAnswersError {
     #[error("cannot {what} {path}: {error}", path = path.display())]
     Io {
         what: &'static str,
@@ -60,7 +60,7 @@ const VERSION: u32 = 1;
 pub(super) struct Book {
     version: u32,
     next_number: u64,
-    answers: Vec<Kept>,
+    answers: Vec<StoredAnswer>,
 }
 
 impl Default for Book {
@@ -76,7 +76,7 @@ impl Default for Book {
 impl Book {
     /// Reads the file. One that is not there is empty. No lock is needed, since it is only ever
     /// replaced as a whole.
-    pub(super) fn read(path: &Path) -> Result<Self, KeptError> {
+    pub(super) fn read(path: &Path) -> Result<Self, StoredAnswersError> {
         let cannot = cannot("read", path);
         let mut text = String::new();
         match File::open(path) {
@@ -87,7 +87,7 @@ impl Book {
                 .read_to_string(&mut text)
                 .map_err(cannot)?,
         };
-        let damaged = |problem: String| KeptError::Damaged {
+        let damaged = |problem: String| StoredAnswersError::Damaged {
             path: path.to_owned(),
             problem,
         };
@@ -102,8 +102,8 @@ impl Book {
     /// Reads the file, changes what it says, and replaces it, while nobody else does.
     pub(super) fn change<T>(
         path: &Path,
-        change: impl FnOnce(&mut Self) -> Result<T, KeptError>,
-    ) -> Result<T, KeptError> {
+        change: impl FnOnce(&mut Self) -> Result<T, StoredAnswersError>,
+    ) -> Result<T, StoredAnswersError> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         private_file::create_folder(folder).map_err(cannot("make", folder))?;
         let _lock = lock(path)?;
@@ -113,22 +113,23 @@ impl Book {
         Ok(done)
     }
 
-    pub(super) fn into_answers(self) -> Vec<Kept> {
+    pub(super) fn into_answers(self) -> Vec<StoredAnswer> {
         self.answers
     }
 
-    pub(super) fn keep(
+    pub(super) fn store(
         &mut self,
         project: &str,
         answer: &Remembered,
         when: &str,
-    ) -> Result<(), KeptError> {
-        let is_other = |kept: &Kept| kept.project != project || !answer.replaces(&kept.answer);
+    ) -> Result<(), StoredAnswersError> {
+        let is_other =
+            |stored: &StoredAnswer| stored.project != project || !answer.replaces(&stored.answer);
         self.answers.retain(is_other);
         if self.answers.len() >= MOST_ANSWERS {
-            return Err(KeptError::Full);
+            return Err(StoredAnswersError::Full);
         }
-        self.answers.push(Kept {
+        self.answers.push(StoredAnswer {
             number: self.next_number,
             project: project.to_owned(),
             answered: when.to_owned(),
@@ -138,19 +139,22 @@ impl Book {
         Ok(())
     }
 
-    pub(super) fn forget(&mut self, numbers: &[u64]) -> Result<Vec<Kept>, KeptError> {
-        let is_there = |number: &u64| self.answers.iter().any(|kept| kept.number == *number);
+    pub(super) fn forget(
+        &mut self,
+        numbers: &[u64],
+    ) -> Result<Vec<StoredAnswer>, StoredAnswersError> {
+        let is_there = |number: &u64| self.answers.iter().any(|stored| stored.number == *number);
         if let Some(number) = numbers.iter().find(|number| !is_there(number)) {
-            return Err(KeptError::NoSuchNumber(*number));
+            return Err(StoredAnswersError::NoSuchNumber(*number));
         }
-        Ok(self.remove(|kept| numbers.contains(&kept.number)))
+        Ok(self.remove(|stored| numbers.contains(&stored.number)))
     }
 
-    pub(super) fn forget_project(&mut self, project: &str) -> Vec<Kept> {
-        self.remove(|kept| kept.project == project)
+    pub(super) fn forget_project(&mut self, project: &str) -> Vec<StoredAnswer> {
+        self.remove(|stored| stored.project == project)
     }
 
-    fn remove(&mut self, goes: impl Fn(&Kept) -> bool) -> Vec<Kept> {
+    fn remove(&mut self, goes: impl Fn(&StoredAnswer) -> bool) -> Vec<StoredAnswer> {
         let (gone, stay) = std::mem::take(&mut self.answers)
             .into_iter()
             .partition(goes);
@@ -159,7 +163,7 @@ impl Book {
     }
 
     /// A reader sees the old file or the new one, also after a crash.
-    fn replace(&self, path: &Path) -> Result<(), KeptError> {
+    fn replace(&self, path: &Path) -> Result<(), StoredAnswersError> {
         let cannot = cannot("write", path);
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| cannot(io::Error::new(io::ErrorKind::InvalidData, error)))?;
@@ -169,7 +173,7 @@ impl Book {
 }
 
 /// Keeps other processes, and other sessions of this one, from changing the file.
-fn lock(path: &Path) -> Result<File, KeptError> {
+fn lock(path: &Path) -> Result<File, StoredAnswersError> {
     let lock_path = path.with_extension("lock");
     let cannot = cannot("lock", &lock_path);
     let file = OpenOptions::new()
@@ -185,7 +189,7 @@ fn lock(path: &Path) -> Result<File, KeptError> {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(cannot(error)),
             Err(TryLockError::WouldBlock) if Instant::now() >= patient_until => {
-                return Err(KeptError::Busy {
+                return Err(StoredAnswersError::Busy {
                     path: path.to_owned(),
                 });
             }
@@ -194,9 +198,9 @@ fn lock(path: &Path) -> Result<File, KeptError> {
     }
 }
 
-fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> KeptError {
+fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> StoredAnswersError {
     let path = path.to_owned();
-    move |error| KeptError::Io {
+    move |error| StoredAnswersError::Io {
         what,
         path: path.clone(),
         error,

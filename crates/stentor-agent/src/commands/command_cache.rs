@@ -1,4 +1,4 @@
-//! The book of one folder, kept fresh.
+//! The commands found in the files of one project and user, cached until the files change.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,14 +9,14 @@ use crate::project_files::Project;
 
 /// Knows what the files of one project and user say now. Nothing is read before somebody looks.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct CommandCache {
     folders: Mutex<CommandFolders>,
     /// Held while the disk is looked at, so that it is not looked at twice at once.
     files: Mutex<Vec<Found>>,
     book: Mutex<Arc<CommandBook>>,
 }
 
-impl Shelf {
+impl CommandCache {
     /// What is in these folders.
     pub fn new(folders: CommandFolders) -> Self {
         Self {

@@ -1,20 +1,20 @@
-//! How many commands are being done, for who waits until none is.
+//! The commands that are running, for whoever waits until none is.
 
 use tokio::sync::watch;
 
-/// Counts the commands that are being done.
+/// Counts the commands that are running.
 #[derive(Debug)]
-pub(super) struct Working {
+pub(super) struct RunningCommands {
     count: watch::Sender<usize>,
 }
 
-/// A command that is being done, until this is dropped.
+/// A command that is running, until this is dropped.
 #[derive(Debug)]
-pub(super) struct AtWork {
+pub(super) struct RunningCommand {
     count: watch::Sender<usize>,
 }
 
-impl Default for Working {
+impl Default for RunningCommands {
     fn default() -> Self {
         Self {
             count: watch::Sender::new(0),
@@ -22,16 +22,16 @@ impl Default for Working {
     }
 }
 
-impl Working {
+impl RunningCommands {
     /// One begins.
-    pub fn begin(&self) -> AtWork {
+    pub fn begin(&self) -> RunningCommand {
         self.count.send_modify(|count| *count += 1);
-        AtWork {
+        RunningCommand {
             count: self.count.clone(),
         }
     }
 
-    /// Waits until none is being done.
+    /// Waits until none is running.
     pub async fn wait(&self) {
         let mut count = self.count.subscribe();
         // Its sender is ours, so it is there.
@@ -39,7 +39,7 @@ impl Working {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.count.send_modify(|count| *count -= 1);
     }
@@ -53,10 +53,10 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_goes_on_when_the_last_one_is_done() {
-        let working = Working::default();
-        assert!(working.wait().now_or_never().is_some());
-        let (first, second) = (working.begin(), working.begin());
-        let mut waiting = Box::pin(working.wait());
+        let running_commands = RunningCommands::default();
+        assert!(running_commands.wait().now_or_never().is_some());
+        let (first, second) = (running_commands.begin(), running_commands.begin());
+        let mut waiting = Box::pin(running_commands.wait());
         assert!(poll!(&mut waiting).is_pending());
         drop(first);
         assert!(poll!(&mut waiting).is_pending());

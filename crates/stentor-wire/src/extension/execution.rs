@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::content::Words;
+use super::content::ContentInput;
 
 /// Parameters of `tool/run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct ToolRunParams {
 pub struct ToolRunResult {
     /// For the model.
     #[serde(default)]
-    pub content: Words,
+    pub content: ContentInput,
     /// For clients that know the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
@@ -40,7 +40,7 @@ pub struct ToolRunResult {
 pub struct ToolProgressParams {
     pub call_id: String,
     #[serde(default)]
-    pub content: Words,
+    pub content: ContentInput,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }

@@ -11,7 +11,7 @@ use super::touches::ToolEffect;
 
 /// Where tools may write at most, and what they may not touch at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wall {
+pub struct PathGuard {
     pub writes: WriteLimit,
     /// Files and folders that are not to be touched, nor a folder that contains one.
     pub unreadable: Vec<PathBuf>,
@@ -27,7 +27,7 @@ pub enum WriteLimit {
     Nowhere,
 }
 
-impl Wall {
+impl PathGuard {
     /// Why a call may not be, if it may not.
     pub(super) fn stops(&self, subject: &Subject<'_>, roots: &[PathBuf]) -> Option<String> {
         self.stops_touching(subject)

@@ -5,7 +5,7 @@ use super::*;
 struct Ground {
     _folder: tempfile::TempDir,
     base: PathBuf,
-    answers: KeptAnswers,
+    answers: StoredAnswers,
 }
 
 fn ground() -> Ground {
@@ -15,7 +15,7 @@ fn ground() -> Ground {
         std::fs::create_dir_all(base.join(project)).unwrap();
     }
     Ground {
-        answers: KeptAnswers::in_folder(&base.join("data/stentor")),
+        answers: StoredAnswers::in_folder(&base.join("data/stentor")),
         base,
         _folder: folder,
     }
@@ -28,10 +28,11 @@ fn answer(words: &str, decision: &str) -> Remembered {
 
 /// The answers of a project, each as its number and what it says.
 fn shown(ground: &Ground, project: &str) -> Vec<String> {
-    let kept = ground.answers.of_project(&ground.base.join(project));
-    kept.unwrap()
+    let stored = ground.answers.of_project(&ground.base.join(project));
+    stored
+        .unwrap()
         .iter()
-        .map(|kept| format!("{} {}", kept.number, kept.answer))
+        .map(|stored| format!("{} {}", stored.number, stored.answer))
         .collect()
 }
 
@@ -46,7 +47,7 @@ fn answers_are_kept_for_their_project_and_the_newest_about_a_thing_counts() {
         (&a, "git push", "deny"),
     ] {
         let answer = answer(words, decision);
-        ground.answers.keep(project, &answer, "now").unwrap();
+        ground.answers.store(project, &answer, "now").unwrap();
     }
     std::os::unix::fs::symlink(&a, ground.base.join("link")).unwrap();
     for project in ["a", "link", "a/../a"] {
@@ -68,7 +69,7 @@ fn only_the_owner_can_read_the_file_and_nothing_lies_around() {
     let ground = ground();
     let project = ground.base.join("a");
     let answer = answer("git push", "allow");
-    ground.answers.keep(&project, &answer, "now").unwrap();
+    ground.answers.store(&project, &answer, "now").unwrap();
     let folder = ground.answers.path().parent().unwrap();
     let mut names: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -87,13 +88,13 @@ fn only_the_owner_can_read_the_file_and_nothing_lies_around() {
 fn answers_are_forgotten_all_or_none_and_numbers_are_not_used_again() {
     let ground = ground();
     let project = ground.base.join("a");
-    let keep = |words: &str| {
+    let store = |words: &str| {
         let answer = answer(words, "allow");
-        ground.answers.keep(&project, &answer, "now").unwrap();
+        ground.answers.store(&project, &answer, "now").unwrap();
     };
-    keep("a b");
-    keep("c d");
-    keep("e f");
+    store("a b");
+    store("c d");
+    store("e f");
     let wrong = ground.answers.forget(&[1, 9]).unwrap_err().to_string();
     assert_eq!(
         wrong,
@@ -101,7 +102,7 @@ fn answers_are_forgotten_all_or_none_and_numbers_are_not_used_again() {
     );
     assert_eq!(shown(&ground, "a").len(), 3);
     assert_eq!(ground.answers.forget(&[3, 1]).unwrap().len(), 2);
-    keep("g h");
+    store("g h");
     assert_eq!(
         shown(&ground, "a"),
         ["2 allow bash exactly `c d`", "4 allow bash exactly `g h`"]
@@ -127,11 +128,17 @@ fn a_damaged_file_grants_nothing_and_is_left_as_it_is() {
     ] {
         std::fs::write(file, text).unwrap();
         let read = ground.answers.of_project(&project);
-        assert!(matches!(read, Err(KeptError::Damaged { .. })), "{text}");
-        let kept = ground
+        assert!(
+            matches!(read, Err(StoredAnswersError::Damaged { .. })),
+            "{text}"
+        );
+        let stored = ground
             .answers
-            .keep(&project, &answer("a b", "allow"), "now");
-        assert!(matches!(kept, Err(KeptError::Damaged { .. })), "{text}");
+            .store(&project, &answer("a b", "allow"), "now");
+        assert!(
+            matches!(stored, Err(StoredAnswersError::Damaged { .. })),
+            "{text}"
+        );
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     }
 }
@@ -146,7 +153,7 @@ fn many_at_once_lose_nothing() {
             scope.spawn(move || {
                 for n in 0..10 {
                     let answer = answer(&format!("w{writer} n{n}"), "allow");
-                    answers.keep(project, &answer, "now").unwrap();
+                    answers.store(project, &answer, "now").unwrap();
                 }
             });
         }
@@ -156,7 +163,7 @@ fn many_at_once_lose_nothing() {
         .of_project(&project)
         .unwrap()
         .iter()
-        .map(|kept| kept.number)
+        .map(|stored| stored.number)
         .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=40).collect::<Vec<u64>>());
@@ -169,8 +176,11 @@ fn a_project_whose_name_is_not_utf8_is_refused_not_mistaken() {
     let ground = ground();
     let project = ground.base.join(OsStr::from_bytes(b"p\xff"));
     std::fs::create_dir(&project).unwrap();
-    let kept = ground
+    let stored = ground
         .answers
-        .keep(&project, &answer("a b", "allow"), "now");
-    assert!(matches!(kept, Err(KeptError::NotUtf8(_))), "{kept:?}");
+        .store(&project, &answer("a b", "allow"), "now");
+    assert!(
+        matches!(stored, Err(StoredAnswersError::NotUtf8(_))),
+        "{stored:?}"
+    );
 }
