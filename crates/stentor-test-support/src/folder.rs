@@ -28,7 +28,7 @@ impl TemporaryFolder {
     }
 
     /// Writes a file in it, and makes the folders above the file.
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub fn file(&self, name: &str, content: &(impl AsRef<[u8]> + ?Sized)) {
         write(&self.path(name), content);
     }
 

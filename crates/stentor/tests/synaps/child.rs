@@ -25,7 +25,7 @@ impl Home {
     /// Replaces what the model plays.
     pub fn play(&self, turns: &str) {
         let scenario = format!("{turns}\n[model]\nid = \"play.toml\"\n");
-        self.folder.file("play.toml", scenario);
+        self.folder.file("play.toml", &scenario);
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -33,7 +33,7 @@ impl Home {
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        self.folder.file(name, content);
+        self.folder.file(name, &content);
         self.path(name)
     }
 
