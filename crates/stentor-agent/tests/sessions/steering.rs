@@ -4,13 +4,13 @@ use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::session::{QueueKind, SessionError};
-use stentor_model::script::{Scenario, Speech, Step, Turn, Words};
+use stentor_model::script::{Scenario, ScriptedText, Speech, Step, Turn};
 
 use crate::stage::{say, with};
 
 fn slow_text() -> Turn {
     Turn::new().step(Step::Text(Speech {
-        words: Words::Chunks(vec!["w0 ".into(), "w1 ".into(), "w2".into()]),
+        text: ScriptedText::Chunks(vec!["w0 ".into(), "w1 ".into(), "w2".into()]),
         chunk_wait_ms: 100,
         new_block: false,
     }))
