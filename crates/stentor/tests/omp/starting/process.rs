@@ -205,7 +205,9 @@ fn every_flag_that_clients_give_is_known() {
 fn what_commands_write_to_the_childs_own_stdout_reaches_nobody_who_reads_frames() {
     let folder = Folder::with(HANGS);
     let mut child = folder.child(&["--no-session"]);
-    let write = "echo no frame > /proc/$PPID/fd/1; echo no frame > /dev/stderr; echo seen";
+    // What supervises the command has the command's own output until it lets go of it.
+    let write = "until [ /proc/$PPID/fd/1 -ef /dev/null ]; do :; done; \
+                 echo no frame > /proc/$PPID/fd/1; echo no frame > /dev/stderr; echo seen";
     let mut frames = child.done(json!({"id": 1, "type": "bash", "command": write}));
     frames.extend(child.done(json!({"id": 2, "type": "abort"})));
     expect![[r#"
