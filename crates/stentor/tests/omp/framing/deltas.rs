@@ -204,9 +204,10 @@ fn an_abort_gets_through_although_nobody_reads() {
     let mut process = folder.command(&words).spawn().unwrap();
     let mut stdin = process.stdin.take().unwrap();
     writeln!(stdin, r#"{{"id":"p","type":"prompt","message":"go"}}"#).unwrap();
-    // The child cannot write any further: what waits for the reader fills the pipe.
+    // The child cannot write any further: what waits for the reader fills the pipe. One whose pages
+    // are only partly filled is full with half of its size.
     let waiting = || ioctl_fionread(process.stdout.as_ref().unwrap()).unwrap();
-    while waiting() < 60_000 {
+    while waiting() < 30_000 {
         std::thread::yield_now();
     }
     writeln!(stdin, r#"{{"id":"a","type":"abort"}}"#).unwrap();
