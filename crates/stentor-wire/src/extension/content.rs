@@ -34,7 +34,7 @@ pub struct Image {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 // The name that code generated from the published schema has.
 #[cfg_attr(test, schemars(rename = "Words"))]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`content` must be a string or a list of pieces")]
 pub enum ContentInput {
     Text(String),
     Pieces(Vec<Content>),

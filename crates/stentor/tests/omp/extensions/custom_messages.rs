@@ -364,7 +364,7 @@ fn a_request_that_makes_no_sense_is_refused_and_nothing_is_said() {
     expect![[r#"
         {"type":"command_output","text":"{\"code\": -32602, \"message\": \"missing field `customType` at line 1 column 22\"}"}
         {"type":"command_output","text":"{\"code\": -32602, \"message\": \"missing field `content` at line 1 column 22\"}"}
-        {"type":"command_output","text":"{\"code\": -32602, \"message\": \"data did not match any variant of untagged enum Words at line 1 column 36\"}"}
+        {"type":"command_output","text":"{\"code\": -32602, \"message\": \"`content` must be a string or a list of pieces at line 1 column 36\"}"}
         {"type":"command_output","text":"{\"code\": -32602, \"message\": \"unknown variant `never`, expected one of `steer`, `followUp`, `nextTurn` at line 1 column 59\"}"}
         {"type":"command_output","text":"{\"code\": -32600, \"message\": \"the message is empty\"}"}
         {"type":"command_output","text":"{\"code\": -32602, \"message\": \"unknown variant `nextTurn`, expected `steer` or `followUp` at line 1 column 40\"}"}
