@@ -76,19 +76,21 @@ pub(super) async fn command(call: &mut Call<'_>) -> Handled {
                 Ok(command_done(done.await, &live, cause))
             });
         }
-        Some(Slash::Unknown) if let Some(to_come) = live.session.slash().to_come(text) => {
-            let starter = call.answerer.clone();
-            let text = text.to_owned();
-            return call.answerer.later(async move {
-                to_come.await;
-                if let Some(Slash::Extension) = resolve(&live, &text).await {
-                    return extension(starter, live, text).await;
-                }
-                let effect = Effect::Text(format!("[not a command] {text}"));
-                Ok(command_done(effect, &live, cause))
-            });
-        }
-        Some(Slash::Unknown) | None => Effect::Text(format!("[not a command] {text}")),
+        Some(Slash::Unknown) => match live.session.slash().to_come(text) {
+            Some(to_come) => {
+                let starter = call.answerer.clone();
+                let text = text.to_owned();
+                return call.answerer.later(async move {
+                    to_come.await;
+                    if let Some(Slash::Extension) = resolve(&live, &text).await {
+                        return extension(starter, live, text).await;
+                    }
+                    Ok(command_done(no_command(&text), &live, cause))
+                });
+            }
+            None => no_command(text),
+        },
+        None => no_command(text),
         Some(Slash::Builtin(command, arguments)) => {
             if command == Command::Delegate
                 && let Some(called) = agent_called(&live, &arguments).await
@@ -114,6 +116,11 @@ async fn agent_called(live: &Live, task: &str) -> Option<String> {
     let agents = live.agents().await;
     let agent = agents.iter().find(|agent| agent.name == name)?;
     Some(agent.given(task.trim()))
+}
+
+/// What is answered to a text that calls nothing.
+fn no_command(text: &str) -> Effect {
+    Effect::Text(format!("[not a command] {text}"))
 }
 
 /// The command of an extension: what it returns is the result, and it may have the agent asked.
