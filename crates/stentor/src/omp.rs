@@ -87,6 +87,7 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         resume: words.resume.clone(),
         models: words.models.clone(),
         name: words.name.clone(),
+        wants_dialogs: words.wants_dialogs,
         login: Arc::new(ModelLogins(models)),
     };
     match words.json {
