@@ -55,6 +55,13 @@ impl World {
         child
     }
 
+    /// An omp child that was started for dialogs and has said it is ready.
+    pub fn omp_with_dialogs(&self) -> Child {
+        let mut child = self.child(&["--mode", "rpc-ui", "--no-session"]);
+        assert_eq!(child.json()["type"], "ready");
+        child
+    }
+
     /// A child of the synaps bridge that has said it is ready.
     pub fn synaps(&self) -> Child {
         let mut child = self.child(&["rpc"]);

@@ -126,6 +126,7 @@ fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config)
         resume: words.resume.clone(),
         models: words.models.clone(),
         name: words.name.clone(),
+        wants_dialogs: words.wants_dialogs,
         login: Arc::new(ModelLogins(models)),
     };
     Ok((agent, options, config))

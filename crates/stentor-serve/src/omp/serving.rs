@@ -56,7 +56,10 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
             return FAILED;
         }
     };
-    dialect.session().set_can_ask(true).await.ok();
+    if dialect.options.wants_dialogs {
+        dialect.connection.answers_dialogs();
+    }
+    dialect.connection.let_ask(&dialect.session()).await;
     publish_commands(dialect.session());
     let (queue, worker) = start_worker(&dialect);
     let mut reading = tokio::spawn(read(Arc::clone(&dialect), queue, input));
@@ -232,6 +235,10 @@ async fn hear(dialect: &Arc<Dialect>, side: Side) {
             let live = dialect.live();
             if generation != live.generation {
                 return;
+            }
+            if !response.cancelled && (response.value.is_some() || response.confirmed.is_some()) {
+                dialect.connection.answers_dialogs();
+                dialect.connection.let_ask(&live.session).await;
             }
             match kind {
                 UiKind::Dialog => {

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
 use super::order::{self, Limits, Order};
-use super::running::{Running, adopt_orphans};
+use super::running::Running;
 use crate::sandbox::Restrictions;
 
 /// Starts programs. Cheap to clone.
@@ -202,12 +201,11 @@ impl Launcher {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(pipes.stdout))
             .stderr(Stdio::from(pipes.stderr));
-        adopt_orphans();
-        let supervisor = command.spawn()?;
+        let running = Running::supervised(&mut command, ours)?;
         // The command has the ends that are not ours; with it they are closed here.
         drop(command);
-        send_input(&ours, pipes.stdin.as_ref())?;
-        Running::supervised(supervisor, ours)
+        running.begin(pipes.stdin.as_ref())?;
+        Ok(running)
     }
 
     fn start_directly(&self, program: &Program<'_>, pipes: TheirPipes) -> io::Result<Running> {
@@ -251,17 +249,4 @@ impl Launcher {
             false => std::env::home_dir(),
         }
     }
-}
-
-/// Tells a supervisor to begin, and what its program reads.
-fn send_input(control: &UnixStream, input: Option<&OwnedFd>) -> io::Result<()> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = input.map(|input| [input.as_fd()]);
-    if let Some(descriptors) = &descriptors {
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-    }
-    let bytes = [IoSlice::new(b"+")];
-    sendmsg(control, &bytes, &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
 }
