@@ -109,7 +109,8 @@ pub struct Child {
 }
 
 impl Child {
-    fn of(mut process: std::process::Child, root: PathBuf) -> Self {
+    /// A program that was started, whose frames name files below `root`.
+    pub fn of(mut process: std::process::Child, root: PathBuf) -> Self {
         Self {
             lines: Lines::of(process.stdout.take().unwrap()),
             stdin: process.stdin.take(),

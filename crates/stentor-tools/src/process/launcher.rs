@@ -1,5 +1,6 @@
 //! How programs are started: the one place that decides what they get and what holds them.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,6 +27,8 @@ pub struct Launcher {
     restrictions: Option<Arc<Restrictions>>,
     limits: Limits,
     withheld: Arc<[String]>,
+    /// The environment of programs, if it is not ours.
+    environment: Option<Arc<BTreeMap<String, String>>>,
 }
 
 /// A program that, after `first_words`, hands its words to [`supervise`](super::supervise).
@@ -79,6 +82,16 @@ impl Launcher {
             restrictions: None,
             limits,
             withheld: withheld.into(),
+            environment: None,
+        }
+    }
+
+    /// The same, whose programs have this environment and not ours.
+    #[must_use]
+    pub fn in_environment(self, variables: Arc<BTreeMap<String, String>>) -> Self {
+        Self {
+            environment: Some(variables),
+            ..self
         }
     }
 
@@ -209,10 +222,13 @@ impl Launcher {
     /// A command with the environment it shall have.
     fn command(&self, name: &OsStr, program: &Program<'_>) -> Command {
         let mut command = Command::new(name);
+        if let Some(variables) = &self.environment {
+            command.env_clear().envs(variables.iter());
+        }
         for name in self.withheld.iter() {
             command.env_remove(name);
         }
-        if let Some(home) = missing_home() {
+        if let Some(home) = self.missing_home() {
             command.env("HOME", home);
         }
         command
@@ -220,13 +236,17 @@ impl Launcher {
             .current_dir(program.cwd);
         command
     }
-}
 
-/// Programs find their own files below `HOME`, which a frontend may have left out of our
-/// environment: then it is the one of the password database.
-fn missing_home() -> Option<PathBuf> {
-    match std::env::var_os("HOME") {
-        Some(_) => None,
-        None => std::env::home_dir(),
+    /// Programs find their own files below `HOME`, which a frontend may have left out of its
+    /// environment: then it is the one of the password database.
+    fn missing_home(&self) -> Option<PathBuf> {
+        let is_set = match &self.environment {
+            Some(variables) => variables.contains_key("HOME"),
+            None => std::env::var_os("HOME").is_some(),
+        };
+        match is_set {
+            true => None,
+            false => std::env::home_dir(),
+        }
     }
 }
