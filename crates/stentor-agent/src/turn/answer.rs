@@ -271,7 +271,7 @@ impl<'a> Writing<'a> {
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
                 self.close(None, false);
-                self.link.room().await;
+                self.link.wait_for_capacity().await;
                 let block = self.live.open_block(kind);
                 self.open = Some(Arc::clone(&block));
                 self.publish(EventKind::BlockStarted {
