@@ -11,12 +11,13 @@ mod message;
 mod session;
 mod summary;
 mod tool;
+mod transcript;
 
 use std::sync::Arc;
 
 use crate::message::Message;
 
-pub use session::session_page;
+pub use session::{session_json, session_markdown, session_page};
 
 use escape::Html;
 use message::Conversation;

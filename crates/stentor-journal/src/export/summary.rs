@@ -43,14 +43,20 @@ impl Summary {
         summary
     }
 
-    /// The list of facts below the title.
-    pub(super) fn render(&self, header: &ExportHeader, page: &mut Html) {
+    /// What was consumed in all.
+    pub(super) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The facts that are known, by name.
+    pub(super) fn facts(&self, header: &ExportHeader) -> Vec<(&'static str, String)> {
         let models = match (&self.models[..], &header.model) {
             ([], Some(model)) => model.clone(),
             (models, _) => models.join(", "),
         };
         let usage = &self.usage;
         let tokens = match usage.cache_read + usage.cache_write {
+            _ if usage.is_zero() => String::new(),
             0 => format!("{} in, {} out", grouped(usage.input), grouped(usage.output)),
             _ => format!(
                 "{} in, {} out, {} read from the cache, {} written to it",
@@ -66,28 +72,26 @@ impl Summary {
             counted(self.answers, "answer"),
             counted(self.tool_calls, "tool call")
         );
-        page.raw("<dl class=\"facts\">\n");
-        for (name, value) in [
+        let facts = [
             ("Folder", header.cwd.clone()),
             ("Began", header.created_ms.map(moment).unwrap_or_default()),
             ("Model", models),
             ("Messages", counted),
-            (
-                "Tokens",
-                if usage.is_zero() {
-                    String::new()
-                } else {
-                    tokens
-                },
-            ),
+            ("Tokens", tokens),
             ("Cost", dollars(&usage.cost)),
             ("Session", header.id.clone()),
-        ] {
-            if !value.is_empty() {
-                page.element("dt", "", name)
-                    .element("dd", "", &value)
-                    .raw("\n");
-            }
+        ];
+        let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
+        known.collect()
+    }
+
+    /// The list of facts below the title.
+    pub(super) fn render(&self, header: &ExportHeader, page: &mut Html) {
+        page.raw("<dl class=\"facts\">\n");
+        for (name, value) in self.facts(header) {
+            page.element("dt", "", name)
+                .element("dd", "", &value)
+                .raw("\n");
         }
         page.raw("</dl>\n");
     }
