@@ -55,6 +55,13 @@ impl World {
         child
     }
 
+    /// An omp child that was started for dialogs and has said it is ready.
+    pub fn omp_with_dialogs(&self) -> Child {
+        let mut child = self.child(&["--mode", "rpc-ui", "--no-session"]);
+        assert_eq!(child.json()["type"], "ready");
+        child
+    }
+
     /// A child of the synaps bridge that has said it is ready.
     pub fn synaps(&self) -> Child {
         let mut child = self.child(&["rpc"]);
@@ -102,7 +109,8 @@ pub struct Child {
 }
 
 impl Child {
-    fn of(mut process: std::process::Child, root: PathBuf) -> Self {
+    /// A program that was started, whose frames name files below `root`.
+    pub fn of(mut process: std::process::Child, root: PathBuf) -> Self {
         Self {
             lines: Lines::of(process.stdout.take().unwrap()),
             stdin: process.stdin.take(),

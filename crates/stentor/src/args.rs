@@ -1,6 +1,7 @@
 //! The command line: its flags, subcommands and help.
 
 mod mcp;
+mod serve;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
+pub use serve::{AttachFlag, ServeAction, ServeArgs};
 
 /// Everything the command line accepts.
 #[derive(Debug, Parser)]
@@ -51,7 +53,19 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
+        /// Be a relay to `stentor serve`, whose sessions clients share
+        #[arg(
+            long,
+            value_name = "SOCKET",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "",
+            conflicts_with = "login"
+        )]
+        attach: Option<AttachFlag>,
     },
+    /// Serve many clients at once over a Unix socket, in any dialect
+    Serve(ServeArgs),
     /// List, search, rename or delete the stored sessions of this folder
     #[command(disable_help_subcommand = true)]
     Sessions {

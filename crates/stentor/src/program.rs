@@ -18,8 +18,8 @@ use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction, ScenarioAction,
-    SessionsAction,
+    Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction,
+    ScenarioAction, SessionsAction,
 };
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::complete::{self, Values};
@@ -29,9 +29,9 @@ use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::session_changes::{Consent, delete, rename};
 use crate::commands::sessions::{SessionLine, about};
 use crate::commands::{self, describe};
-use crate::config::{Config, ConfigErrors, Layer, locate};
-use crate::dialect::in_own_words;
-use crate::frontend::{runtime, serve_frontend};
+use crate::config::{Config, ConfigErrors, Layer};
+use crate::dialect::{Dialect, Invocation, in_own_words};
+use crate::frontend::{Start, runtime, serve_frontend};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -42,7 +42,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{environment, extensions, log, omp, rpc, session_places};
+use crate::{extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -55,6 +55,9 @@ const UNASKED: PermissionMode = PermissionMode::All;
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words = in_own_words(words.into_iter().collect());
+    if let Some(status) = relay::run_if_asked(&words) {
+        return status;
+    }
     if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }
@@ -72,7 +75,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
-        Ok(pipes) => with_pipes(&args, pipes),
+        Ok(pipes) => with_pipes(&args, &words, pipes),
         Err(error) => Err(Failure::other(format!(
             "cannot use stdin and stdout: {error}"
         ))),
@@ -124,7 +127,20 @@ impl From<ConfigErrors> for Failure {
     }
 }
 
-fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
+fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failure> {
+    match &args.command {
+        Some(Command::Acp {
+            login: None,
+            attach,
+        }) => {
+            return acp(args, attach.as_ref(), words, pipes);
+        }
+        Some(Command::Serve(wanted)) => {
+            let served = serve::run(wanted, args.ask.json, pipes);
+            return served.map_err(|why| Failure::other(why.to_string()));
+        }
+        _ => {}
+    }
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
     match &args.command {
@@ -142,6 +158,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         }
         Some(
             Command::Acp { .. }
+            | Command::Serve(_)
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
@@ -160,15 +177,6 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let json = args.ask.json;
     let printed = |out| Printed::new(out, json);
     match (&args.command, &args.ask.prompt) {
-        (Some(Command::Acp { login: None }), _) => {
-            let pipes = Pipes {
-                stdin: stdin.into(),
-                stdout: out.into(),
-            };
-            let agent = job.serving_agent(PermissionMode::Ask);
-            let logins = job.models.logins();
-            commands::acp::run(agent, &logins, pipes).map_err(Failure::other)
-        }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let mut out = printed(&out);
@@ -200,7 +208,15 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             }
         }
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
-        (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
+        (
+            Some(
+                Command::Login { provider }
+                | Command::Acp {
+                    login: provider, ..
+                },
+            ),
+            _,
+        ) => {
             let logins = job.models.logins();
             let mut out = printed(&out);
             let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
@@ -231,7 +247,8 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 | Command::Man { .. }
                 | Command::Help { .. }
                 | Command::Scenario { .. }
-                | Command::Doctor,
+                | Command::Doctor
+                | Command::Serve(_),
             ),
             _,
         ) => Ok(0),
@@ -270,6 +287,33 @@ fn doctor(args: &Args, stdin: &File, out: &mut Printed<'_>) -> Result<u8, Failur
     Ok(if report.is_good() { 0 } else { FAILED })
 }
 
+/// Serves a client of ACP, here or by a server.
+fn acp(
+    args: &Args,
+    attach: Option<&AttachFlag>,
+    words: &[OsString],
+    pipes: Pipes,
+) -> Result<u8, Failure> {
+    let mut flags: Vec<OsString> = words.iter().skip(1).cloned().collect();
+    if let Some(at) = flags.iter().position(|word| word == "acp") {
+        flags.remove(at);
+    }
+    let invocation = Invocation {
+        dialect: Dialect::Acp,
+        args: flags,
+    };
+    if let Some(AttachFlag(socket)) = attach {
+        let attached = relay::attach(socket.as_deref(), &invocation, pipes);
+        return attached.map_err(|why| Failure::other(why.to_string()));
+    }
+    let prepared = commands::acp::prepare(args, &Start::of_process());
+    let prepared = prepared.map_err(|refused| Failure {
+        status: refused.status,
+        message: refused.message,
+    })?;
+    prepared.serve(pipes, &invocation).map_err(Failure::other)
+}
+
 /// What was asked, with what holds for it.
 struct Job<'a> {
     args: &'a Args,
@@ -289,7 +333,7 @@ fn asked_for_trust(
     trust: &Asking,
     stdin: &File,
 ) -> Result<Config, Failure> {
-    let wanted = brought::waiting(&config, &environment::variable);
+    let wanted = brought::waiting(&config, &|name| config.variable(name));
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
         return Ok(config);
     };
@@ -303,20 +347,20 @@ fn asked_for_trust(
     let now = iso_time(setup::system_clock().now_ms());
     let kept = store.trust(root, &now);
     kept.map_err(|error| Failure::other(error.to_string()))?;
-    Ok(setup::load_config(cwd, flags)?)
+    Ok(setup::load_config(cwd, flags, &config.variables)?)
 }
 
 impl<'a> Job<'a> {
     /// Reads what holds for what was asked. Who asks at a terminal may be asked for trust first.
     fn prepare(args: &'a Args, stdin: &File) -> Result<Self, Failure> {
-        let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
-        let home = locate::places(&environment::variable, locate::Platform::HERE).home;
+        let start = Start::of_process();
+        let cwd = start
+            .working_folder(args.session.cwd.as_deref())
+            .map_err(Failure::usage)?;
+        let home = start.home();
         let flags = args.layer(&cwd, home.as_deref())?;
-        let mut config = setup::load_config(&cwd, &flags)?;
-        let trust = match args.command {
-            Some(Command::Acp { .. }) => Asking::in_turn(),
-            _ => Asking::in_background(),
-        };
+        let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
+        let trust = Asking::in_background();
         let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
         if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
@@ -342,32 +386,23 @@ impl Job<'_> {
     /// An agent whose sessions take this stance where nobody chose one. It also finds those of the
     /// clients of pi and omp.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
-        let agent = self.agent_with(permission_mode, false);
+        let (flags, models) = (self.flags.clone(), Arc::clone(&self.models));
+        let defaults = Defaults {
+            permission_mode,
+            subagents: false,
+            trust: self.trust.clone(),
+            ..Defaults::new(flags, models, &self.config)
+        };
+        let files = session_places::own(&self.config.settings, self.args.session.no_session);
+        let agent = setup::agent(&self.config, Arc::new(defaults), files);
         match self.args.session.no_session {
             true => agent,
             false => agent.also_in(session_places::shared(&self.config)),
         }
     }
 
-    /// The same for a frontend, whose sessions have subagents.
-    fn serving_agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
-        self.agent_with(permission_mode, true)
-    }
-
-    fn agent_with(
-        &self,
-        permission_mode: PermissionMode,
-        subagents: bool,
-    ) -> stentor_agent::agent::Agent {
-        let (flags, models) = (self.flags.clone(), Arc::clone(&self.models));
-        let defaults = Defaults {
-            permission_mode,
-            subagents,
-            trust: self.trust.clone(),
-            ..Defaults::new(flags, models, &self.config)
-        };
-        let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        setup::agent(&self.config, Arc::new(defaults), files)
+    fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
+        mcp_servers::find(&self.config, &|name| self.config.variable(name))
     }
 
     fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {
@@ -411,7 +446,7 @@ impl Job<'_> {
         let json = self.args.ask.json;
         match action {
             None | Some(McpAction::List) => {
-                let found = mcp_servers::find(&self.config, &environment::variable)?;
+                let found = self.mcp_servers()?;
                 self.warn(&found);
                 Failure::printing(commands::mcp::list(&found.servers, json, out))
             }
@@ -425,7 +460,7 @@ impl Job<'_> {
                 let file = self.file_of(*scope)?;
                 let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
                     let elsewhere = matches!(error, EditError::Missing { .. })
-                        .then(|| mcp_servers::find(&self.config, &environment::variable).ok())
+                        .then(|| self.mcp_servers().ok())
                         .flatten()
                         .and_then(|found| found.how_to_remove(name, &file));
                     let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
@@ -436,7 +471,7 @@ impl Job<'_> {
                 Failure::printing(writeln!(out, "{removed}"))
             }
             Some(McpAction::Test { names }) => {
-                let found = mcp_servers::find(&self.config, &environment::variable)?;
+                let found = self.mcp_servers()?;
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
@@ -466,10 +501,10 @@ impl Job<'_> {
     }
 
     fn trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let folder = setup::working_folder(Some(folder)).map_err(Failure::usage)?;
-        let config = setup::load_config(&folder, &self.flags)?;
+        let folder = setup::working_folder(Path::new("."), Some(folder)).map_err(Failure::usage)?;
+        let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
-        let wanted = brought::waiting(&config, &environment::variable);
+        let wanted = brought::waiting(&config, &|name| config.variable(name));
         let already = config.files.root_trusted;
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
@@ -486,9 +521,9 @@ impl Job<'_> {
 
     fn revoke_trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
         // A folder that is gone can be named as `--list` names it.
-        let resolved = setup::working_folder(Some(folder));
+        let resolved = setup::working_folder(Path::new("."), Some(folder));
         let folder = resolved.unwrap_or_else(|_| folder.to_owned());
-        let config = setup::load_config(&folder, &self.flags)?;
+        let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
         let revoked = commands::trust::revoke(&self.trust_store()?, root, &config);
         let (said, was_trusted) = revoked.map_err(|error| Failure::other(error.to_string()))?;
@@ -499,7 +534,7 @@ impl Job<'_> {
     }
 
     fn warn(&self, found: &mcp_servers::AllFound) {
-        let wanted = brought::waiting(&self.config, &environment::variable);
+        let wanted = brought::waiting(&self.config, &|name| self.config.variable(name));
         let root = self.config.project.root();
         let notice = (!wanted.is_empty()).then(|| brought::notice(root, &wanted));
         let warnings = self.config.warnings.iter().map(ToString::to_string);
@@ -634,7 +669,7 @@ impl Job<'_> {
             );
         }
         let agent = self.agent(UNASKED);
-        let no_color = environment::variable("NO_COLOR");
+        let no_color = self.config.variable("NO_COLOR");
         let style = Style::choose(
             err.is_terminal(),
             no_color.as_ref().and_then(|value| value.to_str()),

@@ -7,7 +7,6 @@ use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store;
 
 use crate::config::{Config, Settings, Source};
-use crate::environment;
 use crate::user_folders::agent_folders;
 
 /// The folder below an agent folder in which pi and omp keep their sessions.
@@ -89,7 +88,9 @@ fn of_family(config: &Config, family: Family) -> Option<SessionFiles> {
     let folders = agent_folders(config);
     match family {
         Family::Pi => {
-            let named = environment::variable(PI_SESSION_DIR).filter(|dir| !dir.is_empty());
+            let named = config
+                .variable(PI_SESSION_DIR)
+                .filter(|dir| !dir.is_empty());
             match named {
                 Some(dir) => Some(SessionFiles::Flat(dir.into())),
                 None => Some(SessionFiles::PerFolder(folders.pi?.join(SESSIONS))),

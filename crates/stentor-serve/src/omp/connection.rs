@@ -1,11 +1,12 @@
 //! What the way in and the way out of a connection share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::value::RawValue;
 use stentor_agent::event::{CommandInfo, CommandSource, Queues};
+use stentor_agent::session::Session;
 use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,10 @@ pub(super) struct Connection {
     pub shutdown: CancellationToken,
     /// Nobody is there to answer: only events go out.
     pub events_only: bool,
+    /// The client is known to answer dialogs (section 15): the protocol has no word for that, so it
+    /// was started for them or has answered one. Declining does not count: clients without a
+    /// person do that by themselves.
+    answers_dialogs: AtomicBool,
     shown: AtomicU64,
     way_out: Mutex<Option<WayOut>>,
 }
@@ -39,6 +44,20 @@ impl Connection {
             wants: Wants::of_pi(),
             events_only: true,
             ..Self::default()
+        }
+    }
+
+    /// The client has shown that it answers dialogs.
+    pub fn answers_dialogs(&self) {
+        self.answers_dialogs.store(true, Ordering::Release);
+    }
+
+    /// Lets a session ask the client.
+    pub async fn let_ask(&self, session: &Session) {
+        if self.answers_dialogs.load(Ordering::Acquire) {
+            session.set_can_ask(true).await.ok();
+        } else {
+            session.set_answerer_unproven();
         }
     }
 

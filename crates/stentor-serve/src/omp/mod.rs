@@ -54,6 +54,8 @@ pub struct OmpOptions {
     pub models: Vec<String>,
     /// `--name`.
     pub name: Option<String>,
+    /// True when the command line shows that the client takes dialogs.
+    pub wants_dialogs: bool,
     /// How one logs in to providers.
     pub login: Arc<dyn Login>,
 }

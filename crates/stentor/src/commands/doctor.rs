@@ -12,7 +12,7 @@ use stentor_tools::mcp::ServerAccess;
 use crate::config::Config;
 use crate::models::Models;
 use crate::untrusted::brought;
-use crate::{commands, environment, extensions, mcp_servers, session_places, setup};
+use crate::{commands, extensions, mcp_servers, session_places, setup};
 
 /// How one thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,7 +261,7 @@ impl Report {
 
     async fn servers(&mut self, config: &Config, models: &Models, cwd: &Path) {
         const SECTION: &str = "MCP servers";
-        let found = match mcp_servers::find(config, &environment::variable) {
+        let found = match mcp_servers::find(config, &|name| config.variable(name)) {
             Ok(found) => found,
             Err(errors) => return self.bad(SECTION, errors.to_string(), "correct the file"),
         };
@@ -329,7 +329,7 @@ impl Report {
         if config.files.root_trusted {
             return self.good(SECTION, format!("{root} is trusted"));
         }
-        let waiting = brought::waiting(config, &environment::variable);
+        let waiting = brought::waiting(config, &|name| config.variable(name));
         if waiting.is_empty() {
             return self.good(SECTION, format!("{root} contains nothing that needs trust"));
         }
