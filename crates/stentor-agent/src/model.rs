@@ -1,6 +1,7 @@
 //! What the turn loop asks of a language model, and what a model is.
 
 use std::fmt;
+use std::path::Path;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -152,6 +153,8 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u64>,
     /// The session, for providers that route or cache by it.
     pub session_id: Arc<str>,
+    /// The file of the session, for models that look up what is no longer in the conversation.
+    pub session_file: Option<Arc<Path>>,
     pub purpose: Purpose,
 }
 

@@ -379,13 +379,16 @@ fn registry(
     let variables = config.variables.clone();
     let environment: stentor_model::registry::Environment =
         Arc::new(move |name| variables.get(name)?.into_string().ok());
-    let nowhere = PathBuf::from("/dev/null");
+    let config_dir = config.places.config_dir.as_deref();
     let mut sources = RegistrySources::usual(
         environment,
         config.places.home.as_deref(),
-        config.places.config_dir.as_deref().unwrap_or(&nowhere),
+        config_dir.unwrap_or(Path::new("")),
         system_clock(),
     );
+    if config_dir.is_none() {
+        sources.credentials_file = PathBuf::new();
+    }
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
     sources.plugged = vec![Arc::new(Guide::default())];
@@ -514,6 +517,9 @@ fn policy(config: &Config, default: PermissionMode) -> Policy {
 /// Has the outputs that are too old or too many removed, beside everything else: nobody waits for
 /// it, and what it did not come to is done next time.
 fn clean_up_output(folder: PathBuf) {
+    if !folder.is_dir() {
+        return;
+    }
     std::thread::spawn(move || {
         if let Err(error) = process::clean_up_output(&folder, KeptOutput::default()) {
             tracing::warn!(folder = %folder.display(), %error, "old outputs were not removed");

@@ -52,6 +52,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
         thinking: call.thinking,
         max_output_tokens: None,
         session_id: Arc::clone(&link.session_id),
+        session_file: link.session_file.clone(),
         purpose: Purpose::Turn,
     };
     let started_ms = link.clock.now_ms();

@@ -67,6 +67,7 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
         thinking: ThinkingLevel::Off,
         max_output_tokens: None,
         session_id: "s".into(),
+        session_file: None,
         purpose,
     }
 }
