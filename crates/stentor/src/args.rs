@@ -10,6 +10,7 @@ use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 
+use crate::agents;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
@@ -42,6 +43,16 @@ pub struct Args {
     pub verbose: bool,
 }
 
+/// What to do with other agents.
+#[derive(Debug, Subcommand)]
+pub enum AgentsAction {
+    /// Start an agent and print what it can do; its model is asked nothing
+    Check {
+        /// Its name in the configuration
+        name: String,
+    },
+}
+
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -50,6 +61,14 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
+        /// Have another agent that speaks ACP answer, started with this command
+        #[arg(long, value_name = "COMMAND")]
+        agent: Option<String>,
+    },
+    /// List other agents that can be used as models, or check one
+    Agents {
+        #[command(subcommand)]
+        action: Option<AgentsAction>,
     },
     /// List the stored sessions of this folder
     Sessions {
@@ -293,6 +312,10 @@ impl Args {
         };
         flags.set("provider", "--provider", self.model.provider.as_deref());
         flags.set("model", "--model", self.model.model.as_deref());
+        if let Some(Command::Acp { agent: Some(_), .. }) = &self.command {
+            let model = format!("{}/{}", stentor_agents::PROVIDER, agents::COMMAND_LINE);
+            flags.set("model", "--agent", Some(&model));
+        }
         flags.set("thinking", "--thinking", self.model.thinking.as_deref());
         flags.set(
             "system_prompt",

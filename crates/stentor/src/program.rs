@@ -15,13 +15,16 @@ use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
-use crate::args::{Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
+use crate::args::{
+    AgentsAction, Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction,
+};
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer, locate};
 use crate::dialect::in_own_words;
 use crate::frontend::{runtime, serve_frontend};
+use crate::launcher::launcher;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -32,7 +35,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{environment, extensions, log, omp, rpc, session_places};
+use crate::{agents, environment, extensions, log, omp, rpc, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -128,6 +131,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Permissions { .. }
             | Command::Trust { .. }
             | Command::Models { .. }
+            | Command::Agents { .. }
             | Command::Login { .. }
             | Command::Logout { .. },
         )
@@ -137,7 +141,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let json = args.ask.json;
     let printed = |out| Printed::new(out, json);
     match (&args.command, &args.ask.prompt) {
-        (Some(Command::Acp { login: None }), _) => {
+        (Some(Command::Acp { login: None, .. }), _) => {
             let pipes = Pipes {
                 stdin: stdin.into(),
                 stdout: out.into(),
@@ -176,8 +180,17 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
+        (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
-        (Some(Command::Login { provider } | Command::Acp { login: provider }), _) => {
+        (
+            Some(
+                Command::Login { provider }
+                | Command::Acp {
+                    login: provider, ..
+                },
+            ),
+            _,
+        ) => {
             let logins = job.models.logins();
             let mut out = printed(&out);
             let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
@@ -259,7 +272,13 @@ impl<'a> Job<'a> {
         if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
         }
-        let models = setup::models(&config, &flags, &cwd)?;
+        let models = match &args.command {
+            Some(Command::Acp {
+                agent: Some(command),
+                ..
+            }) => setup::models_with_agent(&config, &flags, &cwd, command)?,
+            _ => setup::models(&config, &flags, &cwd)?,
+        };
         Ok(Self {
             args,
             flags,
@@ -306,6 +325,22 @@ impl Job<'_> {
         };
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
         setup::agent(&self.config, Arc::new(defaults), files)
+    }
+
+    fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let agents = agents::configured(&self.config)?;
+        let json = self.args.ask.json;
+        let Some(AgentsAction::Check { name }) = action else {
+            let path = environment::variable("PATH").unwrap_or_default();
+            return Failure::printing(commands::agents::list(&agents, &path, json, out));
+        };
+        let settings = agents
+            .get(name)
+            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
+        let launcher = launcher(&self.config, self.models.registry().key_variables());
+        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
+        let report = report.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(commands::agents::report(name, &report, json, out))
     }
 
     fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {

@@ -67,6 +67,7 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
         max_output_tokens: None,
         session_id: "s".into(),
         purpose,
+        host: None,
     }
 }
 

@@ -255,6 +255,7 @@ mod tests {
             max_output_tokens: None,
             session_id: "s".into(),
             purpose: Purpose::Turn,
+            host: None,
         };
         let target = Target {
             info: &info,

@@ -44,6 +44,7 @@ fn request(session: &str, messages: Vec<Arc<Message>>) -> ModelRequest {
         max_output_tokens: None,
         session_id: session.into(),
         purpose: Purpose::Turn,
+        host: None,
     }
 }
 

@@ -120,6 +120,7 @@ pub fn request(messages: Vec<Message>) -> ModelRequest {
         max_output_tokens: None,
         session_id: "session-1".into(),
         purpose: Purpose::Turn,
+        host: None,
     }
 }
 
