@@ -1,6 +1,7 @@
 //! What the turn loop asks of a language model, and what a model is.
 
 use std::fmt;
+use std::path::Path;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -63,6 +64,12 @@ pub trait ModelRegistry: Send + Sync {
 
     /// A model by provider and id, whether or not there are credentials for it.
     fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>>;
+
+    /// Why a name that others than the user gave finds nothing, if more is known than that there is
+    /// no such model. It goes on after "is not used: ".
+    fn why_not(&self, _provider: &str, _id: &str, _by: NamedBy) -> Option<&'static str> {
+        None
+    }
 
     /// Whether the model is described somewhere. [`ModelRegistry::find`] may also give one that a
     /// known provider could have though nobody has described it.
@@ -176,6 +183,8 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u64>,
     /// The session, for providers that route or cache by it.
     pub session_id: Arc<str>,
+    /// The file of the session, for models that look up what is no longer in the conversation.
+    pub session_file: Option<Arc<Path>>,
     pub purpose: Purpose,
     /// The session, for a model that works by itself. None where nobody could be asked.
     pub host: Option<Arc<dyn ModelHost>>,

@@ -27,12 +27,7 @@ pub(crate) async fn start(
     let mut words = settings.command.iter().cloned();
     let program = words.next().unwrap_or_default();
     let arguments = words.chain(options.session_arguments()).collect();
-    let mut env: Vec<(String, String)> = settings.env.clone().into_iter().collect();
-    for name in &settings.pass_env {
-        if let Ok(value) = std::env::var(name) {
-            env.push((name.clone(), value));
-        }
-    }
+    let env = settings.env.clone().into_iter().collect();
     let program = PipedProgram::start(launcher, program.into(), arguments, env, &cwd);
     let mut program = program
         .await

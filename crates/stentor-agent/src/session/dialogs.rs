@@ -22,9 +22,19 @@ pub(super) struct Dialogs {
 
 #[derive(Default)]
 struct OpenDialogs {
-    can_ask: bool,
+    answerer: Answerer,
     next_id: u64,
     open: HashMap<u64, Open>,
+}
+
+/// Who is there to answer.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answerer {
+    #[default]
+    Nobody,
+    /// Questions are delivered, but nothing shows yet that they are answered.
+    Unproven,
+    Known,
 }
 
 struct Open {
@@ -41,11 +51,15 @@ impl Dialogs {
     }
 
     pub fn can_ask(&self) -> bool {
-        self.lock().can_ask
+        self.answerer() != Answerer::Nobody
     }
 
-    pub fn set_can_ask(&self, can_ask: bool) {
-        self.lock().can_ask = can_ask;
+    pub fn answerer(&self) -> Answerer {
+        self.lock().answerer
+    }
+
+    pub fn set_answerer(&self, answerer: Answerer) {
+        self.lock().answerer = answerer;
     }
 
     /// Asks and waits for the answer. Dropping the future withdraws the question.
@@ -88,7 +102,7 @@ impl Dialogs {
 
     fn open(&self, dialog: &Arc<Dialog>) -> Option<(u64, oneshot::Receiver<DialogAnswer>)> {
         let mut state = self.lock();
-        if !state.can_ask || state.open.len() >= MAX_OPEN {
+        if state.answerer == Answerer::Nobody || state.open.len() >= MAX_OPEN {
             return None;
         }
         state.next_id += 1;
@@ -145,7 +159,7 @@ mod tests {
     fn dialogs() -> Arc<Dialogs> {
         let hub = Hub::new("s".into(), Arc::new(CountingClock::starting_at(0)));
         let dialogs = Arc::new(Dialogs::new(hub));
-        dialogs.set_can_ask(true);
+        dialogs.set_answerer(Answerer::Known);
         dialogs
     }
 
@@ -195,7 +209,7 @@ mod tests {
     #[tokio::test]
     async fn with_nobody_to_ask_the_default_comes_at_once() {
         let dialogs = dialogs();
-        dialogs.set_can_ask(false);
+        dialogs.set_answerer(Answerer::Nobody);
         assert_eq!(
             Arc::clone(&dialogs).ask(input(None)).await,
             DialogAnswer::Nothing

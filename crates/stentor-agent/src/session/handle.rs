@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
 use super::command::{COMMANDS, Command};
-use super::dialogs::Dialogs;
+use super::dialogs::{Answerer, Dialogs};
 use super::error::SessionError;
 use super::hook_source::HookedSession;
 use super::options::{Environment, SessionOptions};
@@ -197,13 +197,22 @@ impl Session {
     /// Whether somebody can be asked. Where nobody can, asking means denying.
     pub async fn set_can_ask(&self, can_ask: bool) -> Result<(), SessionError> {
         // Not by way of the actor: who asks next must find it so.
-        self.shared.dialogs.set_can_ask(can_ask);
+        self.shared.dialogs.set_answerer(match can_ask {
+            true => Answerer::Known,
+            false => Answerer::Nobody,
+        });
         Ok(())
     }
 
-    /// Whether somebody answers questions.
-    pub fn can_ask(&self) -> bool {
-        self.shared.dialogs.can_ask()
+    /// Questions are asked from now on, but whether anybody answers them is not known. What can do
+    /// without an answer does without the question.
+    pub fn set_answerer_unproven(&self) {
+        self.shared.dialogs.set_answerer(Answerer::Unproven);
+    }
+
+    /// Whether somebody is known to answer questions.
+    pub fn is_known_to_answer(&self) -> bool {
+        self.shared.dialogs.answerer() == Answerer::Known
     }
 
     /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked; dropping the

@@ -68,7 +68,7 @@ async fn follow_one(link: &Link, call: &Arc<ToolCall>, mut steps: CallStream) ->
             step = steps.next() => step,
         };
         if started.is_none() {
-            link.room().await;
+            link.wait_for_capacity().await;
             tools::started(link, call);
             started = Some(Instant::now());
         }

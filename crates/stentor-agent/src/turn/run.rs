@@ -60,7 +60,7 @@ pub(super) async fn run(
     let mut injected = begin.messages;
     injected.extend(steering);
     loop {
-        link.room().await;
+        link.wait_for_capacity().await;
         link.hub.publish(EventKind::TurnStarted);
         for message in injected.drain(..) {
             if link.signals.unannounced.load(Ordering::Acquire) {

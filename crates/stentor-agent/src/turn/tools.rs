@@ -108,7 +108,7 @@ pub(super) async fn skip_all(
         .map(|call| (Arc::clone(call), Arc::clone(&output)));
     let messages = record(link, skipped.collect()).await?;
     for (call, message) in calls.iter().zip(&messages) {
-        link.room().await;
+        link.wait_for_capacity().await;
         started(link, call);
         ended(link, call, &output, 0);
         super::run::announce(link, message);
@@ -136,11 +136,11 @@ async fn run_batch(
     let mut results: Vec<Arc<Message>> = Vec::with_capacity(batch.len());
     loop {
         while running.len() + over.len() < CALLS_AT_ONCE && why_none_starts(link).is_none() {
-            if !link.hub.has_room() {
+            if !link.hub.has_capacity() {
                 if running.len() + over.len() > 0 {
                     break;
                 }
-                link.room().await;
+                link.wait_for_capacity().await;
                 continue;
             }
             let Some((place, call)) = to_start.next() else {

@@ -254,6 +254,7 @@ mod tests {
             thinking: level,
             max_output_tokens: None,
             session_id: "s".into(),
+            session_file: None,
             purpose: Purpose::Turn,
             host: None,
         };

@@ -281,7 +281,7 @@ impl Leaving<'_> {
         };
         drop(self);
         dialect.watch_subagents();
-        next.session.set_can_ask(true).await.ok();
+        dialect.connection.let_ask(&next.session).await;
         publish_commands(next.session);
         dialect.hosting.equip(dialect).await;
     }

@@ -45,12 +45,11 @@ use std::time::Duration;
 use stentor_agent::agent::Agent;
 use stentor_agent::memory::MemoryStore;
 
+use crate::connection::{self as transport, Opened};
 use crate::default_model::DefaultModelStore;
 use crate::input::InputLines;
 use crate::login::Login;
-use crate::output::Output;
-use crate::signals::{EndSignal, EndSignals};
-use crate::stdio::Pipes;
+use crate::signals::EndSignal;
 
 use connection::Connection;
 use shared::Shared;
@@ -107,15 +106,19 @@ impl PsiOptions {
 }
 
 /// Serves one client until it goes away. Returns the exit code: 0 at the end of input (section 1).
-pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
-    let (mut signals, output) = match (EndSignals::listen(), Output::write_to(pipes.stdout)) {
-        (Ok(signals), Ok(output)) => (signals, output),
-        (Err(error), _) | (_, Err(error)) => {
+pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOptions) -> u8 {
+    let Opened {
+        source,
+        output,
+        mut signals,
+    } = match client.open() {
+        Ok(opened) => opened,
+        Err(error) => {
             tracing::error!(%error, "the pipes cannot be served");
             return 1;
         }
     };
-    let mut input = InputLines::read(pipes.stdin, limits::MAX_LINE_BYTES);
+    let mut input = InputLines::read(source, limits::MAX_LINE_BYTES);
     let trace = Trace::open(options.trace_file.as_deref());
     let grace = options.grace;
     let (shared, items) = Shared::new(agent, options);

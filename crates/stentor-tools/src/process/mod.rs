@@ -16,6 +16,7 @@ mod run;
 mod running;
 mod spill;
 mod supervise;
+mod supervisors;
 mod tree;
 
 pub use launcher::{Helper, Launcher};

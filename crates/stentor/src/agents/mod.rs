@@ -25,9 +25,15 @@ pub struct Agents {
 /// The agents of a configuration, by name.
 pub fn configured(config: &Config) -> Result<BTreeMap<String, Arc<AgentSettings>>, ConfigErrors> {
     let agents: BTreeMap<String, AgentSettings> = tables("agents", &config.agents)?;
-    let shared = agents
-        .into_iter()
-        .map(|(name, agent)| (name, Arc::new(agent)));
+    let shared = agents.into_iter().map(|(name, mut agent)| {
+        for variable in std::mem::take(&mut agent.pass_env) {
+            let value = config.variables.get(&variable);
+            if let Some(value) = value.and_then(|value| value.into_string().ok()) {
+                agent.env.entry(variable).or_insert(value);
+            }
+        }
+        (name, Arc::new(agent))
+    });
     Ok(shared.collect())
 }
 

@@ -310,6 +310,7 @@ mod tests {
                 "use_mcp_servers",
                 "mcp_wait_ms",
                 "use_local_servers",
+                "attach",
                 "trusted_projects",
             ]
         "#]]

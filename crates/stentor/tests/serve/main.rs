@@ -1,0 +1,13 @@
+//! The server and its relays, over real sockets and pipes.
+
+#[cfg(test)]
+mod handshake;
+#[cfg(test)]
+mod relays;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod starting;
+#[cfg(test)]
+#[path = "../support/world.rs"]
+mod world;
