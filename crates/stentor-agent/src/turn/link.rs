@@ -35,6 +35,7 @@ pub(crate) struct Link {
     pub cwd: Arc<Path>,
     pub spill_dir: Arc<Path>,
     pub session_id: Arc<str>,
+    pub session_file: Option<Arc<Path>>,
     pub watch: Arc<Watch>,
     /// What is asked about prompts and calls.
     pub hooks: Option<Arc<dyn Hooks>>,

@@ -15,6 +15,7 @@ mod framing;
 mod hosting;
 mod limits;
 mod login;
+mod long_frame;
 mod nested;
 mod place;
 mod printing;

@@ -172,6 +172,10 @@ impl EventEncoder for Encoder {
         }
     }
 
+    fn next_part(&mut self, frames: &mut Vec<u8>) -> bool {
+        self.updates.next_part(frames)
+    }
+
     fn rest(&mut self) -> Option<Duration> {
         self.rest
     }
