@@ -1,9 +1,11 @@
 //! Who is connected.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use stentor_agent::live_sessions::LiveStatus;
 use stentor_wire::attach::ClientHello;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -15,6 +17,28 @@ pub struct ServerStatus {
     pub epoch: String,
     pub pid: u32,
     pub clients: Vec<ClientStatus>,
+    /// The sessions that are live.
+    #[serde(default)]
+    pub sessions: Vec<SessionStatus>,
+}
+
+/// One live session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    pub id: String,
+    pub file: PathBuf,
+    /// How many clients have to do with it.
+    pub clients: usize,
+}
+
+impl From<LiveStatus> for SessionStatus {
+    fn from(live: LiveStatus) -> Self {
+        Self {
+            id: live.id,
+            file: live.file,
+            clients: live.clients,
+        }
+    }
 }
 
 /// One client.

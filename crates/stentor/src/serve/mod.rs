@@ -74,6 +74,9 @@ async fn serve_clients(
     let mut signals = EndSignals::listen()?;
     let clock = crate::setup::system_clock();
     let mut options = ServerOptions::new(format!("{:x}-{:x}", clock.now_ms(), clock.random()));
+    options.unload_after = args
+        .unload_after
+        .map_or(options.unload_after, Duration::from_secs);
     options.max_connections = usize::try_from(args.max_connections).unwrap_or(usize::MAX);
     let server = Server::new(Arc::new(ClientSetup), options);
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
@@ -86,8 +89,7 @@ async fn serve_clients(
     };
     // From here on nobody finds it, and who is connected is told.
     drop((listener, socket));
-    server.stop();
-    if !signals.wind_down(STOP_WAIT, server.idle()).await {
+    if !signals.wind_down(STOP_WAIT, server.wind_down()).await {
         tracing::warn!("not all connections ended in time");
     }
     Ok(code)

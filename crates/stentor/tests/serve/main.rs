@@ -7,6 +7,8 @@ mod relays;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod starting;
 #[cfg(test)]
 #[path = "../support/world.rs"]
