@@ -11,6 +11,7 @@ use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 
+use crate::agents;
 use crate::commands::complete::Values;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
@@ -45,6 +46,16 @@ pub struct Args {
     pub verbose: bool,
 }
 
+/// What to do with other agents.
+#[derive(Debug, Subcommand)]
+pub enum AgentsAction {
+    /// Start an agent and print what it can do; its model is asked nothing
+    Check {
+        /// Its name in the configuration
+        name: String,
+    },
+}
+
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -53,6 +64,9 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
+        /// Have another agent that speaks ACP answer, started with this command
+        #[arg(long, value_name = "COMMAND")]
+        agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
         #[arg(
             long,
@@ -63,6 +77,11 @@ pub enum Command {
             conflicts_with = "login"
         )]
         attach: Option<AttachFlag>,
+    },
+    /// List other agents that can be used as models, or check one
+    Agents {
+        #[command(subcommand)]
+        action: Option<AgentsAction>,
     },
     /// Serve many clients at once over a Unix socket, in any dialect
     Serve(ServeArgs),
@@ -378,6 +397,10 @@ impl Args {
         };
         flags.set("provider", "--provider", self.model.provider.as_deref());
         flags.set("model", "--model", self.model.model.as_deref());
+        if let Some(Command::Acp { agent: Some(_), .. }) = &self.command {
+            let model = format!("{}/{}", stentor_agents::PROVIDER, agents::COMMAND_LINE);
+            flags.set("model", "--agent", Some(&model));
+        }
         flags.set("thinking", "--thinking", self.model.thinking.as_deref());
         flags.set(
             "system_prompt",

@@ -18,8 +18,8 @@ use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction,
-    ScenarioAction, SessionsAction,
+    AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
+    PermissionsAction, ScenarioAction, SessionsAction,
 };
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::complete::{self, Values};
@@ -32,6 +32,7 @@ use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
 use crate::frontend::{Start, runtime, serve_frontend};
+use crate::launcher::launcher;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -42,7 +43,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{agents, extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -132,6 +133,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         Some(Command::Acp {
             login: None,
             attach,
+            agent: _,
         }) => {
             return acp(args, attach.as_ref(), words, pipes);
         }
@@ -167,6 +169,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             | Command::Permissions { .. }
             | Command::Trust { .. }
             | Command::Models { .. }
+            | Command::Agents { .. }
             | Command::Login { .. }
             | Command::Logout { .. }
             | Command::Complete { .. },
@@ -207,6 +210,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
+        (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
         (
             Some(
@@ -403,6 +407,22 @@ impl Job<'_> {
 
     fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
         mcp_servers::find(&self.config, &|name| self.config.variable(name))
+    }
+
+    fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let agents = agents::configured(&self.config)?;
+        let json = self.args.ask.json;
+        let Some(AgentsAction::Check { name }) = action else {
+            let path = self.config.variables.get("PATH").unwrap_or_default();
+            return Failure::printing(commands::agents::list(&agents, &path, json, out));
+        };
+        let settings = agents
+            .get(name)
+            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
+        let launcher = launcher(&self.config, self.models.registry().key_variables());
+        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
+        let report = report.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(commands::agents::report(name, &report, json, out))
     }
 
     fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {

@@ -256,6 +256,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
         session_id: Arc::clone(&link.session_id),
         session_file: link.session_file.clone(),
         purpose: Purpose::Compaction,
+        host: None,
     };
     let mut stream = plan.model.stream(request);
     let mut summary = String::new();

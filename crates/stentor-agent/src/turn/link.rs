@@ -267,9 +267,9 @@ impl Link {
     }
 
     /// Waits until slow subscribers have room, or the run is stopped.
-    pub async fn room(&self) {
+    pub async fn wait_for_capacity(&self) {
         tokio::select! {
-            () = self.hub.room() => {}
+            () = self.hub.wait_for_capacity() => {}
             () = self.cancel.cancelled() => {}
         }
     }

@@ -69,6 +69,7 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
         session_id: "s".into(),
         session_file: None,
         purpose,
+        host: None,
     }
 }
 

@@ -256,6 +256,7 @@ mod tests {
             session_id: "s".into(),
             session_file: None,
             purpose: Purpose::Turn,
+            host: None,
         };
         let target = Target {
             info: &info,

@@ -45,6 +45,7 @@ fn request(session: &str, messages: Vec<Arc<Message>>) -> ModelRequest {
         session_id: session.into(),
         session_file: None,
         purpose: Purpose::Turn,
+        host: None,
     }
 }
 

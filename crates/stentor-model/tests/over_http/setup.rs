@@ -121,6 +121,7 @@ pub fn request(messages: Vec<Message>) -> ModelRequest {
         session_id: "session-1".into(),
         session_file: None,
         purpose: Purpose::Turn,
+        host: None,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Agents as children: the client library against the built program in all four dialects.
 
 #[cfg(test)]
+mod behind;
+#[cfg(test)]
 mod driven;
 #[cfg(test)]
 mod faults;
