@@ -8,7 +8,7 @@ mod limits;
 pub mod unix_socket;
 
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use stentor_wire::attach::{ClientHello, Refused};
 use tokio::sync::Semaphore;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Access, Connection};
 use crate::frontend::{Frontend, FrontendSetup};
 
-pub use clients::{ClientStatus, ServerStatus};
+pub use clients::{ClientStatus, HttpStatus, ServerStatus};
 
 use clients::{ClientPlace, Clients};
 
@@ -38,6 +38,8 @@ struct Shared {
     connections: Arc<Semaphore>,
     /// Fires when the server is to stop.
     stop: CancellationToken,
+    /// Where it is reached over HTTP, if it is.
+    http: OnceLock<HttpStatus>,
 }
 
 /// What a server is started with.
@@ -76,6 +78,7 @@ impl Server {
             connections: Arc::new(Semaphore::new(options.max_connections)),
             options,
             stop: CancellationToken::new(),
+            http: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -97,6 +100,11 @@ impl Server {
         self.shared.stop.cancelled().await;
     }
 
+    /// True when the server is to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stop.is_cancelled()
+    }
+
     /// Waits until no connection is left.
     pub async fn idle(&self) {
         let all = u32::try_from(self.shared.options.max_connections).unwrap_or(u32::MAX);
@@ -114,18 +122,29 @@ impl Server {
         self.shared.clients.count()
     }
 
+    /// Where it is reached over HTTP, if it is.
+    pub fn http(&self) -> Option<&HttpStatus> {
+        self.shared.http.get()
+    }
+
+    /// Notes where it is reached over HTTP.
+    pub fn set_http(&self, status: HttpStatus) {
+        self.shared.http.get_or_init(|| status);
+    }
+
     /// What goes on in it.
     pub fn status(&self) -> ServerStatus {
         ServerStatus {
             epoch: self.epoch().to_owned(),
             pid: std::process::id(),
+            http: self.http().cloned(),
             clients: self.shared.clients.list(),
         }
     }
 
     /// Sets a client up, unless there are too many or it cannot be.
     pub async fn admit(&self, client: ClientHello, access: Access) -> Result<Admitted, Refused> {
-        if self.shared.stop.is_cancelled() {
+        if self.is_stopping() {
             return Err(refused("the server is stopping"));
         }
         let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {

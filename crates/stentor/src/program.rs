@@ -127,6 +127,12 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             let served = serve::run(wanted, args.ask.json, pipes);
             return served.map_err(|why| Failure::other(why.to_string()));
         }
+        Some(Command::Page(wanted)) => {
+            let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
+            return shown
+                .map(|()| 0)
+                .map_err(|why| Failure::other(why.to_string()));
+        }
         _ => {}
     }
     let mut stdin = File::from(pipes.stdin);
@@ -139,6 +145,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         Some(
             Command::Acp { .. }
             | Command::Serve(_)
+            | Command::Page(_)
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
@@ -217,7 +224,10 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 .map_err(Failure::other)?;
             Ok(0)
         }
-        (Some(Command::Completions { .. } | Command::Man | Command::Serve(_)), _) => Ok(0),
+        (
+            Some(Command::Completions { .. } | Command::Man | Command::Serve(_) | Command::Page(_)),
+            _,
+        ) => Ok(0),
         (None, Some(prompt)) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
             job.ask(text, &mut out)

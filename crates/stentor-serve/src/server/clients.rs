@@ -1,6 +1,7 @@
 //! Who is connected.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,19 @@ use crate::connection::Access;
 pub struct ServerStatus {
     pub epoch: String,
     pub pid: u32,
+    /// Where it is reached over HTTP, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpStatus>,
     pub clients: Vec<ClientStatus>,
+}
+
+/// How a server is reached over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpStatus {
+    /// `http://ADDRESS:PORT`
+    pub address: String,
+    /// The file with its tokens.
+    pub token_file: PathBuf,
 }
 
 /// One client.
