@@ -25,6 +25,7 @@ pub mod left_running;
 pub mod live;
 pub mod memory;
 pub mod model;
+pub mod model_host;
 pub mod permission;
 mod plan;
 pub mod project_files;

@@ -11,6 +11,8 @@ mod dialects;
 #[cfg(test)]
 mod extensions;
 #[cfg(test)]
+mod finding_ones_way;
+#[cfg(test)]
 mod mcp;
 #[cfg(test)]
 mod mcp_network;
@@ -19,5 +21,7 @@ mod permissions;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod world;
