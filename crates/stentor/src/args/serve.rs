@@ -27,6 +27,9 @@ pub struct ServeArgs {
     /// Refuse more connections than this
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_connections: u32,
+    /// Unload a session that no client has open when it was idle for so long [default: 1800]
+    #[arg(long, value_name = "SECONDS")]
+    pub unload_after: Option<u64>,
     /// End by itself when nobody has been connected for so long
     #[arg(long, value_name = "SECONDS")]
     pub exit_when_idle: Option<u64>,

@@ -30,6 +30,14 @@ pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), 
         let observes = if client.observes { ", observing" } else { "" };
         writeln!(out, "  {} in {}{observes}", client.dialect, client.cwd)?;
     }
+    for session in &status.sessions {
+        let clients = match session.clients {
+            0 => "no client".to_owned(),
+            1 => "1 client".to_owned(),
+            many => format!("{many} clients"),
+        };
+        writeln!(out, "  session {} ({clients})", session.id)?;
+    }
     Ok(())
 }
 

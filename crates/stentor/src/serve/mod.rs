@@ -101,6 +101,9 @@ async fn serve_clients(
     let mut signals = EndSignals::listen()?;
     let clock = crate::setup::system_clock();
     let mut options = ServerOptions::new(format!("{:x}-{:x}", clock.now_ms(), clock.random()));
+    options.unload_after = args
+        .unload_after
+        .map_or(options.unload_after, Duration::from_secs);
     options.max_connections = usize::try_from(args.max_connections).unwrap_or(usize::MAX);
     let server = Server::new(Arc::new(ClientSetup), options);
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
@@ -114,9 +117,8 @@ async fn serve_clients(
     };
     // From here on nobody finds it, and who is connected is told.
     drop((listener, socket));
-    server.stop();
     let ending = async {
-        server.idle().await;
+        server.wind_down().await;
         if let Some(serving) = serving {
             serving.await.ok();
         }

@@ -13,6 +13,8 @@ mod relays;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod starting;
 #[cfg(test)]
 mod web_socket;
