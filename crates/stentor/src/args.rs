@@ -6,13 +6,12 @@ mod serve;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 
 use crate::agents;
-use crate::commands::complete::Values;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
@@ -186,6 +185,13 @@ pub enum Command {
         #[arg(value_name = "COMMAND")]
         words: Vec<String>,
     },
+}
+
+/// What a shell can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Values {
+    Sessions,
+    Models,
 }
 
 /// What to do with stored sessions.

@@ -1,5 +1,8 @@
 //! The program from its words to its exit status.
 
+mod describing;
+mod sessions;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -12,23 +15,18 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::short_id;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
     AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
-    PermissionsAction, ScenarioAction, SessionsAction,
+    PermissionsAction,
 };
+use crate::commands;
 use crate::commands::ask::{Ask, prompt_text};
-use crate::commands::complete::{self, Values};
 use crate::commands::describe::help_of_line;
-use crate::commands::doctor::Report;
 use crate::commands::permissions::{Permissions, print_forgotten};
-use crate::commands::session_changes::{Consent, delete, rename};
-use crate::commands::sessions::{SessionLine, about};
-use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
 use crate::frontend::{Start, runtime, serve_frontend};
@@ -151,37 +149,8 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
     }
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
-    match &args.command {
-        Some(Command::Completions { shell }) => {
-            return Failure::printing(describe::completions(*shell, &mut out));
-        }
-        Some(Command::Man { folder }) => return manual(folder.as_deref(), &mut out),
-        Some(Command::Help { words }) => {
-            let help = describe::help(words).map_err(|error| Failure::usage(error.to_string()))?;
-            return Failure::printing(out.write_all(help.as_bytes()));
-        }
-        Some(Command::Scenario { action }) => return scenario(action, args.ask.json, &mut out),
-        Some(Command::Doctor) => {
-            return doctor(args, &stdin, &mut Printed::new(&out, args.ask.json));
-        }
-        Some(
-            Command::Acp { .. }
-            | Command::Serve(_)
-            | Command::Page(_)
-            | Command::Sessions { .. }
-            | Command::Export { .. }
-            | Command::Config
-            | Command::Extensions { .. }
-            | Command::Mcp { .. }
-            | Command::Permissions { .. }
-            | Command::Trust { .. }
-            | Command::Models { .. }
-            | Command::Agents { .. }
-            | Command::Login { .. }
-            | Command::Logout { .. }
-            | Command::Complete { .. },
-        )
-        | None => {}
+    if let Some(done) = describing::run(args, &stdin, &mut out) {
+        return done;
     }
     let job = Job::prepare(args, &stdin)?;
     let json = args.ask.json;
@@ -252,6 +221,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 .map_err(Failure::other)?;
             Ok(0)
         }
+        // Those are done.
         (
             Some(
                 Command::Completions { .. }
@@ -270,33 +240,6 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         }
         (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
     }
-}
-
-fn manual(folder: Option<&Path>, out: &mut File) -> Result<u8, Failure> {
-    let Some(folder) = folder else {
-        return Failure::printing(describe::manual(out));
-    };
-    let written = describe::manuals(folder);
-    let written = written.map_err(|error| {
-        Failure::other(format!("cannot write into {}: {error}", folder.display()))
-    })?;
-    Failure::printing(writeln!(out, "{}", written.join("\n")))
-}
-
-fn scenario(action: &ScenarioAction, json: bool, out: &mut File) -> Result<u8, Failure> {
-    let ScenarioAction::Check { file } = action;
-    let facts = commands::scenario::check(file);
-    let facts = facts.map_err(|error| Failure::other(error.to_string()))?;
-    Failure::printing(commands::scenario::report(file, &facts, json, out))
-}
-
-fn doctor(args: &Args, stdin: &File, out: &mut Printed<'_>) -> Result<u8, Failure> {
-    let report = match Job::prepare(args, stdin) {
-        Ok(job) => block_on(Report::of(&job.config, &job.models, &job.cwd))?,
-        Err(failure) => Report::of_broken(&failure.message),
-    };
-    Failure::printing(report.print(args.ask.json, out))?;
-    Ok(if report.is_good() { 0 } else { FAILED })
 }
 
 /// Serves a client of ACP, here or by a server.
@@ -612,77 +555,6 @@ impl Job<'_> {
         };
         let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
-    }
-
-    fn sessions(
-        &self,
-        action: Option<&SessionsAction>,
-        all: bool,
-        stdin: &File,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
-        let agent = self.agent(UNASKED);
-        let folder = (!all).then_some(self.cwd.as_path());
-        let listed = agent.newest_first(folder);
-        let json = self.args.ask.json;
-        let of_this = if all { "" } else { " of this folder" };
-        let find = |wanted: &String| {
-            let found = agent.find(wanted);
-            found.map_err(|error| Failure::other(error.to_string()))
-        };
-        match action {
-            None => {
-                let lines = listed.map(SessionLine::of);
-                let none = format!("no sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
-            }
-            Some(SessionsAction::Search { text }) => {
-                let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
-                let none = format!("nothing matches in the sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
-            }
-            Some(SessionsAction::Rename { session, name }) => {
-                let file = find(session)?;
-                rename(&file, name, &*setup::system_clock())
-                    .map_err(|error| Failure::other(error.to_string()))?;
-                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
-            }
-            Some(SessionsAction::Delete { sessions, yes }) => {
-                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
-                let consent = match (yes, stdin.is_terminal()) {
-                    (true, _) => Consent::Given,
-                    (false, true) => Consent::Ask,
-                    (false, false) => Consent::Missing,
-                };
-                let deleted = delete(
-                    &files?,
-                    consent,
-                    &mut BufReader::new(stdin),
-                    &mut io::stderr(),
-                );
-                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
-                let sessions = if deleted == 1 { "session" } else { "sessions" };
-                Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
-            }
-        }
-    }
-
-    /// What a shell offers: the newest sessions of this folder, or the models.
-    fn complete(&self, values: Values, out: &mut File) -> Result<u8, Failure> {
-        const OFFERED: usize = 50;
-        Failure::printing(match values {
-            Values::Sessions => {
-                let agent = self.agent(UNASKED);
-                let newest = agent.newest_first(Some(&self.cwd)).take(OFFERED);
-                let values = newest.map(|one| (short_id(&one.id).to_owned(), about(&one)));
-                complete::print(values, out)
-            }
-            Values::Models => {
-                let models = self.models.registry().list().into_iter();
-                let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
-                complete::print(models, out)
-            }
-        })
     }
 
     fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
