@@ -141,6 +141,12 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             let served = serve::run(wanted, args.ask.json, pipes);
             return served.map_err(|why| Failure::other(why.to_string()));
         }
+        Some(Command::Page(wanted)) => {
+            let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
+            return shown
+                .map(|()| 0)
+                .map_err(|why| Failure::other(why.to_string()));
+        }
         _ => {}
     }
     let mut stdin = File::from(pipes.stdin);
@@ -161,6 +167,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         Some(
             Command::Acp { .. }
             | Command::Serve(_)
+            | Command::Page(_)
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
@@ -252,7 +259,8 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 | Command::Help { .. }
                 | Command::Scenario { .. }
                 | Command::Doctor
-                | Command::Serve(_),
+                | Command::Serve(_)
+                | Command::Page(_),
             ),
             _,
         ) => Ok(0),

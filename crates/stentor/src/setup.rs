@@ -212,6 +212,8 @@ impl Defaults {
         let own = settings.todo_clear_after_s.as_ref();
         let own = own.map(|set| set.value.0.map(Duration::from_secs));
         PlanClearing {
+            // Nothing is read for this: the registry has been asked for the settings of other
+            // programs before there is a session (`environment`), and after each reload.
             wanted: Arc::new(move || own.or_else(|| models.registry().todo_clear_delay())),
             otherwise: None,
         }

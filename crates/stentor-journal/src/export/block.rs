@@ -88,7 +88,7 @@ pub(super) fn preformatted(text: &str, language: &str, part: Part, page: &mut Ht
             page.raw("</details>\n");
         }
         Part::End => {
-            page.element("span", "more", &format!("{hidden} lines before"));
+            page.text(&format!("{hidden} lines before"));
             page.raw("</summary>");
             code(&first.join("\n"), language, page);
             page.raw("</details>\n");

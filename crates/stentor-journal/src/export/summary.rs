@@ -116,10 +116,11 @@ pub(super) fn dollars(cost: &Cost) -> String {
     }
 }
 
-/// `0.4 s`, `12 s`, `3 min 5 s`.
+/// `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`.
 pub(super) fn duration(ms: u64) -> String {
     match ms {
-        0..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        0..1000 => format!("{ms} ms"),
+        1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
         10_000..60_000 => format!("{} s", ms / 1000),
         _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
     }

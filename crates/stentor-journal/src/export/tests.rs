@@ -402,7 +402,7 @@ fn failed_output_shows_its_end_and_what_the_call_took() {
     assert!(page.contains("32 lines before"), "{page}");
     assert!(page.contains("href=\"#m2\">failed 2.7 s</a>"), "{page}");
     assert!(
-        page.contains("<span class=\"spent\">0.5 s</span>"),
+        page.contains("<span class=\"spent\">500 ms</span>"),
         "{page}"
     );
 }

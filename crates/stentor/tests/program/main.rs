@@ -9,6 +9,8 @@ mod crash;
 #[cfg(test)]
 mod dialects;
 #[cfg(test)]
+mod documentation;
+#[cfg(test)]
 mod extensions;
 #[cfg(test)]
 mod finding_ones_way;
