@@ -1,6 +1,7 @@
 //! The child of a session, and what it has said that nobody has taken yet.
 
 use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +34,8 @@ struct State {
     calls: HashSet<String>,
     /// Those whose start has been published.
     announced: HashSet<String>,
+    /// The files that permitted calls of this turn are about.
+    granted: HashSet<PathBuf>,
 }
 
 impl Shared {
@@ -49,6 +52,21 @@ impl Shared {
         let mut state = self.lock();
         state.calls.clear();
         state.announced.clear();
+    }
+
+    /// The files of a call that was permitted: what the child asks about them in this turn is part of
+    /// the call.
+    pub fn grant(&self, paths: Vec<PathBuf>) {
+        self.lock().granted.extend(paths);
+    }
+
+    pub fn is_granted(&self, path: &Path) -> bool {
+        self.lock().granted.contains(path)
+    }
+
+    /// A new turn begins.
+    pub fn forget_granted(&self) {
+        self.lock().granted.clear();
     }
 
     pub fn add_call(&self, id: &str) {

@@ -24,13 +24,13 @@ use crate::args::{
     PermissionsAction,
 };
 use crate::commands;
+use crate::commands::agents::AgentsFailure;
 use crate::commands::ask::{Ask, prompt_text};
 use crate::commands::describe::help_of_line;
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
 use crate::frontend::{Start, runtime, serve_frontend};
-use crate::launcher::launcher;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -41,7 +41,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{agents, extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -361,19 +361,18 @@ impl Job<'_> {
     }
 
     fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let agents = agents::configured(&self.config)?;
+        let name = action.map(|AgentsAction::Check { name }| name.as_str());
+        let registry = self.models.registry();
         let json = self.args.ask.json;
-        let Some(AgentsAction::Check { name }) = action else {
-            let path = self.config.variables.get("PATH").unwrap_or_default();
-            return Failure::printing(commands::agents::list(&agents, &path, json, out));
-        };
-        let settings = agents
-            .get(name)
-            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
-        let launcher = launcher(&self.config, self.models.registry().key_variables());
-        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
-        let report = report.map_err(|error| Failure::other(error.to_string()))?;
-        Failure::printing(commands::agents::report(name, &report, json, out))
+        let work = commands::agents::run(name, &self.config, &registry, &self.cwd, json, out);
+        match block_on(work)? {
+            Err(AgentsFailure::Unknown(name)) => {
+                Err(Failure::usage(format!("there is no agent `{name}`")))
+            }
+            Err(AgentsFailure::Config(errors)) => Err(errors.into()),
+            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error.to_string())),
+            Ok(printed) => Failure::printing(printed),
+        }
     }
 
     fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {
