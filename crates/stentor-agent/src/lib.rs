@@ -23,6 +23,7 @@ pub mod hub;
 pub mod jobs;
 pub mod left_running;
 pub mod live;
+pub mod live_sessions;
 pub mod memory;
 pub mod model;
 pub mod model_host;

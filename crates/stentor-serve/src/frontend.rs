@@ -2,10 +2,11 @@
 //! was started with.
 
 use stentor_agent::agent::Agent;
+use stentor_agent::live_sessions::LiveSessions;
 use stentor_wire::attach::{ClientHello, Refused};
 
 use crate::acp::{self, AcpOptions};
-use crate::connection::Connection;
+use crate::connection::{Access, Connection};
 use crate::omp::{self, OmpOptions};
 use crate::psi::{self, PsiOptions};
 use crate::synaps::{self, SynapsOptions};
@@ -25,6 +26,18 @@ pub trait FrontendSetup: Send + Sync {
 }
 
 impl Frontend {
+    /// The same, whose sessions are shared with the other clients of `live`.
+    #[must_use]
+    pub fn sharing(self, live: &LiveSessions, access: Access) -> Self {
+        let share = |agent: Agent| agent.sharing(live.clone(), access == Access::Observe);
+        match self {
+            Self::Acp(agent, options) => Self::Acp(share(agent), options),
+            Self::Omp(agent, options) => Self::Omp(share(agent), options),
+            Self::Psi(agent, options) => Self::Psi(share(agent), options),
+            Self::Synaps(agent, options) => Self::Synaps(share(agent), options),
+        }
+    }
+
     /// Serves its client until that goes away. Returns the exit status, or why it could not begin,
     /// for a person.
     pub async fn serve(self, connection: Connection) -> Result<u8, String> {

@@ -17,7 +17,7 @@ use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
-pub use serve::{AttachFlag, ServeAction, ServeArgs};
+pub use serve::{AttachFlag, HttpAddress, PageArgs, ServeAction, ServeArgs};
 
 /// Everything the command line accepts.
 #[derive(Debug, Parser)]
@@ -84,6 +84,8 @@ pub enum Command {
     },
     /// Serve many clients at once over a Unix socket, in any dialect
     Serve(ServeArgs),
+    /// Open the page that shows and drives sessions in a browser, of a server that runs or is started
+    Page(PageArgs),
     /// List, search, rename or delete the stored sessions of this folder
     #[command(disable_help_subcommand = true)]
     Sessions {

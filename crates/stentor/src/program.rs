@@ -139,6 +139,12 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             let served = serve::run(wanted, args.ask.json, pipes);
             return served.map_err(|why| Failure::other(why.to_string()));
         }
+        Some(Command::Page(wanted)) => {
+            let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
+            return shown
+                .map(|()| 0)
+                .map_err(|why| Failure::other(why.to_string()));
+        }
         _ => {}
     }
     let mut stdin = File::from(pipes.stdin);
@@ -223,7 +229,8 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 | Command::Help { .. }
                 | Command::Scenario { .. }
                 | Command::Doctor
-                | Command::Serve(_),
+                | Command::Serve(_)
+                | Command::Page(_),
             ),
             _,
         ) => Ok(0),

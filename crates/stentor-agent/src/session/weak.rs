@@ -33,6 +33,7 @@ impl WeakSession {
         Some(Session {
             commands: self.commands.upgrade()?,
             shared: Arc::clone(&self.shared),
+            attachment: None,
         })
     }
 

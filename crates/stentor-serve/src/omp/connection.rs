@@ -1,8 +1,8 @@
 //! What the way in and the way out of a connection share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use stentor_agent::event::{CommandInfo, CommandSource, Queues};
@@ -15,6 +15,10 @@ use super::framing::Framing;
 use super::place::WayOut;
 use super::prompts::OpenPrompts;
 use super::subagents::Subagents;
+use super::ui::UiKind;
+
+/// Answers of the client that may wait for the end of their question.
+const MAX_ANSWERED: usize = 256;
 
 /// What the way in and the way out share.
 #[derive(Default)]
@@ -33,6 +37,8 @@ pub(super) struct Connection {
     /// was started for them or has answered one. Declining does not count: clients without a
     /// person do that by themselves.
     answers_dialogs: AtomicBool,
+    /// The questions that the client has answered and whose end was not seen yet.
+    answered: Mutex<HashSet<(UiKind, u32, u64)>>,
     shown: AtomicU64,
     way_out: Mutex<Option<WayOut>>,
 }
@@ -50,6 +56,26 @@ impl Connection {
     /// The client has shown that it answers dialogs.
     pub fn answers_dialogs(&self) {
         self.answers_dialogs.store(true, Ordering::Release);
+    }
+
+    /// True when the client has shown that it answers dialogs.
+    pub fn has_answered_dialogs(&self) -> bool {
+        self.answers_dialogs.load(Ordering::Acquire)
+    }
+
+    /// The client answers a question.
+    pub fn answered(&self, kind: UiKind, generation: u32, number: u64) {
+        let mut answered = lock(&self.answered);
+        if answered.len() >= MAX_ANSWERED {
+            // Only what is answered late, or was never asked, stays.
+            answered.clear();
+        }
+        answered.insert((kind, generation, number));
+    }
+
+    /// True when the client answered the question that has ended.
+    pub fn take_answered(&self, kind: UiKind, generation: u32, number: u64) -> bool {
+        lock(&self.answered).remove(&(kind, generation, number))
     }
 
     /// Lets a session ask the client.
@@ -97,6 +123,10 @@ impl SentQueues {
         let (of, queues) = sent.as_ref()?;
         (*of == generation).then(|| Arc::clone(queues))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The slash commands as omp lists them.

@@ -240,12 +240,19 @@ async fn hear(dialect: &Arc<Dialect>, side: Side) {
                 dialect.connection.answers_dialogs();
                 dialect.connection.let_ask(&live.session).await;
             }
+            let is_proven = dialect.connection.has_answered_dialogs();
+            if response.cancelled && !is_proven && live.session.others_answer() {
+                // There may be no person here; there is one elsewhere.
+                return;
+            }
             match kind {
                 UiKind::Dialog => {
+                    dialect.connection.answered(kind, generation, number);
                     let answer = ui::dialog_answer(response);
                     live.session.answer_dialog(number, answer).await.ok();
                 }
                 UiKind::Permission => {
+                    dialect.connection.answered(kind, generation, number);
                     let answer = ui::permission_answer(&response);
                     live.session.answer_permission(number, answer).await.ok();
                 }

@@ -135,7 +135,8 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
         () = shared.shutdown.cancelled() => None,
         signal = signals.next() => Some(signal),
     };
-    if ended_by.is_none() {
+    // What others may have to do with goes on by itself.
+    if ended_by.is_none() && !shared.agent.is_sharing() {
         // A turn that was accepted may go on writing for a while.
         tokio::select! {
             _ = tokio::time::timeout(grace, shared.idle()) => {}

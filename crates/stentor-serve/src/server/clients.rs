@@ -1,9 +1,11 @@
 //! Who is connected.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use stentor_agent::live_sessions::LiveStatus;
 use stentor_wire::attach::ClientHello;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -14,7 +16,41 @@ use crate::connection::Access;
 pub struct ServerStatus {
     pub epoch: String,
     pub pid: u32,
+    /// Where it is reached over HTTP, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpStatus>,
     pub clients: Vec<ClientStatus>,
+    /// The sessions that are live.
+    #[serde(default)]
+    pub sessions: Vec<SessionStatus>,
+}
+
+/// One live session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    pub id: String,
+    pub file: PathBuf,
+    /// How many clients have to do with it.
+    pub clients: usize,
+}
+
+impl From<LiveStatus> for SessionStatus {
+    fn from(live: LiveStatus) -> Self {
+        Self {
+            id: live.id,
+            file: live.file,
+            clients: live.clients,
+        }
+    }
+}
+
+/// How a server is reached over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpStatus {
+    /// `http://ADDRESS:PORT`
+    pub address: String,
+    /// The file with its tokens.
+    pub token_file: PathBuf,
 }
 
 /// One client.

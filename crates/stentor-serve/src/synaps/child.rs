@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::agent::Agent;
+use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionError};
@@ -51,13 +51,22 @@ pub(super) enum Ending {
     Failure,
 }
 
+/// Why a child could not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error(transparent)]
+    Session(#[from] AgentError),
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
+
 impl Child {
     /// Opens the session, which is on disk then, and says so as the first frame of all.
     pub async fn start(
         agent: Agent,
         options: SynapsOptions,
         output: Output,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, StartError> {
         let session = opening::open(&agent, &options)?;
         let model = session.state().await.ok().and_then(|state| state.model);
         let mut ready = Vec::new();
@@ -69,10 +78,7 @@ impl Child {
                 protocol_version: PROTOCOL_VERSION,
             },
         );
-        output
-            .send(&ready)
-            .await
-            .map_err(|closed| closed.to_string())?;
+        output.send(&ready).await?;
         let turns = Turns::default();
         let shutdown = CancellationToken::new();
         let (answers, pump) = start_pump(&session, &output, &turns, &shutdown);
@@ -116,7 +122,7 @@ impl Child {
     }
 
     /// Replaces the session by a new one with the same model and system prompt. Returns its id.
-    pub async fn renew(&mut self) -> Result<String, String> {
+    pub async fn renew(&mut self) -> Result<String, AgentError> {
         let mut options = opening::session_options(&self.agent, &self.options)?;
         options.model = self.model().await.or(options.model);
         let session = opening::start(&self.agent, options)?;
@@ -143,6 +149,8 @@ impl Child {
         self.pump = None;
         match ended {
             Ok(Err(Closed)) => Ending::EndOfInput,
+            // The server has closed it.
+            Ok(Ok(_)) if self.session.is_shared() => Ending::EndOfInput,
             // The session is gone or the encoder broke, and nobody asked for either.
             Ok(Ok(_)) | Err(_) => Ending::Failure,
         }
@@ -161,9 +169,11 @@ impl Child {
         };
         let session = self.session.clone();
         let winding_down = async {
-            session.abort().await.ok();
-            if let Err(error) = self.take_over_model().await {
-                tracing::warn!(%error, "the last model choice is not stored with the session");
+            if !session.is_shared() {
+                session.abort().await.ok();
+                if let Err(error) = self.take_over_model().await {
+                    tracing::warn!(%error, "the last model choice is not stored with the session");
+                }
             }
             session.close().await;
         };
@@ -207,8 +217,17 @@ fn start_pump(
 ) -> (Answers, JoinHandle<Result<Encoder, Closed>>) {
     let turns = turns.clone();
     let shutdown = shutdown.clone();
-    let encoder = Encoder { turns, shutdown };
-    let (pump, answers) = Pump::new(session.subscribe(), output.clone(), encoder);
+    let encoder = Encoder {
+        turns,
+        shutdown,
+        is_shared: session.is_shared(),
+        foreign: None,
+    };
+    let events = match session.is_joined() {
+        true => session.subscribe_first(),
+        false => session.subscribe(),
+    };
+    let (pump, answers) = Pump::new(events, output.clone(), encoder);
     (answers, tokio::spawn(pump.run()))
 }
 

@@ -34,7 +34,7 @@ fn it_prints_one_line_when_it_is_ready_and_only_its_user_may_connect() {
 #[test]
 fn it_reports_its_clients_and_stops_when_asked() {
     let server = Server::new("");
-    let mut relay = server.relay(&["--mode", "rpc"]);
+    let mut relay = server.relay(&["--mode", "rpc", "--no-session"]);
     assert_eq!(relay.json()["type"], "ready");
     let (status, out, err) = run(&server, &["status", "--json"]);
     assert_eq!((status, err.as_str()), (Some(0), ""));

@@ -135,11 +135,11 @@ impl EventEncoder for Encoder {
             } => self.plan_reminder(frames, plan, *attempt, *max_attempts),
             EventKind::RulesTriggered(rules) => self.rules_triggered(frames, rules),
             EventKind::PermissionAsked { id, request } => self.permission(frames, *id, request),
-            EventKind::PermissionAnswered { id, answer } => {
-                self.permission_answered(frames, *id, answer);
+            EventKind::PermissionAnswered { id, .. } => {
+                self.permission_answered(frames, *id);
             }
             EventKind::DialogAsked { id, dialog } => self.dialog_asked(frames, *id, dialog),
-            EventKind::DialogClosed { id, close } => self.dialog_closed(frames, *id, close),
+            EventKind::DialogClosed { id, .. } => self.dialog_closed(frames, *id),
             EventKind::Notice {
                 level,
                 message,
