@@ -1,6 +1,7 @@
 #!/bin/sh
 # Uses published agents as models: pi in two generations. Each gets one prompt that runs a tool, through
-# `stentor -p`, with a model on this machine behind it; then its session is resumed. Needs node, npm and python3; the npm packages are fetched once.
+# `stentor -p`, with a model on this machine behind it; then its session is resumed.
+# Needs node, npm and python3; the npm packages are fetched once.
 #
 #   interop/agents.sh [PATH OF stentor]
 set -eu
