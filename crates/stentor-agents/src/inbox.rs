@@ -121,6 +121,16 @@ pub(crate) struct Inbox {
     pub cost_before: f64,
 }
 
+/// What there is for a call.
+pub(crate) enum Heard {
+    /// Something about it.
+    Own(AgentEvent),
+    /// Something for others, who may wait for it.
+    Other,
+    /// Nothing, for good: the turn is over, or too much else comes.
+    Nothing,
+}
+
 struct Child {
     agent: Agent,
     events: Events,
@@ -163,30 +173,24 @@ impl Inbox {
         self.backlog.push_front(event);
     }
 
-    /// The next event of a call. The others wait for whoever they are for. `None` when nothing more
-    /// will come, or too much else comes.
-    pub async fn next_of(&mut self, id: &str) -> Option<AgentEvent> {
+    /// What comes next for a call. Everything else waits for whoever it is for.
+    pub async fn next_of(&mut self, id: &str) -> Heard {
         let place = self.backlog.iter().position(|event| is_of(event, id));
-        if let Some(place) = place {
-            return self.backlog.remove(place);
+        if let Some(event) = place.and_then(|place| self.backlog.remove(place)) {
+            return Heard::Own(event);
         }
-        loop {
-            let is_over = |event: &AgentEvent| {
-                matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_))
-            };
-            if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
-                return None;
+        let is_over =
+            |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_));
+        if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
+            return Heard::Nothing;
+        }
+        match self.read().await {
+            Some(event) if is_of(&event, id) => Heard::Own(event),
+            Some(event) => {
+                self.wait_in_line(event);
+                Heard::Other
             }
-            let event = self.read().await?;
-            if is_of(&event, id) {
-                return Some(event);
-            }
-            let others = tool_of(&event).is_some();
-            self.wait_in_line(event);
-            if others {
-                // Another call waits for it, and for the lock.
-                return Some(AgentEvent::AnswerEnded);
-            }
+            None => Heard::Nothing,
         }
     }
 
@@ -247,14 +251,10 @@ impl Inbox {
 }
 
 fn is_of(event: &AgentEvent, call: &str) -> bool {
-    tool_of(event) == Some(call)
-}
-
-fn tool_of(event: &AgentEvent) -> Option<&str> {
     match event {
         AgentEvent::ToolStarted { id }
         | AgentEvent::ToolProgress { id, .. }
-        | AgentEvent::ToolEnded { id, .. } => Some(id),
-        _ => None,
+        | AgentEvent::ToolEnded { id, .. } => id == call,
+        _ => false,
     }
 }

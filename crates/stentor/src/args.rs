@@ -78,6 +78,7 @@ pub enum Command {
         attach: Option<AttachFlag>,
     },
     /// List other agents that can be used as models, or check one
+    #[command(disable_help_subcommand = true)]
     Agents {
         #[command(subcommand)]
         action: Option<AgentsAction>,
