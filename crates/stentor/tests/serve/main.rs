@@ -1,6 +1,8 @@
 //! The server and its relays, over real sockets and pipes.
 
 #[cfg(test)]
+mod broken_links;
+#[cfg(test)]
 mod handshake;
 #[cfg(test)]
 mod relays;
