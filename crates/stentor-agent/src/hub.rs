@@ -2,7 +2,7 @@
 //!
 //! Every subscriber has its own bounded queue. While it lags, adjacent deltas of one block merge
 //! (by range, nothing is copied), reports of one running tool replace each other, and of the output
-//! of a user's command the newest is kept; nothing else is dropped or reordered. [`Hub::room`] lets
+//! of a user's command the newest is kept; nothing else is dropped or reordered. [`Hub::wait_for_capacity`] lets
 //! the turn loop wait for a subscriber whose queue is full of what cannot merge, so memory stays
 //! flat however long a reader sleeps.
 
@@ -111,7 +111,7 @@ impl Hub {
         }
     }
 
-    /// Tells every subscriber. Never waits: the turn loop calls [`Hub::room`] between events.
+    /// Tells every subscriber. Never waits: the turn loop calls [`Hub::wait_for_capacity`] between events.
     pub fn publish(&self, mut kind: EventKind) -> u64 {
         make_visible(&mut kind);
         let time_ms = self.shared.clock.now_ms();
@@ -217,12 +217,12 @@ impl Hub {
     }
 
     /// Waits until every subscriber's queue has room for what cannot be merged.
-    pub async fn room(&self) {
+    pub async fn wait_for_capacity(&self) {
         loop {
             let told = self.shared.room.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            if self.has_room() {
+            if self.has_capacity() {
                 return;
             }
             told.await;
@@ -230,8 +230,11 @@ impl Hub {
     }
 
     /// True when no subscriber's queue is full of what cannot be merged.
-    pub fn has_room(&self) -> bool {
-        self.lock().subscribers.iter().all(|queue| queue.has_room())
+    pub fn has_capacity(&self) -> bool {
+        self.lock()
+            .subscribers
+            .iter()
+            .all(|queue| queue.has_capacity())
     }
 
     /// Nothing more will be published: subscribers see the end after what is waiting.
@@ -454,7 +457,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         self.lock().len() < QUEUE_EVENTS
     }
 

@@ -26,6 +26,7 @@ pub mod live;
 pub mod live_sessions;
 pub mod memory;
 pub mod model;
+pub mod model_host;
 pub mod permission;
 mod plan;
 pub mod project_files;

@@ -9,7 +9,7 @@ mod link;
 pub mod unix_socket;
 
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stentor_agent::live_sessions::LiveSessions;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Access, Connection};
 use crate::frontend::{Frontend, FrontendSetup};
 
-pub use clients::{ClientStatus, ServerStatus, SessionStatus};
+pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
 
 use clients::{ClientPlace, Clients};
 use link::Links;
@@ -48,6 +48,8 @@ struct Shared {
     stop: CancellationToken,
     /// Ends the connections.
     end: CancellationToken,
+    /// Where it is reached over HTTP, if it is.
+    http: OnceLock<HttpStatus>,
 }
 
 /// What a server is started with.
@@ -95,6 +97,7 @@ impl Server {
             options,
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
+            http: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -134,6 +137,11 @@ impl Server {
         self.shared.stop.cancelled().await;
     }
 
+    /// True when the server is to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stop.is_cancelled()
+    }
+
     /// Waits until no connection is left.
     pub async fn idle(&self) {
         let all = u32::try_from(self.shared.options.max_connections).unwrap_or(u32::MAX);
@@ -151,6 +159,16 @@ impl Server {
         self.shared.clients.count()
     }
 
+    /// Where it is reached over HTTP, if it is.
+    pub fn http(&self) -> Option<&HttpStatus> {
+        self.shared.http.get()
+    }
+
+    /// Notes where it is reached over HTTP.
+    pub fn set_http(&self, status: HttpStatus) {
+        self.shared.http.get_or_init(|| status);
+    }
+
     fn links(&self) -> &Links {
         &self.shared.links
     }
@@ -160,6 +178,7 @@ impl Server {
         ServerStatus {
             epoch: self.epoch().to_owned(),
             pid: std::process::id(),
+            http: self.http().cloned(),
             clients: self.shared.clients.list(),
             sessions: self
                 .shared
@@ -173,7 +192,7 @@ impl Server {
 
     /// Sets a client up, unless there are too many or it cannot be.
     pub async fn admit(&self, client: ClientHello, access: Access) -> Result<Admitted, Refused> {
-        if self.shared.stop.is_cancelled() {
+        if self.is_stopping() {
             return Err(refused("the server is stopping"));
         }
         let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {

@@ -156,12 +156,30 @@ impl Child {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
-    /// Its resident memory, in bytes.
+    /// Its resident memory, in bytes, without that of files: of the program itself more and more
+    /// is there.
     #[cfg(target_os = "linux")]
     pub fn resident(&self) -> usize {
+        self.memory("RssAnon:")
+    }
+
+    /// The same with that of files.
+    #[cfg(target_os = "linux")]
+    pub fn resident_with_files(&self) -> usize {
+        self.memory("VmRSS:")
+    }
+
+    /// The most it ever had resident, with that of files.
+    #[cfg(target_os = "linux")]
+    pub fn most_resident(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
+    #[cfg(target_os = "linux")]
+    fn memory(&self, name: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.unwrap().split_whitespace().next().unwrap();
         kib.parse::<usize>().unwrap() * 1024
     }

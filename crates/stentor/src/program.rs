@@ -8,22 +8,31 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
+use stentor_journal::store::short_id;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction,
+    AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
+    PermissionsAction, ScenarioAction, SessionsAction,
 };
 use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::complete::{self, Values};
+use crate::commands::describe::help_of_line;
+use crate::commands::doctor::Report;
 use crate::commands::permissions::{Permissions, print_forgotten};
+use crate::commands::session_changes::{Consent, delete, rename};
+use crate::commands::sessions::{SessionLine, about};
 use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
 use crate::frontend::{Start, runtime, serve_frontend};
+use crate::launcher::launcher;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -34,7 +43,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{agents, extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -56,6 +65,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => {
+            if let (ErrorKind::DisplayHelp, Some(help)) = (error.kind(), help_of_line(&words)) {
+                let _ = io::stdout().write_all(help.as_bytes());
+                return ExitCode::SUCCESS;
+            }
             // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
@@ -120,12 +133,19 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         Some(Command::Acp {
             login: None,
             attach,
+            agent: _,
         }) => {
             return acp(args, attach.as_ref(), words, pipes);
         }
         Some(Command::Serve(wanted)) => {
             let served = serve::run(wanted, args.ask.json, pipes);
             return served.map_err(|why| Failure::other(why.to_string()));
+        }
+        Some(Command::Page(wanted)) => {
+            let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
+            return shown
+                .map(|()| 0)
+                .map_err(|why| Failure::other(why.to_string()));
         }
         _ => {}
     }
@@ -135,10 +155,19 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         Some(Command::Completions { shell }) => {
             return Failure::printing(describe::completions(*shell, &mut out));
         }
-        Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
+        Some(Command::Man { folder }) => return manual(folder.as_deref(), &mut out),
+        Some(Command::Help { words }) => {
+            let help = describe::help(words).map_err(|error| Failure::usage(error.to_string()))?;
+            return Failure::printing(out.write_all(help.as_bytes()));
+        }
+        Some(Command::Scenario { action }) => return scenario(action, args.ask.json, &mut out),
+        Some(Command::Doctor) => {
+            return doctor(args, &stdin, &mut Printed::new(&out, args.ask.json));
+        }
         Some(
             Command::Acp { .. }
             | Command::Serve(_)
+            | Command::Page(_)
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
@@ -147,8 +176,10 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             | Command::Permissions { .. }
             | Command::Trust { .. }
             | Command::Models { .. }
+            | Command::Agents { .. }
             | Command::Login { .. }
-            | Command::Logout { .. },
+            | Command::Logout { .. }
+            | Command::Complete { .. },
         )
         | None => {}
     }
@@ -186,6 +217,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
+        (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
         (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
         (
             Some(
@@ -209,7 +241,10 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             block_on(logout)?.map_err(Failure::other)?;
             Ok(0)
         }
-        (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut printed(&out)),
+        (Some(Command::Sessions { action, all }), _) => {
+            job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
+        }
+        (Some(Command::Complete { values }), _) => job.complete(*values, &mut out),
         (Some(Command::Export { session, output }), _) => {
             let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
@@ -217,13 +252,51 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 .map_err(Failure::other)?;
             Ok(0)
         }
-        (Some(Command::Completions { .. } | Command::Man | Command::Serve(_)), _) => Ok(0),
+        (
+            Some(
+                Command::Completions { .. }
+                | Command::Man { .. }
+                | Command::Help { .. }
+                | Command::Scenario { .. }
+                | Command::Doctor
+                | Command::Serve(_)
+                | Command::Page(_),
+            ),
+            _,
+        ) => Ok(0),
         (None, Some(prompt)) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
             job.ask(text, &mut out)
         }
         (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
     }
+}
+
+fn manual(folder: Option<&Path>, out: &mut File) -> Result<u8, Failure> {
+    let Some(folder) = folder else {
+        return Failure::printing(describe::manual(out));
+    };
+    let written = describe::manuals(folder);
+    let written = written.map_err(|error| {
+        Failure::other(format!("cannot write into {}: {error}", folder.display()))
+    })?;
+    Failure::printing(writeln!(out, "{}", written.join("\n")))
+}
+
+fn scenario(action: &ScenarioAction, json: bool, out: &mut File) -> Result<u8, Failure> {
+    let ScenarioAction::Check { file } = action;
+    let facts = commands::scenario::check(file);
+    let facts = facts.map_err(|error| Failure::other(error.to_string()))?;
+    Failure::printing(commands::scenario::report(file, &facts, json, out))
+}
+
+fn doctor(args: &Args, stdin: &File, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    let report = match Job::prepare(args, stdin) {
+        Ok(job) => block_on(Report::of(&job.config, &job.models, &job.cwd))?,
+        Err(failure) => Report::of_broken(&failure.message),
+    };
+    Failure::printing(report.print(args.ask.json, out))?;
+    Ok(if report.is_good() { 0 } else { FAILED })
 }
 
 /// Serves a client of ACP, here or by a server.
@@ -342,6 +415,22 @@ impl Job<'_> {
 
     fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
         mcp_servers::find(&self.config, &|name| self.config.variable(name))
+    }
+
+    fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let agents = agents::configured(&self.config)?;
+        let json = self.args.ask.json;
+        let Some(AgentsAction::Check { name }) = action else {
+            let path = self.config.variables.get("PATH").unwrap_or_default();
+            return Failure::printing(commands::agents::list(&agents, &path, json, out));
+        };
+        let settings = agents
+            .get(name)
+            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
+        let launcher = launcher(&self.config, self.models.registry().key_variables());
+        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
+        let report = report.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(commands::agents::report(name, &report, json, out))
     }
 
     fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {
@@ -525,17 +614,82 @@ impl Job<'_> {
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
-    fn sessions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn sessions(
+        &self,
+        action: Option<&SessionsAction>,
+        all: bool,
+        stdin: &File,
+        out: &mut Printed<'_>,
+    ) -> Result<u8, Failure> {
+        let agent = self.agent(UNASKED);
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed: Vec<_> = self.agent(UNASKED).newest_first(folder).collect();
+        let listed = agent.newest_first(folder);
         let json = self.args.ask.json;
-        Failure::printing(commands::sessions::run(&listed, all, json, out))
+        let of_this = if all { "" } else { " of this folder" };
+        let find = |wanted: &String| {
+            let found = agent.find(wanted);
+            found.map_err(|error| Failure::other(error.to_string()))
+        };
+        match action {
+            None => {
+                let lines = listed.map(SessionLine::of);
+                let none = format!("no sessions{of_this}");
+                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
+            }
+            Some(SessionsAction::Search { text }) => {
+                let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
+                let none = format!("nothing matches in the sessions{of_this}");
+                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
+            }
+            Some(SessionsAction::Rename { session, name }) => {
+                let file = find(session)?;
+                rename(&file, name, &*setup::system_clock())
+                    .map_err(|error| Failure::other(error.to_string()))?;
+                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
+            }
+            Some(SessionsAction::Delete { sessions, yes }) => {
+                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
+                let consent = match (yes, stdin.is_terminal()) {
+                    (true, _) => Consent::Given,
+                    (false, true) => Consent::Ask,
+                    (false, false) => Consent::Missing,
+                };
+                let deleted = delete(
+                    &files?,
+                    consent,
+                    &mut BufReader::new(stdin),
+                    &mut io::stderr(),
+                );
+                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
+                let sessions = if deleted == 1 { "session" } else { "sessions" };
+                Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
+            }
+        }
+    }
+
+    /// What a shell offers: the newest sessions of this folder, or the models.
+    fn complete(&self, values: Values, out: &mut File) -> Result<u8, Failure> {
+        const OFFERED: usize = 50;
+        Failure::printing(match values {
+            Values::Sessions => {
+                let agent = self.agent(UNASKED);
+                let newest = agent.newest_first(Some(&self.cwd)).take(OFFERED);
+                let values = newest.map(|one| (short_id(&one.id).to_owned(), about(&one)));
+                complete::print(values, out)
+            }
+            Values::Models => {
+                let models = self.models.registry().list().into_iter();
+                let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
+                complete::print(models, out)
+            }
+        })
     }
 
     fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
         let mut err = io::stderr();
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        if files == SessionFiles::None && !self.args.session.no_session {
+        let no_home = self.config.settings.session_dir.is_none();
+        if files == SessionFiles::None && no_home && !self.args.session.no_session {
             let _ = writeln!(
                 err,
                 "warning: there is no folder to store the session in, because HOME is not set; \

@@ -96,7 +96,7 @@ pub fn connect_as_configured(mode: AttachMode) -> Result<Option<UnixStream>, Rel
     match (connect(&socket), mode) {
         (Ok(stream), _) => Ok(Some(stream)),
         (Err(_), AttachMode::Start) => {
-            start(&socket).map_err(RelayError::NotStarted)?;
+            start(&socket, &[]).map_err(RelayError::NotStarted)?;
             connect(&socket).map(Some)
         }
         (Err(_), AttachMode::IfRunning | AttachMode::Never) => Ok(None),
@@ -146,10 +146,6 @@ fn hello(invocation: &Invocation) -> Result<Vec<u8>, RelayError> {
     let text = |word: &OsString| word.to_str().map(str::to_owned);
     let args = invocation.args.iter().map(text).collect::<Option<Vec<_>>>();
     let cwd = std::env::current_dir().map_err(RelayError::Broken)?;
-    let variables = std::env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        (name.len() + value.len() <= MAX_VARIABLE_BYTES).then_some((name, value))
-    });
     let client = ClientHello {
         dialect: invocation.dialect.name().to_owned(),
         args: args.ok_or(RelayError::NotText("an argument"))?,
@@ -157,11 +153,20 @@ fn hello(invocation: &Invocation) -> Result<Vec<u8>, RelayError> {
             .into_os_string()
             .into_string()
             .map_err(|_| RelayError::NotText("the working folder"))?,
-        env: variables.collect::<BTreeMap<_, _>>(),
+        env: variables(),
         observe: false,
         link: true,
     };
     Hello::line(Wish::Serve(client)).map_err(|error| RelayError::Broken(error.into()))
+}
+
+/// The environment of this process, as a client has it that was started in it.
+pub fn variables() -> BTreeMap<String, String> {
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        (name.len() + value.len() <= MAX_VARIABLE_BYTES).then_some((name, value))
+    });
+    variables.collect()
 }
 
 /// The first line of the server.
@@ -175,13 +180,14 @@ fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<Outcome, RelayErro
     Ok(welcome.outcome)
 }
 
-/// Starts a server that outlives this process, and waits until it is ready.
-fn start(socket: &Path) -> io::Result<()> {
+/// Starts a server that outlives this process, with some more flags, and waits until it is ready.
+pub fn start(socket: &Path, flags: &[&str]) -> io::Result<()> {
     let mut server = Command::new(std::env::current_exe()?)
         .arg("serve")
         .arg("--socket")
         .arg(socket)
         .args(["--exit-when-idle", IDLE_S])
+        .args(flags)
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -4,6 +4,7 @@
 //! flag nobody knows is a note on stderr and not the end.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,6 +38,32 @@ const SETTINGS: [(&str, &str); 9] = [
     ("--append-system-prompt", "append_system_prompt"),
 ];
 
+/// What `--help` prints.
+const HELP: &str = "\
+Serve psi's Emacs frontend over stdin and stdout, in EDN.
+
+Usage: stentor --rpc-edn [OPTIONS]
+
+Options:
+      --model MODEL                 The model: ID or PROVIDER/ID
+      --provider NAME               The provider of the model
+      --thinking-level LEVEL        How much the model may think (also --thinking)
+      --cwd DIR                     The working folder
+      --resume ID|FILE              Resume a stored session
+      --no-session                  Do not store sessions on disk
+      --session-dir DIR             The folder for session files
+      --tools NAMES                 The tools the model may use, separated by commas
+      --permission-mode MODE        What may run without asking
+      --system-prompt TEXT          Replace the built-in system prompt
+      --append-system-prompt TEXT   Append text to the system prompt
+      --llm-idle-timeout-ms MS      How long a model may be silent
+      --rpc-trace-file FILE         Write all frames to a file
+      --log-level LEVEL             What goes to stderr: error, warn, info or debug
+  -h, --help                        Print help
+
+Flags that psi has and Stentor does not need are accepted and ignored. See docs/psi.md.
+";
+
 /// The original's environment.
 const VARIABLES: [(&str, &str); 2] = [("PSI_MODEL", "model"), ("PSI_THINKING_LEVEL", "thinking")];
 
@@ -66,6 +93,11 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
                 || rest.windows(2).any(|pair| pair == ["--dialect", "psi"])));
     if !is_psi {
         return None;
+    }
+    if rest.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        // A closed pipe is nobody's problem.
+        let _ = std::io::stdout().write_all(HELP.as_bytes());
+        return Some(ExitCode::SUCCESS);
     }
     let command_line = read_command_line(&rest);
     log::to_stderr(command_line.log_level.as_deref().unwrap_or("warn"));

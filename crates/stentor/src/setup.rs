@@ -32,6 +32,7 @@ use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
+use crate::agents::Agents;
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::table::tables;
 use crate::config::{
@@ -211,6 +212,8 @@ impl Defaults {
         let own = settings.todo_clear_after_s.as_ref();
         let own = own.map(|set| set.value.0.map(Duration::from_secs));
         PlanClearing {
+            // Nothing is read for this: the registry has been asked for the settings of other
+            // programs before there is a session (`environment`), and after each reload.
             wanted: Arc::new(move || own.or_else(|| models.registry().todo_clear_delay())),
             otherwise: None,
         }
@@ -349,6 +352,19 @@ pub fn models_with_key(
     })
 }
 
+/// The models of this configuration, and an agent that a command starts.
+pub fn models_with_agent(
+    config: &Config,
+    flags: &Layer,
+    cwd: &Path,
+    command: &str,
+) -> Result<Arc<Models>, ConfigErrors> {
+    let agent: Arc<Agents> = Arc::new(Agents::of_command(config, command));
+    models_with(config, flags, cwd, move |sources| {
+        sources.plugged.insert(0, Arc::clone(&agent) as _);
+    })
+}
+
 /// The same for a way in that has something to say about where models come from.
 pub fn models_with(
     config: &Config,
@@ -379,23 +395,32 @@ fn registry(
     let variables = config.variables.clone();
     let environment: stentor_model::registry::Environment =
         Arc::new(move |name| variables.get(name)?.into_string().ok());
-    let nowhere = PathBuf::from("/dev/null");
+    let config_dir = config.places.config_dir.as_deref();
     let mut sources = RegistrySources::usual(
         environment,
         config.places.home.as_deref(),
-        config.places.config_dir.as_deref().unwrap_or(&nowhere),
+        config_dir.unwrap_or(Path::new("")),
         system_clock(),
     );
+    if config_dir.is_none() {
+        sources.credentials_file = PathBuf::new();
+    }
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
-    sources.plugged = vec![Arc::new(Guide::default())];
+    let agents = Arc::new(Agents::of(config)?);
+    sources.plugged = vec![Arc::clone(&agents) as _, Arc::new(Guide::default())];
     let ca_file = config.settings.ca_file.as_ref();
     sources.http.ca_file = ca_file.map(|set| set.value.clone());
     if !config.settings.use_local_servers.value {
         sources.local_servers.clear();
     }
     adjust(&mut sources);
-    Ok(Registry::new(sources))
+    let registry = Registry::new(sources);
+    if !config.agents.is_empty() {
+        // Which variables hold keys is known from everything that models are known from.
+        agents.start_by(launcher(config, registry.key_variables()));
+    }
+    Ok(registry)
 }
 
 /// The model a configuration asks for.
@@ -514,6 +539,9 @@ fn policy(config: &Config, default: PermissionMode) -> Policy {
 /// Has the outputs that are too old or too many removed, beside everything else: nobody waits for
 /// it, and what it did not come to is done next time.
 fn clean_up_output(folder: PathBuf) {
+    if !folder.is_dir() {
+        return;
+    }
     std::thread::spawn(move || {
         if let Err(error) = process::clean_up_output(&folder, KeptOutput::default()) {
             tracing::warn!(folder = %folder.display(), %error, "old outputs were not removed");

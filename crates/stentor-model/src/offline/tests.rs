@@ -67,7 +67,9 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
         thinking: ThinkingLevel::Off,
         max_output_tokens: None,
         session_id: "s".into(),
+        session_file: None,
         purpose,
+        host: None,
     }
 }
 

@@ -287,7 +287,7 @@ impl OpenSession {
             Ok(Done::Prepared(Err(refusal))) => self.end_turn(TurnEnd::Refused(refusal)),
             Ok(Done::Ran(text)) => self.end_turn_with(Some(&text), TurnEnd::Over),
             Err(error) => {
-                let refusal = Refusal::internal(format!("It failed inside: {error}"));
+                let refusal = Refusal::internal(format!("Internal error: {error}"));
                 self.end_turn(TurnEnd::Refused(refusal));
             }
         }

@@ -326,5 +326,5 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Handled<T> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| Refusal::internal(format!("It failed inside: {error}")))
+        .map_err(|error| Refusal::internal(format!("Internal error: {error}")))
 }

@@ -94,7 +94,7 @@ impl Sessions {
         if task.mailbox.send(message).await.is_err() {
             // It has panicked.
             self.known.remove(session);
-            let refusal = Refusal::internal("The session failed inside and was closed.");
+            let refusal = Refusal::internal("The session was closed after an internal error.");
             self.context.answer::<()>(&id, Err(refusal)).await;
         }
     }

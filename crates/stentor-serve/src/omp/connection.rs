@@ -28,7 +28,7 @@ pub(super) struct Connection {
     pub prompts: OpenPrompts,
     pub subagents: Subagents,
     pub bash: BashCommands,
-    pub told_queues: ToldQueues,
+    pub sent_queues: SentQueues,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
     /// Nobody is there to answer: only events go out.
@@ -106,21 +106,21 @@ impl Connection {
     }
 }
 
-/// The queues as the client was told last, and of which conversation they are.
+/// The queues as they were sent to the client last, and of which conversation they are.
 #[derive(Debug, Default)]
-pub(super) struct ToldQueues(Mutex<Option<(u32, Arc<Queues>)>>);
+pub(super) struct SentQueues(Mutex<Option<(u32, Arc<Queues>)>>);
 
-impl ToldQueues {
-    /// They are told now.
-    pub fn tell(&self, generation: u32, queues: &Arc<Queues>) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *told = Some((generation, Arc::clone(queues)));
+impl SentQueues {
+    /// They are sent now.
+    pub fn set(&self, generation: u32, queues: &Arc<Queues>) {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *sent = Some((generation, Arc::clone(queues)));
     }
 
-    /// What was told last, if anything was of this conversation.
+    /// What was sent last, if anything was of this conversation.
     pub fn of(&self, generation: u32) -> Option<Arc<Queues>> {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (of, queues) = told.as_ref()?;
+        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of, queues) = sent.as_ref()?;
         (*of == generation).then(|| Arc::clone(queues))
     }
 }
@@ -223,18 +223,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues_that_were_told_are_those_of_their_conversation_alone() {
-        let told = ToldQueues::default();
-        assert_eq!(told.of(1), None);
+    fn queues_that_were_sent_are_those_of_their_conversation_alone() {
+        let sent = SentQueues::default();
+        assert_eq!(sent.of(1), None);
         let queues = |text: &str| {
             Arc::new(Queues {
                 steering: vec![text.to_owned()],
                 follow_up: Vec::new(),
             })
         };
-        told.tell(1, &queues("first"));
-        told.tell(1, &queues("second"));
-        assert_eq!(told.of(1), Some(queues("second")));
-        assert_eq!(told.of(2), None);
+        sent.set(1, &queues("first"));
+        sent.set(1, &queues("second"));
+        assert_eq!(sent.of(1), Some(queues("second")));
+        assert_eq!(sent.of(2), None);
     }
 }

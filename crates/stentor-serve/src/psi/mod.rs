@@ -119,7 +119,7 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
         }
     };
     let mut input = InputLines::read(source, limits::MAX_LINE_BYTES);
-    let trace = Trace::open(options.trace_file.as_deref());
+    let (trace, trace_end) = Trace::open(options.trace_file.as_deref());
     let grace = options.grace;
     let (shared, items) = Shared::new(agent, options);
     let writer = Writer::new(Arc::clone(&shared), items, output.clone(), trace.clone());
@@ -155,6 +155,7 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
             _ = writing => output.finish().await,
             () = output.closed() => {}
         }
+        trace_end.wait().await;
     };
     signals.wind_down(grace, last_frames).await;
     ended_by.map_or(0, EndSignal::exit_code)

@@ -16,6 +16,9 @@ use crate::connection::Access;
 pub struct ServerStatus {
     pub epoch: String,
     pub pid: u32,
+    /// Where it is reached over HTTP, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpStatus>,
     pub clients: Vec<ClientStatus>,
     /// The sessions that are live.
     #[serde(default)]
@@ -39,6 +42,15 @@ impl From<LiveStatus> for SessionStatus {
             clients: live.clients,
         }
     }
+}
+
+/// How a server is reached over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpStatus {
+    /// `http://ADDRESS:PORT`
+    pub address: String,
+    /// The file with its tokens.
+    pub token_file: PathBuf,
 }
 
 /// One client.

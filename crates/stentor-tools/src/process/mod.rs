@@ -9,6 +9,7 @@ mod capture;
 mod clean;
 mod launcher;
 mod order;
+mod piped;
 mod program;
 mod reports;
 mod run;
@@ -20,6 +21,7 @@ mod tree;
 
 pub use launcher::{Helper, Launcher};
 pub use order::{InvalidOrder, Limits};
+pub use piped::PipedProgram;
 pub use running::end_everything;
 pub use spill::{KeptOutput, clean_up as clean_up_output};
 pub use supervise::{CannotSupervise, supervise};

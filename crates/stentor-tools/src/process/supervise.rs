@@ -108,7 +108,7 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         limits: order.limits,
         lingers: order.lingers,
     };
-    watch.tell(Report::Started);
+    watch.report(Report::Started);
     match watch.until_the_end() {
         Left::Nothing => Ok(()),
         // Whoever started us adopts it, and learns so from how we end.
@@ -134,7 +134,7 @@ fn start(order: &Order, command: &mut Command) -> Result<Pid, CannotStart> {
                 });
                 restricted.join()
             });
-            let crashed = |_| CannotStart::Sandbox("it failed inside".to_owned());
+            let crashed = |_| CannotStart::Sandbox("entering it crashed".to_owned());
             started.map_err(crashed)??
         }
     };
@@ -188,7 +188,7 @@ impl Watch {
             if Instant::now() >= next_look {
                 let usage = self.usage();
                 if let Some(limit) = usage.and_then(|usage| self.exceeded(usage)) {
-                    self.tell(Report::Ended(Ended::Exceeded(limit)));
+                    self.report(Report::Ended(Ended::Exceeded(limit)));
                     return self.kill();
                 }
                 next_look = Instant::now() + self.interval(usage);
@@ -250,7 +250,7 @@ impl Watch {
                         (Some(code), _) => Ended::Exited(code),
                         (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
                     };
-                    self.tell(Report::Ended(ended));
+                    self.report(Report::Ended(ended));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Left::Something,
@@ -306,7 +306,7 @@ impl Watch {
         Left::Something
     }
 
-    fn tell(&mut self, report: Report) {
+    fn report(&mut self, report: Report) {
         // Whoever does not hear it is gone, which is noticed at the next look.
         let _ = self.control.write_all(report.line().as_bytes());
     }

@@ -43,7 +43,14 @@ pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
     let home = start.home();
     let flags = args.layer(&cwd, home.as_deref()).map_err(configured)?;
     let config = setup::load_config(&cwd, &flags, &start.variables).map_err(configured)?;
-    let models = setup::models(&config, &flags, &cwd).map_err(configured)?;
+    let models = match &args.command {
+        Some(Command::Acp {
+            agent: Some(command),
+            ..
+        }) => setup::models_with_agent(&config, &flags, &cwd, command),
+        _ => setup::models(&config, &flags, &cwd),
+    };
+    let models = models.map_err(configured)?;
     let logins = ways_to_log_in(&models.logins());
     let defaults = Defaults {
         // Its clients show questions.

@@ -1,8 +1,8 @@
 //! `stentor -p`: one prompt, one answer.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::time::timeout;
 
 use crate::args::SessionArgs;
+use crate::commands::pick_session::pick;
 use crate::print::{PrintOptions, Printer};
 
 /// A prompt is typed or generated, never this long.
@@ -97,6 +98,7 @@ impl Ask<'_> {
     fn open_session(&self) -> Result<Session, String> {
         let mut options = self.agent.options(self.cwd).map_err(|e| e.to_string())?;
         let file = match (&self.session.resume, self.session.continue_last) {
+            (Some(wanted), _) if wanted.is_empty() => Some(self.pick()?),
             (Some(wanted), _) => Some(self.agent.find(wanted).map_err(|e| e.to_string())?),
             (None, true) => {
                 let mut newest = self.agent.newest_first(Some(self.cwd));
@@ -116,6 +118,22 @@ impl Ask<'_> {
             }
         };
         session.map_err(|error| error.to_string())
+    }
+}
+
+impl Ask<'_> {
+    /// The session that the person at the terminal chooses.
+    fn pick(&self) -> Result<PathBuf, String> {
+        let tty = File::open("/dev/tty")
+            .ok()
+            .filter(|_| io::stderr().is_terminal());
+        let Some(tty) = tty else {
+            return Err("--resume needs an id here; `stentor sessions` lists them".to_owned());
+        };
+        let newest = self.agent.newest_first(Some(self.cwd));
+        let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
+        let picked = picked.map_err(|error| format!("cannot ask: {error}"))?;
+        picked.ok_or_else(|| "no session was chosen".to_owned())
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Config {
     pub extensions: Vec<RawTable>,
     /// Weakest first, as `providers`.
     pub mcp_servers: Vec<RawTable>,
+    /// Weakest first, as `providers`.
+    pub agents: Vec<RawTable>,
     /// Those of a project that is not trusted, which are left out.
     pub untrusted_mcp_servers: Vec<RawTable>,
     /// What the project's file says that waits until the project is trusted.
@@ -188,6 +190,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         models: [user.models, project.models].concat(),
         extensions: [user.extensions, project.extensions].concat(),
         mcp_servers: [user.mcp_servers, project.mcp_servers].concat(),
+        agents: [user.agents, project.agents].concat(),
         untrusted_mcp_servers,
         wanted,
         warnings,

@@ -23,6 +23,9 @@ pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), 
         socket.display(),
         status.pid
     )?;
+    if let Some(http) = &status.http {
+        writeln!(out, "  {}", http.address)?;
+    }
     for client in &status.clients {
         let observes = if client.observes { ", observing" } else { "" };
         writeln!(out, "  {} in {}{observes}", client.dialect, client.cwd)?;
@@ -46,7 +49,10 @@ pub fn stop(socket: &Path) -> Result<(), ServeError> {
     Ok(())
 }
 
-fn ask(socket: &Path, control: Control) -> Result<(ServerStatus, impl Read + use<>), ServeError> {
+pub(super) fn ask(
+    socket: &Path,
+    control: Control,
+) -> Result<(ServerStatus, impl Read + use<>), ServeError> {
     let stream = connect(socket)?;
     let hello = Hello::line(Wish::Control(control)).map_err(io::Error::from)?;
     (&stream).write_all(&hello)?;

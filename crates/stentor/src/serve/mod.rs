@@ -1,7 +1,10 @@
 //! `stentor serve`: many clients at once over a Unix socket, in any dialect.
 
 mod control;
+mod http;
+pub mod page;
 mod setup;
+mod token_file;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,7 +23,9 @@ use crate::frontend::serve_frontend;
 use crate::relay::RelayError;
 use crate::socket::{self, ServerSocket, SocketError};
 
+use http::HttpListener;
 use setup::ClientSetup;
+use token_file::TokenFileError;
 
 /// How long the connections may take to end when the server stops.
 const STOP_WAIT: Duration = Duration::from_secs(20);
@@ -36,6 +41,26 @@ pub enum ServeError {
     Passed(io::Error),
     #[error("{0}")]
     Runtime(String),
+    #[error(transparent)]
+    Token(#[from] TokenFileError),
+    #[error(transparent)]
+    Origin(#[from] stentor_serve::http::NoOrigin),
+    #[error(
+        "{0} can be reached from other machines: that needs a token that is known there, so name \
+         its file by --token-file. What is sent is not encrypted: put TLS in front, as a proxy \
+         does, and listen on loopback"
+    )]
+    BeyondLoopback(std::net::SocketAddr),
+    #[error("cannot listen on {address}: {why}")]
+    Http {
+        address: std::net::SocketAddr,
+        why: io::Error,
+    },
+    #[error(
+        "the server on {} does not serve HTTP; stop it with `stentor serve stop`, or start one with \
+         `stentor serve --http PORT`", .0.display()
+    )]
+    NoHttp(std::path::PathBuf),
     #[error("cannot serve: {0}")]
     Io(#[from] io::Error),
 }
@@ -63,12 +88,14 @@ fn serve(args: &ServeArgs, path: &std::path::Path, out: File) -> Result<u8, Serv
         None => ServerSocket::bind(path)?,
     };
     socket.listener.set_nonblocking(true)?;
-    serve_frontend(serve_clients(args, socket, out)).map_err(ServeError::Runtime)?
+    let http = HttpListener::wanted(args, path)?;
+    serve_frontend(serve_clients(args, socket, http, out)).map_err(ServeError::Runtime)?
 }
 
 async fn serve_clients(
     args: &ServeArgs,
     socket: ServerSocket,
+    http: Option<HttpListener>,
     out: File,
 ) -> Result<u8, ServeError> {
     let mut signals = EndSignals::listen()?;
@@ -83,6 +110,7 @@ async fn serve_clients(
     options.max_connections = usize::try_from(args.max_connections).unwrap_or(usize::MAX);
     let server = Server::new(Arc::new(ClientSetup), options);
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
+    let serving = http.map(|http| http.begin(&server)).transpose()?;
     announce(&server, &socket, out)?;
     let idle = args.exit_when_idle.map(Duration::from_secs);
     let code = tokio::select! {
@@ -92,7 +120,13 @@ async fn serve_clients(
     };
     // From here on nobody finds it, and who is connected is told.
     drop((listener, socket));
-    if !signals.wind_down(STOP_WAIT, server.wind_down()).await {
+    let ending = async {
+        server.wind_down().await;
+        if let Some(serving) = serving {
+            serving.await.ok();
+        }
+    };
+    if !signals.wind_down(STOP_WAIT, ending).await {
         tracing::warn!("not all connections ended in time");
     }
     Ok(code)
@@ -100,12 +134,16 @@ async fn serve_clients(
 
 /// Says on one line that it is ready, and where.
 fn announce(server: &Server, socket: &ServerSocket, mut out: File) -> io::Result<()> {
-    let ready = json!({
+    let mut ready = json!({
         "type": "ready",
         "socket": socket.path,
         "pid": std::process::id(),
         "epoch": server.epoch(),
     });
+    if let Some(http) = server.http() {
+        ready["http"] = json!(http.address);
+        ready["token_file"] = json!(http.token_file);
+    }
     match writeln!(out, "{ready}") {
         // Nobody wants to know.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -21,7 +21,7 @@ use stentor_wire::omp::frame::Frame;
 use super::connection::Connection;
 use super::framing::AgentFrame;
 use super::nested::Nested;
-use super::settling::Outcome;
+use super::prompt_results::RunResult;
 use super::updates::Updates;
 use crate::pump::EventEncoder;
 
@@ -32,7 +32,7 @@ pub(super) struct Encoder {
     generation: u32,
     updates: Updates,
     /// How the last run ended, if there was one since the session was idle.
-    outcome: Option<Outcome>,
+    outcome: Option<RunResult>,
     queues: Arc<Queues>,
     nested: Nested,
     rest: Option<Duration>,
@@ -170,6 +170,10 @@ impl EventEncoder for Encoder {
             EventKind::SubagentEnded { agent, end } => self.subagent_ended(frames, agent, end),
             EventKind::ShutdownAsked => self.connection.shutdown.cancel(),
         }
+    }
+
+    fn next_part(&mut self, frames: &mut Vec<u8>) -> bool {
+        self.updates.next_part(frames)
     }
 
     fn rest(&mut self) -> Option<Duration> {

@@ -146,12 +146,18 @@ fn omp_only_notifies_a_client_that_is_not_known_to_answer() {
 fn omp_after(world: &World, mut answer: Value) -> Child {
     let mut child = world.omp();
     child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
-    let asked = child.until(|line| line.contains(r#""method":"select""#));
-    let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
+    let frames = child.until(|line| line.contains(r#""method":"select""#));
+    assert!(
+        !frames
+            .iter()
+            .any(|line| line.contains(r#""method":"confirm""#))
+    );
+    let asked: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
     answer["type"] = "extension_ui_response".into();
     answer["id"] = asked["id"].clone();
     child.send(&answer.to_string());
-    child.until_type("agent_settled");
+    let frames = child.until_type("agent_settled");
+    assert!(!frames.iter().any(is_question), "{frames:#?}");
     child
 }
 

@@ -12,7 +12,7 @@ use super::prompts::OpenPrompt;
 
 /// How a run ended.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RunResult {
     status: Status,
     /// The answer that ended it.
     answer: Option<Arc<Message>>,
@@ -41,7 +41,7 @@ pub(super) fn unspoken_failure(end: &RunEnd) -> Option<&str> {
     }
 }
 
-impl Outcome {
+impl RunResult {
     /// How `end` ended.
     pub fn of(end: &RunEnd) -> Self {
         let status = match &end.outcome {
@@ -77,7 +77,7 @@ impl Outcome {
 pub(super) fn write_results(
     framing: &Framing,
     frames: &mut Vec<u8>,
-    outcome: &Outcome,
+    outcome: &RunResult,
     finished: &[OpenPrompt],
     aborted: bool,
 ) {
