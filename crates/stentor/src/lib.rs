@@ -3,6 +3,7 @@
 //! They are a library so that each can be tested by itself; `main.rs` puts them together.
 
 pub mod args;
+pub mod asked_session;
 pub mod attached_files;
 pub mod choose_model;
 pub mod commands;
@@ -22,12 +23,16 @@ pub mod omp;
 pub mod overview;
 pub mod print;
 pub mod program;
+pub mod repeated_calls;
 pub mod rpc;
 pub mod rpc_edn;
 pub mod sandbox;
 pub mod session_places;
 pub mod setup;
+pub mod slash;
 pub mod stored_answers;
+pub mod terminal;
 pub mod trust;
+pub mod typed_prompt;
 pub mod untrusted;
 pub mod user_folders;

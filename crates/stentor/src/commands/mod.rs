@@ -11,4 +11,5 @@ pub mod mcp;
 pub mod models;
 pub mod permissions;
 pub mod sessions;
+pub mod slash_commands;
 pub mod trust;
