@@ -196,6 +196,7 @@ mod tests {
             info: Arc::new(entry.to_info(provider, "openai-completions", "")),
             usable: usable.then(|| "yes".to_owned()),
             hint: String::new(),
+            by_subscription: false,
         }
     }
 
