@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::{self, NewestFirst, StoreError};
+use stentor_journal::store::{self, NewestFirst, Opened, StoreError};
 
+use crate::live_sessions::LiveSessions;
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
 
@@ -23,6 +24,15 @@ pub struct Agent {
     files: Arc<SessionFiles>,
     also_in: Arc<[SessionFiles]>,
     inline_pictures: bool,
+    sharing: Option<Sharing>,
+}
+
+/// The sessions that an agent shares with others.
+#[derive(Clone)]
+struct Sharing {
+    live: LiveSessions,
+    /// Its client only watches.
+    observes: bool,
 }
 
 /// What a new session differs in from the defaults of its folder.
@@ -44,6 +54,8 @@ pub enum AgentError {
     Session(#[from] SessionError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the session is open in another client")]
+    InUse,
 }
 
 impl Agent {
@@ -59,7 +71,15 @@ impl Agent {
             files: Arc::new(files),
             also_in: Arc::new([]),
             inline_pictures: false,
+            sharing: None,
         }
+    }
+
+    /// The same, whose sessions are shared with the other agents of `live`. One that only `observes`
+    /// changes nothing in them.
+    pub fn sharing(mut self, live: LiveSessions, observes: bool) -> Self {
+        self.sharing = Some(Sharing { live, observes });
+        self
     }
 
     /// The same, whose session files hold all pictures themselves.
@@ -119,13 +139,48 @@ impl Agent {
         if let (Storage::Folder(folder), true) = (&options.storage, new.file_at_once) {
             options.storage = Storage::FolderAtOnce(folder.clone());
         }
-        Ok(Session::start(self.environment.clone(), options)?)
+        let session = Session::start(self.environment.clone(), options)?;
+        Ok(self.shared(session))
     }
 
     /// Goes on with the session in a file. `options` say what it has that its file does not.
     pub fn resume(&self, path: &Path, options: SessionOptions) -> Result<Session, AgentError> {
-        let opened = store::open(path)?;
-        Ok(Session::resume(self.environment.clone(), options, opened)?)
+        let resume = || {
+            let opened = store::open(path)?;
+            Ok(Session::resume(self.environment.clone(), options, opened)?)
+        };
+        match &self.sharing {
+            Some(sharing) => sharing.live.join_or_open(path, sharing.observes, resume),
+            None => resume(),
+        }
+    }
+
+    /// True when its sessions are shared with other agents.
+    pub fn is_sharing(&self) -> bool {
+        self.sharing.is_some()
+    }
+
+    /// The session in a file, if it is live: then it is what it was opened with.
+    pub fn join(&self, path: &Path) -> Option<Session> {
+        let sharing = self.sharing.as_ref()?;
+        sharing.live.join(path, sharing.observes)
+    }
+
+    /// Goes on with a stored session whose file has been opened.
+    pub fn resume_opened(
+        &self,
+        opened: Opened,
+        options: SessionOptions,
+    ) -> Result<Session, AgentError> {
+        let session = Session::resume(self.environment.clone(), options, opened)?;
+        Ok(self.shared(session))
+    }
+
+    fn shared(&self, session: Session) -> Session {
+        match &self.sharing {
+            Some(sharing) => sharing.live.start(session, sharing.observes),
+            None => session,
+        }
     }
 
     /// Copies a session up to a point into a new one and starts that, with the id of `options` if
@@ -136,8 +191,9 @@ impl Agent {
         point: ForkPoint,
         options: SessionOptions,
     ) -> Result<(Session, Option<String>), AgentError> {
+        self.may_store()?;
         let (opened, text) = session.fork_as(point, options.id.clone()).await?;
-        let forked = Session::resume(self.environment.clone(), options, opened)?;
+        let forked = self.resume_opened(opened, options)?;
         Ok((forked, text))
     }
 
@@ -178,8 +234,28 @@ impl Agent {
         }
     }
 
+    /// Has the session with this id closed where nobody has to do with it any more, so that it can
+    /// be deleted.
+    pub async fn close_unused(&self, id: &str) -> Result<(), AgentError> {
+        let (Some(sharing), Ok(path)) = (&self.sharing, self.find_id(id)) else {
+            return Ok(());
+        };
+        match sharing.live.close_unused(&path).await {
+            true => Ok(()),
+            false => Err(AgentError::InUse),
+        }
+    }
+
+    fn may_store(&self) -> Result<(), AgentError> {
+        match &self.sharing {
+            Some(sharing) if sharing.observes => Err(SessionError::OnlyObserves.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes a stored session for good. False when there was none with this id.
     pub fn delete(&self, id: &str) -> Result<bool, AgentError> {
+        self.may_store()?;
         match self.find_id(id) {
             Ok(path) => {
                 store::remove(&path)?;

@@ -2,9 +2,11 @@
 //!
 //! Every subscriber has its own bounded queue. While it lags, adjacent deltas of one block merge
 //! (by range, nothing is copied), reports of one running tool replace each other, and of the output
-//! of a user's command the newest is kept; nothing else is dropped or reordered. [`Hub::room`] lets
+//! of a user's command the newest is kept; nothing else is dropped or reordered. [`Hub::wait_for_capacity`] lets
 //! the turn loop wait for a subscriber whose queue is full of what cannot merge, so memory stays
 //! flat however long a reader sleeps.
+
+mod unfinished;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,6 +18,8 @@ use stentor_text::visible::visible;
 use tokio::sync::Notify;
 
 use crate::event::{Event, EventKind, Subagent};
+
+use unfinished::Unfinished;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -54,6 +58,9 @@ struct HubState {
     logged_deltas: usize,
     logged_output_bytes: usize,
     subscribers: Vec<Arc<Queue>>,
+    unfinished: Unfinished,
+    /// Counts who shares the session.
+    clients: u64,
     closed: bool,
 }
 
@@ -65,11 +72,17 @@ struct Logged {
 }
 
 struct Queue {
+    /// Whose subscription it is, if several share the session.
+    client: Option<ClientNumber>,
     waiting: Mutex<VecDeque<Event>>,
     closed: std::sync::atomic::AtomicBool,
     /// Told when something arrives that did not merge, or when nothing more will come.
     arrived: Notify,
 }
+
+/// One of several who share a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientNumber(u64);
 
 /// One subscriber's end. Dropping it ends the subscription.
 pub struct Subscription {
@@ -98,7 +111,7 @@ impl Hub {
         }
     }
 
-    /// Tells every subscriber. Never waits: the turn loop calls [`Hub::room`] between events.
+    /// Tells every subscriber. Never waits: the turn loop calls [`Hub::wait_for_capacity`] between events.
     pub fn publish(&self, mut kind: EventKind) -> u64 {
         make_visible(&mut kind);
         let time_ms = self.shared.clock.now_ms();
@@ -113,6 +126,7 @@ impl Hub {
         for queue in &state.subscribers {
             queue.push(&event);
         }
+        state.unfinished.note(&event.kind);
         state.remember(event);
         state.seq
     }
@@ -124,12 +138,67 @@ impl Hub {
 
     /// Subscribes to what happens from now on.
     pub fn subscribe(&self) -> Subscription {
+        self.subscribe_as(None)
+    }
+
+    /// The same for one of several who share the session.
+    pub fn subscribe_as(&self, client: Option<ClientNumber>) -> Subscription {
         let mut state = self.lock();
-        state.subscribe(self.clone(), VecDeque::new())
+        state.subscribe(self.clone(), client, VecDeque::new())
+    }
+
+    /// Subscribes to what goes on: what has begun and not ended comes first, as if it began now.
+    /// An answer that has the time `recorded` is left out.
+    pub fn join(&self, client: Option<ClientNumber>, recorded: Option<u64>) -> Subscription {
+        let time_ms = self.shared.clock.now_ms();
+        let mut state = self.lock();
+        let seq = state.seq;
+        let goes_on = state.unfinished.events(recorded, |kind| Event {
+            session: Arc::clone(&self.shared.session),
+            seq,
+            time_ms,
+            kind,
+        });
+        state.subscribe(self.clone(), client, goes_on.into())
+    }
+
+    /// A number for one more who shares the session.
+    pub fn new_client(&self) -> ClientNumber {
+        let mut state = self.lock();
+        state.clients += 1;
+        ClientNumber(state.clients)
+    }
+
+    /// One who shared the session has left: its subscriptions end after what is waiting.
+    pub fn leave(&self, client: ClientNumber) {
+        let mut state = self.lock();
+        state.subscribers.retain(|queue| {
+            let stays = queue.client != Some(client);
+            if !stays {
+                queue.close();
+            }
+            stays
+        });
+        drop(state);
+        self.shared.room.notify_waiters();
+    }
+
+    /// True when somebody was asked something and has not answered.
+    pub fn has_questions(&self) -> bool {
+        self.lock().unfinished.has_questions()
     }
 
     /// Subscribes to everything after event number `since`.
     pub fn subscribe_since(&self, since: u64) -> Result<Subscription, Missed> {
+        self.subscribe_since_as(None, since)
+    }
+
+    /// The same for one of several who share the session.
+    pub fn subscribe_since_as(
+        &self,
+        client: Option<ClientNumber>,
+        since: u64,
+    ) -> Result<Subscription, Missed> {
         let mut state = self.lock();
         let oldest = state
             .log
@@ -144,16 +213,16 @@ impl Hub {
             .iter()
             .filter_map(|logged| logged.after(since))
             .collect();
-        Ok(state.subscribe(self.clone(), missed))
+        Ok(state.subscribe(self.clone(), client, missed))
     }
 
     /// Waits until every subscriber's queue has room for what cannot be merged.
-    pub async fn room(&self) {
+    pub async fn wait_for_capacity(&self) {
         loop {
             let told = self.shared.room.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            if self.has_room() {
+            if self.has_capacity() {
                 return;
             }
             told.await;
@@ -161,8 +230,11 @@ impl Hub {
     }
 
     /// True when no subscriber's queue is full of what cannot be merged.
-    pub fn has_room(&self) -> bool {
-        self.lock().subscribers.iter().all(|queue| queue.has_room())
+    pub fn has_capacity(&self) -> bool {
+        self.lock()
+            .subscribers
+            .iter()
+            .all(|queue| queue.has_capacity())
     }
 
     /// Nothing more will be published: subscribers see the end after what is waiting.
@@ -201,8 +273,14 @@ fn make_visible(kind: &mut EventKind) {
 }
 
 impl HubState {
-    fn subscribe(&mut self, hub: Hub, waiting: VecDeque<Event>) -> Subscription {
+    fn subscribe(
+        &mut self,
+        hub: Hub,
+        client: Option<ClientNumber>,
+        waiting: VecDeque<Event>,
+    ) -> Subscription {
         let queue = Arc::new(Queue {
+            client,
             waiting: Mutex::new(waiting),
             closed: std::sync::atomic::AtomicBool::new(self.closed),
             arrived: Notify::new(),
@@ -379,7 +457,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         self.lock().len() < QUEUE_EVENTS
     }
 

@@ -1,16 +1,19 @@
 //! What the turn loop asks of a language model, and what a model is.
 
 use std::fmt;
+use std::path::Path;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
-use stentor_journal::message::{Message, StopReason};
+use stentor_journal::message::{Message, StopReason, ToolCall};
 use stentor_journal::usage::{Prices, Usage};
 
 use crate::live::LiveBlockKind;
+use crate::model_host::ModelHost;
+use crate::tool_output::ToolOutput;
 use crate::tool_spec::ToolSpec;
 
 /// A model one can talk to.
@@ -21,6 +24,34 @@ pub trait Model: Send + Sync {
     /// Asks it. Dropping the stream cancels the request; the stream ends after the first
     /// [`ModelEvent::Finished`] or error.
     fn stream(&self, request: ModelRequest) -> ModelStream;
+
+    /// What becomes of a call of its last answer, if it runs that call itself: an agent with tools of
+    /// its own, or a provider's. `None`: the call is the session's to run.
+    fn elsewhere(&self, call: &ToolCall) -> Option<CallStream> {
+        let _ = call;
+        None
+    }
+
+    /// False while it is at work on something that no message can be added to: what is queued waits
+    /// until it is done.
+    fn takes_messages(&self) -> bool {
+        true
+    }
+
+    /// The run that asked it has ended. What it still does for that run it stops.
+    fn run_ended(&self) {}
+}
+
+/// What becomes of a call that runs elsewhere. Ends after [`CallStep::Ended`].
+pub type CallStream = Pin<Box<dyn Stream<Item = CallStep> + Send>>;
+
+/// One step of a call that runs elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallStep {
+    Started,
+    /// Its output so far. Replaces what was reported before.
+    Progress(ToolOutput),
+    Ended(ToolOutput),
 }
 
 /// An answer as it arrives.
@@ -33,6 +64,12 @@ pub trait ModelRegistry: Send + Sync {
 
     /// A model by provider and id, whether or not there are credentials for it.
     fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>>;
+
+    /// Why a name that others than the user gave finds nothing, if more is known than that there is
+    /// no such model. It goes on after "is not used: ".
+    fn why_not(&self, _provider: &str, _id: &str, _by: NamedBy) -> Option<&'static str> {
+        None
+    }
 
     /// Whether the model is described somewhere. [`ModelRegistry::find`] may also give one that a
     /// known provider could have though nobody has described it.
@@ -146,7 +183,11 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u64>,
     /// The session, for providers that route or cache by it.
     pub session_id: Arc<str>,
+    /// The file of the session, for models that look up what is no longer in the conversation.
+    pub session_file: Option<Arc<Path>>,
     pub purpose: Purpose,
+    /// The session, for a model that works by itself. None where nobody could be asked.
+    pub host: Option<Arc<dyn ModelHost>>,
 }
 
 /// What the answer is for.

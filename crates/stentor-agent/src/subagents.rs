@@ -1,5 +1,4 @@
-//! The subagents at work for a session: who wants to stop one, or to tell it something, finds it
-//! here by its number.
+//! The running subagents of a session: who wants to stop or steer one finds it here by its number.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -10,25 +9,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stentor_journal::message::ContentBlock;
 use tokio_util::sync::CancellationToken;
 
-/// The subagents at work for one session.
+/// The running subagents of one session.
 #[derive(Default)]
 pub struct Subagents {
-    at_work: Mutex<HashMap<u64, Reach>>,
+    running: Mutex<HashMap<u64, Reach>>,
     watched: AtomicBool,
 }
 
 /// How one is reached.
 struct Reach {
-    door: Door,
+    mailbox: Mailbox,
     cancel: CancellationToken,
-    /// Fires when it is gone and its end was told.
+    /// Fires when it is gone and its end was published.
     gone: CancellationToken,
 }
 
-/// Who talks to a subagent holds its door open meanwhile. No session: it takes no more messages.
-type Door = Arc<tokio::sync::Mutex<Option<Arc<dyn Steered>>>>;
+/// Whoever steers a subagent holds the lock meanwhile. No session: it takes no more messages.
+type Mailbox = Arc<tokio::sync::Mutex<Option<Arc<dyn Steered>>>>;
 
-/// The session of a subagent, for who wants to tell it something.
+/// The session of a subagent, for who wants to steer it.
 pub trait Steered: Send + Sync {
     /// Queues a message as a user's steering message.
     fn steer(&self, content: Vec<ContentBlock>) -> SteerFuture<'_>;
@@ -37,26 +36,26 @@ pub trait Steered: Send + Sync {
 /// A message that is being queued.
 pub type SteerFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SteerError>> + Send + 'a>>;
 
-/// A subagent at work. Dropping this says that it is gone.
+/// A running subagent. Dropping this means that it is gone.
 #[must_use = "a subagent that is dropped is gone"]
-pub struct AtWork {
+pub struct RunningSubagent {
     subagents: Arc<Subagents>,
     id: u64,
-    door: Door,
+    mailbox: Mailbox,
 }
 
-/// Why a subagent was told nothing.
+/// Why a subagent was not steered.
 #[derive(Debug, thiserror::Error)]
 pub enum SteerError {
     #[error("the subagent is not running")]
-    NotAtWork,
+    NotRunning,
     /// Its session did not take the message.
     #[error(transparent)]
     Refused(Box<dyn Error + Send + Sync>),
 }
 
 impl Subagents {
-    /// Has what happens in them told to the session's subscribers, or no longer.
+    /// Has what happens in them published to the session's subscribers, or no longer.
     pub fn watch(&self, on: bool) {
         self.watched.store(on, Ordering::Release);
     }
@@ -72,26 +71,26 @@ impl Subagents {
         id: u64,
         session: impl Steered + 'static,
         cancel: CancellationToken,
-    ) -> AtWork {
-        let door: Door = Arc::new(tokio::sync::Mutex::new(Some(Arc::new(session))));
+    ) -> RunningSubagent {
+        let mailbox: Mailbox = Arc::new(tokio::sync::Mutex::new(Some(Arc::new(session))));
         let reach = Reach {
-            door: Arc::clone(&door),
+            mailbox: Arc::clone(&mailbox),
             cancel,
             gone: CancellationToken::new(),
         };
         self.lock().insert(id, reach);
-        AtWork {
+        RunningSubagent {
             subagents: Arc::clone(self),
             id,
-            door,
+            mailbox,
         }
     }
 
-    /// Stops one and waits until it is gone. False when it is not at work.
+    /// Stops one and waits until it is gone. False when it is not running.
     pub async fn cancel(&self, id: u64) -> bool {
         let gone = {
-            let at_work = self.lock();
-            let Some(reach) = at_work.get(&id) else {
+            let running = self.lock();
+            let Some(reach) = running.get(&id) else {
                 return false;
             };
             reach.cancel.cancel();
@@ -101,33 +100,33 @@ impl Subagents {
         true
     }
 
-    /// Tells one something, as a user would.
+    /// Steers one, as a user would.
     pub async fn steer(&self, id: u64, content: Vec<ContentBlock>) -> Result<(), SteerError> {
-        let door = self.lock().get(&id).map(|reach| Arc::clone(&reach.door));
-        let door = door.ok_or(SteerError::NotAtWork)?;
-        let open = door.lock().await;
-        let session = open.as_ref().ok_or(SteerError::NotAtWork)?;
+        let mailbox = self.lock().get(&id).map(|reach| Arc::clone(&reach.mailbox));
+        let mailbox = mailbox.ok_or(SteerError::NotRunning)?;
+        let open = mailbox.lock().await;
+        let session = open.as_ref().ok_or(SteerError::NotRunning)?;
         session.steer(content).await
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Reach>> {
-        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl AtWork {
-    /// From now on it takes no more messages. What it was told before is in its session's queues.
+impl RunningSubagent {
+    /// From now on it takes no more messages. What it was sent before is in its session's queues.
     pub async fn close(&self) {
-        *self.door.lock().await = None;
+        *self.mailbox.lock().await = None;
     }
 
     /// It takes messages again.
     pub async fn open(&self, session: impl Steered + 'static) {
-        *self.door.lock().await = Some(Arc::new(session));
+        *self.mailbox.lock().await = Some(Arc::new(session));
     }
 }
 
-impl Drop for AtWork {
+impl Drop for RunningSubagent {
     fn drop(&mut self) {
         if let Some(reach) = self.subagents.lock().remove(&self.id) {
             reach.gone.cancel();

@@ -242,7 +242,7 @@ pub trait ToolHost: Send + Sync {
     }
 
     /// Waits until whoever is told has room for more. A tool that tells much calls this before.
-    fn room(&self) -> RoomFuture {
+    fn wait_for_capacity(&self) -> CapacityFuture {
         Box::pin(std::future::ready(()))
     }
 
@@ -310,7 +310,7 @@ pub trait ToolHost: Send + Sync {
 }
 
 /// Room that is being waited for.
-pub type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type CapacityFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A permission that is being decided.
 pub type PermitFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;

@@ -49,6 +49,7 @@ impl Replacement {
         })
     }
 
+    /// What it is written to before it takes its name.
     pub fn file(&mut self) -> &mut File {
         self.new.as_file_mut()
     }

@@ -68,6 +68,10 @@ impl Usage {
     pub fn priced(mut self, prices: Option<&Prices>) -> Self {
         self.total_tokens = self.input + self.output + self.cache_read + self.cache_write;
         let Some(prices) = prices else {
+            // Whoever was asked may know what it cost: an agent with prices of its own.
+            if self.cost.total > 0.0 {
+                return self;
+            }
             self.cost = Cost {
                 is_unknown: !self.is_zero(),
                 ..Cost::default()

@@ -1,4 +1,4 @@
-//! What opens a provider's door, and where it comes from at the moment it is needed.
+//! What gives access to a provider, and where it comes from at the moment it is needed.
 
 use std::fmt;
 use std::pin::Pin;

@@ -21,6 +21,7 @@ use stentor_agent::session::{Environment, SessionOptions};
 use stentor_journal::clock::SystemClock;
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::script::{Format, ScriptModel};
+use stentor_serve::connection::Connection;
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio::Pipes;
 
@@ -104,7 +105,12 @@ fn serve(stdin: OwnedFd, stdout: OwnedFd, deltas: usize, interval: Duration) {
     options.delta_interval = interval;
     options.local_time = false;
     runtime.block_on(async {
-        psi::serve(agent(deltas), Pipes { stdin, stdout }, options).await;
+        psi::serve(
+            agent(deltas),
+            Connection::stdio(Pipes { stdin, stdout }),
+            options,
+        )
+        .await;
     });
 }
 

@@ -1,12 +1,13 @@
-//! Stdin as lines.
+//! What a client writes, as lines.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::fd::OwnedFd;
 use std::thread;
 
 use stentor_wire::framing::{Line, LineReader};
 use tokio::sync::mpsc;
+
+use crate::connection::Source;
 
 /// Lines read ahead. The reading thread waits when it is full, and with it the client.
 const LINES: usize = 32;
@@ -28,9 +29,10 @@ pub struct InputLines {
 
 impl InputLines {
     /// Reads `source` in a thread of its own: a read that blocks must not hold up anything else.
-    pub fn read(source: OwnedFd, limit_bytes: usize) -> Self {
+    pub fn read(source: impl Into<Source>, limit_bytes: usize) -> Self {
         let (sender, lines) = mpsc::channel(LINES);
-        let reading = move || read_lines(File::from(source), limit_bytes, &sender);
+        let source = source.into();
+        let reading = move || read_lines(source, limit_bytes, &sender);
         if let Err(error) = thread::Builder::new()
             .name("stdin".to_owned())
             .spawn(reading)
@@ -47,8 +49,15 @@ impl InputLines {
     }
 }
 
-fn read_lines(mut source: File, limit_bytes: usize, sender: &mpsc::Sender<Input>) {
+fn read_lines(source: Source, limit_bytes: usize, sender: &mpsc::Sender<Input>) {
     let mut lines = LineReader::new(limit_bytes);
+    let mut first = source.read_ahead.as_slice();
+    while let Some(line) = lines.next_line(&mut first) {
+        if sender.blocking_send(owned(line)).is_err() {
+            return;
+        }
+    }
+    let mut source = File::from(source.rest);
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let read = match source.read(&mut buffer) {

@@ -1,21 +1,27 @@
 //! The dialects: one protocol each, between the wire and the agent.
 //!
-//! What all of them share is here: [`stdio`] takes the process's pipes for itself, [`input`] turns
-//! stdin into lines, [`output`] owns stdout, [`merge`] puts events and the answers to commands into
+//! What all of them share is here: [`connection`] is one client, whatever carries its bytes,
+//! [`stdio`] takes the process's pipes for itself, [`input`] turns what a client writes into lines,
+//! [`output`] owns what is written to it, [`merge`] puts events and the answers to commands into
 //! the order in which they must appear, [`pump`] brings those of one session onto the wire, and
 //! `loaded` says which sessions are unloaded when there are many.
 
 pub mod acp;
+pub mod connection;
 pub mod default_model;
+pub mod frontend;
+pub mod http;
 pub mod input;
 mod loaded;
 pub mod login;
 pub mod merge;
 pub mod omp;
 pub mod output;
+pub mod page;
 pub mod picture;
 pub mod psi;
 pub mod pump;
+pub mod server;
 pub mod signals;
 pub mod stdio;
 pub mod synaps;

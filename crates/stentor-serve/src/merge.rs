@@ -54,6 +54,7 @@ pub struct Merge<A> {
 }
 
 impl<A> Merge<A> {
+    /// No sources yet: only answers come.
     pub fn new(answers: mpsc::Receiver<Placed<A>>) -> Self {
         Self {
             sources: Vec::new(),

@@ -23,6 +23,12 @@ pub trait EventEncoder: Send {
     /// Appends the frames for `event`, none if the dialect has no word for it.
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>);
 
+    /// Appends the next part of a frame that is too long to be made at once. False when there is
+    /// none; until then nothing else is encoded.
+    fn next_part(&mut self, _frames: &mut Vec<u8>) -> bool {
+        false
+    }
+
     /// For how long deltas may gather after what was just encoded. Answers and everything that is
     /// no delta end the rest at once.
     fn rest(&mut self) -> Option<Duration> {
@@ -206,6 +212,7 @@ impl<E: EventEncoder> Pump<E> {
         while let Some(next) = self.merge.before(&after) {
             self.write(next);
         }
+        self.end_long_frame();
         write(&mut self.encoder, &mut self.frames)
     }
 
@@ -215,9 +222,11 @@ impl<E: EventEncoder> Pump<E> {
     }
 
     fn write(&mut self, next: Next<QueuedAnswer>) {
+        self.end_long_frame();
         match next {
             Next::Event(event) => {
                 self.encoder.encode(&event, &mut self.frames);
+                while self.frames.len() < BATCH_BYTES && self.encoder.next_part(&mut self.frames) {}
                 let rest = self.encoder.rest();
                 self.merge.rest(rest.map(|rest| Instant::now() + rest));
             }
@@ -229,12 +238,22 @@ impl<E: EventEncoder> Pump<E> {
         }
     }
 
-    /// Hands over what was written; waits while too much waits already.
+    /// Writes what is left of a long frame when something else must be written behind it.
+    fn end_long_frame(&mut self) {
+        while self.encoder.next_part(&mut self.frames) {}
+    }
+
+    /// Hands over what was written, a long frame part by part; waits while too much waits already.
     pub async fn hand_over(&mut self) -> Result<(), Closed> {
-        if !self.frames.is_empty() {
-            self.output.send_all(&mut self.frames).await?;
-            if self.frames.capacity() > 4 * BATCH_BYTES {
-                self.frames = Vec::new();
+        loop {
+            if !self.frames.is_empty() {
+                self.output.send_all(&mut self.frames).await?;
+                if self.frames.capacity() > 4 * BATCH_BYTES {
+                    self.frames = Vec::new();
+                }
+            }
+            if !self.encoder.next_part(&mut self.frames) {
+                break;
             }
         }
         self.waiting.clear();

@@ -1,9 +1,10 @@
-//! The signals that end the process in an orderly way.
+//! What ends a connection in an orderly way: the signals of the process, or the server.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// A signal that asks the process to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +25,23 @@ impl EndSignal {
     }
 }
 
-/// Waits for signals that ask the process to end.
+/// Waits for what asks a connection to end.
 pub struct EndSignals {
-    hangup: Signal,
-    interrupt: Signal,
-    terminate: Signal,
+    from: EndSource,
+}
+
+enum EndSource {
+    Process {
+        hangup: Signal,
+        interrupt: Signal,
+        terminate: Signal,
+    },
+    /// The server that has the connection.
+    Server {
+        stop: CancellationToken,
+        /// It asks once.
+        has_asked: bool,
+    },
 }
 
 impl EndSignals {
@@ -39,18 +52,43 @@ impl EndSignals {
             rustix::process::Signal::XFSZ.as_raw(),
         ))?);
         Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
+            from: EndSource::Process {
+                hangup: signal(SignalKind::hangup())?,
+                interrupt: signal(SignalKind::interrupt())?,
+                terminate: signal(SignalKind::terminate())?,
+            },
         })
+    }
+
+    /// For one connection of a server, which ends it by `stop`.
+    pub fn of_server(stop: CancellationToken) -> Self {
+        let from = EndSource::Server {
+            stop,
+            has_asked: false,
+        };
+        Self { from }
     }
 
     /// The next one.
     pub async fn next(&mut self) -> EndSignal {
-        tokio::select! {
-            _ = self.hangup.recv() => EndSignal::Hangup,
-            _ = self.interrupt.recv() => EndSignal::Interrupt,
-            _ = self.terminate.recv() => EndSignal::Terminate,
+        match &mut self.from {
+            EndSource::Process {
+                hangup,
+                interrupt,
+                terminate,
+            } => tokio::select! {
+                _ = hangup.recv() => EndSignal::Hangup,
+                _ = interrupt.recv() => EndSignal::Interrupt,
+                _ = terminate.recv() => EndSignal::Terminate,
+            },
+            EndSource::Server {
+                has_asked: true, ..
+            } => std::future::pending().await,
+            EndSource::Server { stop, has_asked } => {
+                stop.cancelled().await;
+                *has_asked = true;
+                EndSignal::Terminate
+            }
         }
     }
 

@@ -55,6 +55,13 @@ impl World {
         child
     }
 
+    /// An omp child that was started for dialogs and has said it is ready.
+    pub fn omp_with_dialogs(&self) -> Child {
+        let mut child = self.child(&["--mode", "rpc-ui", "--no-session"]);
+        assert_eq!(child.json()["type"], "ready");
+        child
+    }
+
     /// A child of the synaps bridge that has said it is ready.
     pub fn synaps(&self) -> Child {
         let mut child = self.child(&["rpc"]);
@@ -102,7 +109,8 @@ pub struct Child {
 }
 
 impl Child {
-    fn of(mut process: std::process::Child, root: PathBuf) -> Self {
+    /// A program that was started, whose frames name files below `root`.
+    pub fn of(mut process: std::process::Child, root: PathBuf) -> Self {
         Self {
             lines: Lines::of(process.stdout.take().unwrap()),
             stdin: process.stdin.take(),
@@ -148,12 +156,30 @@ impl Child {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
-    /// Its resident memory, in bytes.
+    /// Its resident memory, in bytes, without that of files: of the program itself more and more
+    /// is there.
     #[cfg(target_os = "linux")]
     pub fn resident(&self) -> usize {
+        self.memory("RssAnon:")
+    }
+
+    /// The same with that of files.
+    #[cfg(target_os = "linux")]
+    pub fn resident_with_files(&self) -> usize {
+        self.memory("VmRSS:")
+    }
+
+    /// The most it ever had resident, with that of files.
+    #[cfg(target_os = "linux")]
+    pub fn most_resident(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
+    #[cfg(target_os = "linux")]
+    fn memory(&self, name: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.unwrap().split_whitespace().next().unwrap();
         kib.parse::<usize>().unwrap() * 1024
     }

@@ -126,20 +126,26 @@ fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<Tool
                     folder: Some(folder),
                 })
                 .map_err(fault)?;
-            Ok(told(format!("Remembered as {}.", note.id), &[note]))
+            Ok(with_notes(format!("Remembered as {}.", note.id), &[note]))
         }
         Action::Search => {
             let query = needed("query", arguments.query)?;
             let found = store.search(&query, limit).map_err(fault)?;
-            Ok(told(listing(&found, "No note has these words."), &found))
+            Ok(with_notes(
+                listing(&found, "No note has these words."),
+                &found,
+            ))
         }
         Action::List => {
             let recent = store.recent(limit).map_err(fault)?;
-            Ok(told(listing(&recent, "There are no notes."), &recent))
+            Ok(with_notes(listing(&recent, "There are no notes."), &recent))
         }
         Action::Forget => {
             let note = store.forget(&needed("id", arguments.id)?).map_err(fault)?;
-            Ok(told(format!("Forgot {}: {}", note.id, note.text), &[]))
+            Ok(with_notes(
+                format!("Forgot {}: {}", note.id, note.text),
+                &[],
+            ))
         }
     }
 }
@@ -154,7 +160,7 @@ fn fault(error: MemoryError) -> ToolError {
     ToolError::refused(error.to_string())
 }
 
-fn told(text: String, notes: &[Note]) -> ToolOutput {
+fn with_notes(text: String, notes: &[Note]) -> ToolOutput {
     ToolOutput::text(text).with_details(json!({ "notes": notes }))
 }
 

@@ -3,7 +3,8 @@
 //!
 //! **Here:** [`framing`] (lines, the size limit, UTF-8), [`edn`] (a reader of full EDN, a writer of
 //! the subset that the frontend reads back), [`eql`] (queries written in EDN), [`jsonrpc`] (envelopes
-//! and ids), [`sse`] (server-sent events), and the frames of the dialects: [`psi`].
+//! and ids), [`sse`] (server-sent events), [`attach`] (the first lines of a connection to a server),
+//! and the frames of the dialects: [`psi`].
 //!
 //! **Deliberately absent:** IO, async, clocks, logging, and every agent concept. Functions take
 //! bytes and give values, or take values and append bytes to the caller's buffer; who reads, who
@@ -11,6 +12,7 @@
 //! whatever the input is.
 
 pub mod acp;
+pub mod attach;
 pub mod edn;
 pub mod eql;
 pub mod extension;

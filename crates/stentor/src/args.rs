@@ -1,6 +1,7 @@
 //! The command line: its flags, subcommands and help.
 
 mod mcp;
+mod serve;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,14 @@ use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 
+use crate::agents;
+use crate::commands::complete::Values;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
+pub use serve::{AttachFlag, HttpAddress, PageArgs, ServeAction, ServeArgs};
 
 /// Everything the command line accepts.
 #[derive(Debug, Parser)]
@@ -44,6 +48,16 @@ pub struct Args {
     pub verbose: bool,
 }
 
+/// What to do with other agents.
+#[derive(Debug, Subcommand)]
+pub enum AgentsAction {
+    /// Start an agent and print what it can do; its model is asked nothing
+    Check {
+        /// Its name in the configuration
+        name: String,
+    },
+}
+
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -52,35 +66,72 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
+        /// Have another agent that speaks ACP answer, started with this command
+        #[arg(long, value_name = "COMMAND")]
+        agent: Option<String>,
+        /// Be a relay to `stentor serve`, whose sessions clients share
+        #[arg(
+            long,
+            value_name = "SOCKET",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "",
+            conflicts_with = "login"
+        )]
+        attach: Option<AttachFlag>,
     },
-    /// List the stored sessions of this folder
+    /// List other agents that can be used as models, or check one
+    Agents {
+        #[command(subcommand)]
+        action: Option<AgentsAction>,
+    },
+    /// Serve many clients at once over a Unix socket, in any dialect
+    Serve(ServeArgs),
+    /// Open the page that shows and drives sessions in a browser, of a server that runs or is started
+    Page(PageArgs),
+    /// List, search, rename or delete the stored sessions of this folder
+    #[command(disable_help_subcommand = true)]
     Sessions {
-        /// List the sessions of all folders
-        #[arg(long)]
+        #[command(subcommand)]
+        action: Option<SessionsAction>,
+        /// Include the sessions of all folders
+        #[arg(long, global = true)]
         all: bool,
     },
-    /// Export a session as a web page
+    /// Export a session as a web page, Markdown, JSON or a session file
     Export {
-        /// The session: its file, its id, or the first characters of its id
+        /// The session: its file, its id, or the beginning of its id or short id
         #[arg(value_name = "FILE|ID")]
         session: String,
-        /// Where to write the page; `-` means stdout [default: SESSION.html]
+        /// Where to write it; the ending decides what (.html, .md, .json, .jsonl); `-` means the page on
+        /// stdout [default: SESSION.html]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Check a scenario file for `--model script/FILE`
+    #[command(disable_help_subcommand = true)]
+    Scenario {
+        #[command(subcommand)]
+        action: ScenarioAction,
+    },
+    /// Check the setup and show what to do about what is missing
+    Doctor,
     /// Show the configuration and where each value came from
     Config,
     /// List the extensions, test them, or print the schema of their protocol
+    #[command(disable_help_subcommand = true)]
     Extensions {
         #[command(subcommand)]
         action: Option<ExtensionsAction>,
     },
     /// List, add, remove or test MCP servers
+    #[command(disable_help_subcommand = true)]
     Mcp {
         #[command(subcommand)]
         action: Option<McpAction>,
     },
     /// Show the permission mode, the rules, the remembered answers and the sandbox
+    #[command(disable_help_subcommand = true)]
     Permissions {
         #[command(subcommand)]
         action: Option<PermissionsAction>,
@@ -127,8 +178,61 @@ pub enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write one page for each command into a folder
+    Man {
+        /// Write stentor.1, stentor-sessions.1 and so on into this folder
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Print what a shell can complete
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        #[arg(value_enum)]
+        values: Values,
+    },
+    /// Show the help of a command
+    Help {
+        /// The command, for example `mcp add`
+        #[arg(value_name = "COMMAND")]
+        words: Vec<String>,
+    },
+}
+
+/// What to do with stored sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionsAction {
+    /// Find the sessions in which a text occurs: prompts, answers, output and names
+    Search {
+        /// The text, in any case
+        text: String,
+    },
+    /// Give a session a name
+    Rename {
+        /// The session: its file, its id, or the beginning of its id or short id
+        #[arg(value_name = "ID")]
+        session: String,
+        /// The new name
+        name: String,
+    },
+    /// Delete sessions for good
+    Delete {
+        /// The sessions
+        #[arg(value_name = "ID", required = true)]
+        sessions: Vec<String>,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+/// What to do with a scenario file.
+#[derive(Debug, Subcommand)]
+pub enum ScenarioAction {
+    /// Report mistakes with their lines, or what the file contains
+    Check {
+        /// The scenario
+        file: PathBuf,
+    },
 }
 
 /// What to do with the extensions.
@@ -206,12 +310,14 @@ pub struct SessionArgs {
     /// Continue the last session of this folder
     #[arg(short, long = "continue", global = true, conflicts_with_all = ["resume", "no_session"])]
     pub continue_last: bool,
-    /// Resume a stored session
+    /// Resume a stored session; without ID, choose one at the terminal
     #[arg(
         long,
         alias = "session",
         value_name = "ID|FILE",
         global = true,
+        num_args = 0..=1,
+        default_missing_value = "",
         conflicts_with = "no_session"
     )]
     pub resume: Option<String>,
@@ -293,8 +399,8 @@ Frontends start `stentor acp`, `stentor --mode rpc` (omp, pi), `stentor --rpc-ed
 Without an API key, the built-in model offline/guide answers; run `stentor models` to see the others.";
 
 /// Reads the command line. A sentence in the place of a command is a prompt.
-pub fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
-    let error = match Args::try_parse_from(&words) {
+pub fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
+    let error = match Args::try_parse_from(words) {
         Ok(args) => return Ok(args),
         Err(error) => error,
     };
@@ -342,6 +448,10 @@ impl Args {
         };
         flags.set("provider", "--provider", self.model.provider.as_deref());
         flags.set("model", "--model", self.model.model.as_deref());
+        if let Some(Command::Acp { agent: Some(_), .. }) = &self.command {
+            let model = format!("{}/{}", stentor_agents::PROVIDER, agents::COMMAND_LINE);
+            flags.set("model", "--agent", Some(&model));
+        }
         flags.set("thinking", "--thinking", self.model.thinking.as_deref());
         flags.set(
             "system_prompt",
@@ -475,8 +585,8 @@ mod tests {
     fn a_sentence_in_the_place_of_a_command_is_a_prompt() {
         let prompt = |words: &[&str]| {
             let words = [&["stentor"], words].concat();
-            let words = words.into_iter().map(OsString::from).collect();
-            super::parse(words).map(|args| args.ask.prompt)
+            let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+            super::parse(&words).map(|args| args.ask.prompt)
         };
         for (words, said) in [
             (&["do this"][..], "do this"),

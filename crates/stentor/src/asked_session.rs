@@ -8,15 +8,27 @@ use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionState};
 use stentor_journal::store::Listed;
 
-use crate::args::SessionArgs;
 use crate::choose_model::ChosenModel;
+
+/// Which session is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// A new one.
+    New,
+    /// The last of the folder.
+    Last,
+    /// The one with this id or file.
+    Named(&'a str),
+    /// One that somebody has to choose first.
+    Chosen,
+}
 
 /// What was asked for.
 #[derive(Clone)]
 pub struct AskedSession<'a> {
     pub agent: &'a Agent,
     pub cwd: &'a Path,
-    pub session: &'a SessionArgs,
+    pub wanted: Wanted<'a>,
     /// The model of new sessions, and why that one.
     pub chosen: &'a ChosenModel,
 }
@@ -32,20 +44,20 @@ pub struct Answering {
 }
 
 impl AskedSession<'_> {
-    /// The file of the session that was asked for; `None` for a new one. The error is text for a
-    /// person.
+    /// The file of the session that was asked for; `None` for a new one, and for one that is still to
+    /// be chosen. The error is text for a person.
     pub fn file(&self) -> Result<Option<PathBuf>, String> {
-        match (&self.session.resume, self.session.continue_last) {
-            (Some(wanted), _) => {
+        match self.wanted {
+            Wanted::Named(wanted) => {
                 let found = self.agent.find(wanted);
                 found.map(Some).map_err(|error| error.to_string())
             }
-            (None, true) => {
+            Wanted::Last => {
                 let newest = self.sessions().next().map(|session| session.path);
                 let none = "there is no session of this folder to continue";
                 newest.map(Some).ok_or_else(|| none.to_owned())
             }
-            (None, false) => Ok(None),
+            Wanted::New | Wanted::Chosen => Ok(None),
         }
     }
 

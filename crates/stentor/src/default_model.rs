@@ -11,6 +11,7 @@ use stentor_serve::default_model::{DefaultModelScope, DefaultModelStore, StoredD
 use crate::choose_model::choose_model;
 use crate::config::edit::{Document, EditError};
 use crate::config::{Config, Layer, Scope};
+use crate::environment::Variables;
 use crate::models::Models;
 use crate::setup;
 
@@ -21,6 +22,7 @@ const PROVIDER: &str = "provider";
 pub struct ConfiguredModel {
     /// The strongest layer: what the command line says counts before any file.
     pub flags: Layer,
+    pub variables: Variables,
     pub models: Arc<Models>,
 }
 
@@ -69,7 +71,8 @@ impl ConfiguredModel {
     }
 
     fn load(&self, cwd: &Path) -> Result<Config, String> {
-        setup::load_config(cwd, &self.flags).map_err(|errors| errors.to_string())
+        let config = setup::load_config(cwd, &self.flags, &self.variables);
+        config.map_err(|errors| errors.to_string())
     }
 
     /// Why a new session in `cwd` would begin with another model than the one a file now names.

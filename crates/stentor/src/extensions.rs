@@ -60,7 +60,13 @@ pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
     });
     if let Some(files) = named {
         for file in &files.value.0 {
-            all.add(in_file(file, files.source.to_string()));
+            match file.is_file() {
+                true => all.add(in_file(file, files.source.to_string())),
+                false => all.errors.push(ConfigError::NoSuchFile {
+                    at: files.source.clone(),
+                    file: file.clone(),
+                }),
+            }
         }
     }
     if all.errors.is_empty() {

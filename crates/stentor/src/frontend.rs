@@ -1,16 +1,79 @@
-//! Serving a frontend over stdin and stdout: what every way in does alike.
+//! Serving a frontend: what every way in does alike, over stdin and stdout or as a client of the
+//! server.
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use stentor_serve::connection::Connection;
+use stentor_serve::frontend::Frontend;
 use stentor_serve::stdio::{self, Pipes};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::config::{AttachMode, Config, locate};
+use crate::dialect::Invocation;
+use crate::environment::Variables;
 use crate::log::PatientStderr;
+use crate::relay;
+use crate::setup;
 
 /// Exit status when a frontend cannot be served.
 const FAILED: u8 = 1;
+
+/// Where a frontend was started: in this process, or where its client was.
+#[derive(Debug, Clone)]
+pub struct Start {
+    pub folder: PathBuf,
+    pub variables: Variables,
+}
+
+/// A frontend that is set up.
+pub struct Prepared {
+    pub frontend: Frontend,
+    /// Whether its client is to be served by a server instead.
+    pub attach: AttachMode,
+}
+
+impl Start {
+    /// In this process.
+    pub fn of_process() -> Self {
+        Self {
+            folder: PathBuf::from("."),
+            variables: Variables::OfProcess,
+        }
+    }
+
+    /// The folder to work in. The error is text for a person.
+    pub fn working_folder(&self, asked: Option<&Path>) -> Result<PathBuf, String> {
+        setup::working_folder(&self.folder, asked)
+    }
+
+    pub fn home(&self) -> Option<PathBuf> {
+        locate::places(&|name| self.variables.get(name), locate::Platform::HERE).home
+    }
+}
+
+impl Prepared {
+    /// A frontend under a configuration.
+    pub fn new(frontend: Frontend, config: &Config) -> Self {
+        Self {
+            frontend,
+            attach: config.settings.attach.value,
+        }
+    }
+
+    /// Serves the frontend that started this process: by a server if it is configured so, else
+    /// here. Returns the exit status; the error is text for a person.
+    pub fn serve(self, pipes: Pipes, invocation: &Invocation) -> Result<u8, String> {
+        let server = relay::connect_as_configured(self.attach);
+        if let Some(stream) = server.map_err(|why| why.to_string())? {
+            let relayed = relay::run(stream, invocation, pipes);
+            return relayed.map_err(|why| why.to_string());
+        }
+        serve_frontend(self.frontend.serve(Connection::stdio(pipes)))?
+    }
+}
 
 /// Stdin and stdout, from now on for the frontend alone. The error is text for a person.
 pub fn take_pipes() -> Result<Pipes, String> {

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use stentor_model::catalogue::is_key_variable;
 use stentor_tools::process::{Helper, Launcher, Limits, supervise};
 
 use crate::config::{Config, Settings};
+use crate::environment::Variables;
 
 /// The first word of the helper that supervises a command. It is no command for people and not in
 /// the help.
@@ -32,7 +33,7 @@ pub fn this_is_the_program() {
 /// Starts programs under a configuration, without the variables that hold providers' keys: what a
 /// command can read it can send away, and a command needs none. Those the user passes by name stay.
 pub fn launcher(config: &Config, mut key_variables: Vec<String>) -> Launcher {
-    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let set = config.variables.names().into_iter();
     key_variables.extend(set.filter(|name| is_key_variable(name)));
     let passed = &config.settings.pass_env.value;
     key_variables.retain(|name| !passed.contains(name));
@@ -40,7 +41,11 @@ pub fn launcher(config: &Config, mut key_variables: Vec<String>) -> Launcher {
         program: this_program(),
         first_words: vec![OsString::from(HELPER_WORD)],
     });
-    Launcher::new(helper, limits(&config.settings), key_variables)
+    let launcher = Launcher::new(helper, limits(&config.settings), key_variables);
+    match &config.variables {
+        Variables::OfProcess => launcher,
+        Variables::OfClient(variables) => launcher.in_environment(Arc::clone(variables)),
+    }
 }
 
 /// The helper: supervises a command to its end, or says why not.

@@ -2,6 +2,7 @@
 //!
 //! They are a library so that each can be tested by itself; `main.rs` puts them together.
 
+pub mod agents;
 pub mod args;
 pub mod asked_session;
 pub mod attached_files;
@@ -23,13 +24,16 @@ pub mod omp;
 pub mod overview;
 pub mod print;
 pub mod program;
+pub mod relay;
 pub mod repeated_calls;
 pub mod rpc;
 pub mod rpc_edn;
 pub mod sandbox;
+pub mod serve;
 pub mod session_places;
 pub mod setup;
 pub mod slash;
+pub mod socket;
 pub mod stored_answers;
 pub mod terminal;
 pub mod trust;

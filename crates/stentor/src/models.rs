@@ -34,6 +34,10 @@ struct Scripts {
     by_name: HashMap<String, Arc<ScriptModel>>,
 }
 
+/// Why a scenario that somebody else names is not played.
+const ONLY_THE_USER: &str =
+    "only a flag, the environment, your own file or your client can name a scenario file";
+
 /// Makes a registry of what is on disk now. The error is text for a person.
 type ReadAgain = Box<dyn Fn() -> Result<Registry, String> + Send + Sync>;
 
@@ -115,10 +119,7 @@ impl Models {
             return Ok(known);
         }
         let Some(file) = file else {
-            let message = format!(
-                "script/{name} is not used: only a flag, the environment, your own file or your \
-                 client can name a scenario file"
-            );
+            let message = format!("script/{name} is not used: {ONLY_THE_USER}");
             return Err(ModelError::new(ModelErrorKind::UnknownModel, message));
         };
         let model = ScriptModel::load(&file)
@@ -188,10 +189,18 @@ impl ModelRegistry for Models {
         match self.script(id, by) {
             Ok(model) => Some(Arc::clone(model.info())),
             Err(error) => {
-                tracing::warn!("{error}");
+                // What others name, their caller reports by `why_not`.
+                if matches!(by, NamedBy::User | NamedBy::OwnFile) {
+                    tracing::warn!("{error}");
+                }
                 None
             }
         }
+    }
+
+    fn why_not(&self, provider: &str, _: &str, by: NamedBy) -> Option<&'static str> {
+        let of_others = matches!(by, NamedBy::Others | NamedBy::Untrusted);
+        (provider == script::PROVIDER && of_others).then_some(ONLY_THE_USER)
     }
 
     fn is_described(&self, provider: &str, id: &str) -> bool {

@@ -7,17 +7,20 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use stentor_agent::agent::Agent;
 use stentor_agent::model::ThinkingLevel;
 use stentor_journal::message::ContentBlock;
-use stentor_serve::omp::{OmpArgs, OmpOptions, print_events, serve};
+use stentor_serve::frontend::Frontend;
+use stentor_serve::omp::{OmpArgs, OmpOptions, print_events};
 use stentor_serve::stdio::Pipes;
+use stentor_wire::attach::Refused;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::attached_files::attached;
 use crate::commands::ask::prompt_text;
-use crate::config::{ConfigErrors, Source, Sourced, locate};
-use crate::environment;
-use crate::frontend::{exit_code, serve_frontend, take_pipes};
+use crate::config::{Config, ConfigErrors, Source, Sourced};
+use crate::dialect::{Dialect, Invocation};
+use crate::frontend::{Prepared, Start, exit_code, serve_frontend, take_pipes};
 use crate::log::{self, PatientStderr};
 use crate::logins::ModelLogins;
 use crate::session_places::{self, Family};
@@ -31,11 +34,28 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     }
     let served = OmpArgs::parse(words)
         .map_err(|error| error.to_string())
-        .and_then(run);
+        .and_then(|args| run(&args, words));
     Some(exit_code(served))
 }
 
-fn run(words: OmpArgs) -> Result<u8, String> {
+/// Sets up what a client of the server asks for with these flags.
+pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+    let refused = |message: String| Refused { message, status: 1 };
+    let mut words: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    if !OmpArgs::are_meant(&words) {
+        let mode = ["--mode", "rpc"].map(OsString::from);
+        words.splice(0..0, mode);
+    }
+    let args = OmpArgs::parse(&words).map_err(|error| refused(error.to_string()))?;
+    if args.json || args.help {
+        let why = "a client of the server speaks --mode rpc";
+        return Err(refused(why.to_owned()));
+    }
+    let (agent, options, config) = prepare(&args, start).map_err(refused)?;
+    Ok(Prepared::new(Frontend::Omp(agent, options), &config))
+}
+
+fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, String> {
     if words.help {
         // Whoever asked may be gone.
         let _ = std::io::stdout().write_all(OmpArgs::HELP.as_bytes());
@@ -50,18 +70,37 @@ fn run(words: OmpArgs) -> Result<u8, String> {
             words.ignored.join(" ")
         );
     }
-    let cwd = setup::working_folder(words.cwd.as_deref())?;
-    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
+    let (agent, options, config) = prepare(words, &Start::of_process())?;
+    match words.json {
+        true => {
+            let prompts = prompts(words, &options.cwd, &pipes)?;
+            let printed = serve_frontend(print_events(agent, pipes, options, prompts))?;
+            printed.map_err(|error| error.to_string())
+        }
+        false => {
+            let invocation = Invocation {
+                dialect: Dialect::Omp,
+                args: said.to_vec(),
+            };
+            let frontend = Frontend::Omp(agent, options);
+            Prepared::new(frontend, &config).serve(pipes, &invocation)
+        }
+    }
+}
+
+fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config), String> {
+    let cwd = start.working_folder(words.cwd.as_deref())?;
+    let home = start.home();
     let said = |errors: ConfigErrors| errors.to_string();
-    let mut flags = args(&words).layer(&cwd, home.as_deref()).map_err(said)?;
+    let mut flags = args(words).layer(&cwd, home.as_deref()).map_err(said)?;
     if words.no_context_files {
         flags.context_files = Some(Sourced {
             value: false,
             source: Source::Flag("--no-context-files".to_owned()),
         });
     }
-    let config = setup::load_config(&cwd, &flags).map_err(said)?;
-    let key = words.api_key.as_deref().zip(provider(&words));
+    let config = setup::load_config(&cwd, &flags, &start.variables).map_err(said)?;
+    let key = words.api_key.as_deref().zip(provider(words));
     let models = setup::models_with_key(&config, &flags, &cwd, key).map_err(said)?;
     let defaults = Defaults {
         rules: !words.no_rules,
@@ -87,16 +126,10 @@ fn run(words: OmpArgs) -> Result<u8, String> {
         resume: words.resume.clone(),
         models: words.models.clone(),
         name: words.name.clone(),
+        wants_dialogs: words.wants_dialogs,
         login: Arc::new(ModelLogins(models)),
     };
-    match words.json {
-        true => {
-            let prompts = prompts(&words, &options.cwd, &pipes)?;
-            let printed = serve_frontend(print_events(agent, pipes, options, prompts))?;
-            printed.map_err(|error| error.to_string())
-        }
-        false => serve_frontend(serve(agent, pipes, options)),
-    }
+    Ok((agent, options, config))
 }
 
 /// The prompts of the command line; what stdin says where there are none.

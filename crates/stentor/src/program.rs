@@ -9,20 +9,31 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
+use stentor_journal::store::short_id;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
-use crate::args::{self, Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction};
+use crate::args::{
+    self, AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
+    PermissionsAction, ScenarioAction, SessionsAction,
+};
 use crate::commands::ask::prompt_text;
+use crate::commands::complete::{self, Values};
+use crate::commands::describe::help_of_line;
+use crate::commands::doctor::Report;
 use crate::commands::models::Wanted;
 use crate::commands::permissions::{Permissions, print_forgotten};
+use crate::commands::session_changes::{Consent, delete, rename};
+use crate::commands::sessions::{SessionLine, about};
 use crate::commands::{self, describe};
-use crate::config::{Config, ConfigErrors, Layer, locate};
-use crate::dialect::in_own_words;
-use crate::frontend::runtime;
+use crate::config::{Config, ConfigErrors, Layer};
+use crate::dialect::{Dialect, Invocation, in_own_words};
+use crate::frontend::{Start, runtime};
+use crate::launcher::launcher;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -31,7 +42,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{environment, extensions, log, omp, rpc, session_places};
+use crate::{agents, extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -44,12 +55,19 @@ const UNASKED: PermissionMode = PermissionMode::All;
 /// Runs the program.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words = in_own_words(words.into_iter().collect());
+    if let Some(status) = relay::run_if_asked(&words) {
+        return status;
+    }
     if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }
-    let args = match args::parse(words) {
+    let args = match args::parse(&words) {
         Ok(args) => args,
         Err(error) => {
+            if let (ErrorKind::DisplayHelp, Some(help)) = (error.kind(), help_of_line(&words)) {
+                let _ = io::stdout().write_all(help.as_bytes());
+                return ExitCode::SUCCESS;
+            }
             // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
@@ -57,7 +75,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
-        Ok(pipes) => with_pipes(&args, pipes),
+        Ok(pipes) => with_pipes(&args, &words, pipes),
         Err(error) => Err(Failure::other(format!(
             "cannot use stdin and stdout: {error}"
         ))),
@@ -109,16 +127,46 @@ impl From<ConfigErrors> for Failure {
     }
 }
 
-fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
+fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failure> {
+    match &args.command {
+        Some(Command::Acp {
+            login: None,
+            attach,
+            agent: _,
+        }) => {
+            return acp(args, attach.as_ref(), words, pipes);
+        }
+        Some(Command::Serve(wanted)) => {
+            let served = serve::run(wanted, args.ask.json, pipes);
+            return served.map_err(|why| Failure::other(why.to_string()));
+        }
+        Some(Command::Page(wanted)) => {
+            let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
+            return shown
+                .map(|()| 0)
+                .map_err(|why| Failure::other(why.to_string()));
+        }
+        _ => {}
+    }
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
     match &args.command {
         Some(Command::Completions { shell }) => {
             return Failure::printing(describe::completions(*shell, &mut out));
         }
-        Some(Command::Man) => return Failure::printing(describe::manual(&mut out)),
+        Some(Command::Man { folder }) => return manual(folder.as_deref(), &mut out),
+        Some(Command::Help { words }) => {
+            let help = describe::help(words).map_err(|error| Failure::usage(error.to_string()))?;
+            return Failure::printing(out.write_all(help.as_bytes()));
+        }
+        Some(Command::Scenario { action }) => return scenario(action, args.ask.json, &mut out),
+        Some(Command::Doctor) => {
+            return doctor(args, &stdin, &mut Printed::new(&out, args.ask.json));
+        }
         Some(
             Command::Acp { .. }
+            | Command::Serve(_)
+            | Command::Page(_)
             | Command::Sessions { .. }
             | Command::Export { .. }
             | Command::Config
@@ -128,8 +176,10 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
             | Command::Trust { .. }
             | Command::Models { .. }
             | Command::Commands
+            | Command::Agents { .. }
             | Command::Login { .. }
-            | Command::Logout { .. },
+            | Command::Logout { .. }
+            | Command::Complete { .. },
         )
         | None => {}
     }
@@ -137,15 +187,6 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let json = args.ask.json;
     let printed = |out| Printed::new(out, json);
     match (&args.command, &args.ask.prompt) {
-        (Some(Command::Acp { login: None }), _) => {
-            let pipes = Pipes {
-                stdin: stdin.into(),
-                stdout: out.into(),
-            };
-            let agent = job.serving_agent(PermissionMode::Ask);
-            let logins = job.models.logins();
-            commands::acp::run(agent, &logins, pipes).map_err(Failure::other)
-        }
         (Some(Command::Config), _) => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let mut out = printed(&out);
@@ -176,6 +217,7 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
+        (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
         (Some(Command::Models { filter, all }), _) => {
             let (filter, all) = (filter.as_deref(), *all);
             job.models(Wanted { filter, all }, &mut printed(&out))
@@ -183,16 +225,22 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         (Some(Command::Login { provider, key }), _) => {
             job.login(provider.as_deref(), *key, &mut stdin, &mut printed(&out))
         }
-        (Some(Command::Acp { login: provider }), _) => {
-            job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out))
-        }
+        (
+            Some(Command::Acp {
+                login: provider, ..
+            }),
+            _,
+        ) => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
         (Some(Command::Logout { provider }), _) => job.logout(provider, &mut printed(&out)),
         (Some(Command::Commands), _) => {
             let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
             Failure::printing(commands::slash_commands::run(&listed, json, &mut out))
         }
-        (Some(Command::Sessions { all }), _) => job.sessions(*all, &mut printed(&out)),
+        (Some(Command::Sessions { action, all }), _) => {
+            job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
+        }
+        (Some(Command::Complete { values }), _) => job.complete(*values, &mut out),
         (Some(Command::Export { session, output }), _) => {
             let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
@@ -200,7 +248,18 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
                 .map_err(Failure::other)?;
             Ok(0)
         }
-        (Some(Command::Completions { .. } | Command::Man), _) => Ok(0),
+        (
+            Some(
+                Command::Completions { .. }
+                | Command::Man { .. }
+                | Command::Help { .. }
+                | Command::Scenario { .. }
+                | Command::Doctor
+                | Command::Serve(_)
+                | Command::Page(_),
+            ),
+            _,
+        ) => Ok(0),
         (None, Some(prompt)) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
             job.ask(text, &stdin, &mut out)
@@ -208,6 +267,60 @@ fn with_pipes(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
         (None, None) if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
         (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
     }
+}
+
+fn manual(folder: Option<&Path>, out: &mut File) -> Result<u8, Failure> {
+    let Some(folder) = folder else {
+        return Failure::printing(describe::manual(out));
+    };
+    let written = describe::manuals(folder);
+    let written = written.map_err(|error| {
+        Failure::other(format!("cannot write into {}: {error}", folder.display()))
+    })?;
+    Failure::printing(writeln!(out, "{}", written.join("\n")))
+}
+
+fn scenario(action: &ScenarioAction, json: bool, out: &mut File) -> Result<u8, Failure> {
+    let ScenarioAction::Check { file } = action;
+    let facts = commands::scenario::check(file);
+    let facts = facts.map_err(|error| Failure::other(error.to_string()))?;
+    Failure::printing(commands::scenario::report(file, &facts, json, out))
+}
+
+fn doctor(args: &Args, stdin: &File, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    let report = match Job::prepare(args, stdin) {
+        Ok(job) => block_on(Report::of(&job.config, &job.models, &job.cwd))?,
+        Err(failure) => Report::of_broken(&failure.message),
+    };
+    Failure::printing(report.print(args.ask.json, out))?;
+    Ok(if report.is_good() { 0 } else { FAILED })
+}
+
+/// Serves a client of ACP, here or by a server.
+fn acp(
+    args: &Args,
+    attach: Option<&AttachFlag>,
+    words: &[OsString],
+    pipes: Pipes,
+) -> Result<u8, Failure> {
+    let mut flags: Vec<OsString> = words.iter().skip(1).cloned().collect();
+    if let Some(at) = flags.iter().position(|word| word == "acp") {
+        flags.remove(at);
+    }
+    let invocation = Invocation {
+        dialect: Dialect::Acp,
+        args: flags,
+    };
+    if let Some(AttachFlag(socket)) = attach {
+        let attached = relay::attach(socket.as_deref(), &invocation, pipes);
+        return attached.map_err(|why| Failure::other(why.to_string()));
+    }
+    let prepared = commands::acp::prepare(args, &Start::of_process());
+    let prepared = prepared.map_err(|refused| Failure {
+        status: refused.status,
+        message: refused.message,
+    })?;
+    prepared.serve(pipes, &invocation).map_err(Failure::other)
 }
 
 /// What was asked, with what holds for it.
@@ -229,7 +342,7 @@ fn asked_for_trust(
     trust: &Asking,
     stdin: &File,
 ) -> Result<Config, Failure> {
-    let wanted = brought::waiting(&config, &environment::variable);
+    let wanted = brought::waiting(&config, &|name| config.variable(name));
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
         return Ok(config);
     };
@@ -243,20 +356,20 @@ fn asked_for_trust(
     let now = iso_time(setup::system_clock().now_ms());
     let kept = store.trust(root, &now);
     kept.map_err(|error| Failure::other(error.to_string()))?;
-    Ok(setup::load_config(cwd, flags)?)
+    Ok(setup::load_config(cwd, flags, &config.variables)?)
 }
 
 impl<'a> Job<'a> {
     /// Reads what holds for what was asked. Who asks at a terminal may be asked for trust first.
     fn prepare(args: &'a Args, stdin: &File) -> Result<Self, Failure> {
-        let cwd = setup::working_folder(args.session.cwd.as_deref()).map_err(Failure::usage)?;
-        let home = locate::places(&environment::variable, locate::Platform::HERE).home;
+        let start = Start::of_process();
+        let cwd = start
+            .working_folder(args.session.cwd.as_deref())
+            .map_err(Failure::usage)?;
+        let home = start.home();
         let flags = args.layer(&cwd, home.as_deref())?;
-        let mut config = setup::load_config(&cwd, &flags)?;
-        let trust = match args.command {
-            Some(Command::Acp { .. }) => Asking::in_turn(),
-            _ => Asking::in_background(),
-        };
+        let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
+        let trust = Asking::in_background();
         let talks = args.command.is_none();
         if talks && stdin.is_terminal() && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
@@ -282,32 +395,39 @@ impl Job<'_> {
     /// An agent whose sessions take this stance where nobody chose one. It also finds those of the
     /// clients of pi and omp.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
-        let agent = self.agent_with(permission_mode, false);
+        let (flags, models) = (self.flags.clone(), Arc::clone(&self.models));
+        let defaults = Defaults {
+            permission_mode,
+            subagents: false,
+            trust: self.trust.clone(),
+            ..Defaults::new(flags, models, &self.config)
+        };
+        let files = session_places::own(&self.config.settings, self.args.session.no_session);
+        let agent = setup::agent(&self.config, Arc::new(defaults), files);
         match self.args.session.no_session {
             true => agent,
             false => agent.also_in(session_places::shared(&self.config)),
         }
     }
 
-    /// The same for a frontend, whose sessions have subagents.
-    fn serving_agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
-        self.agent_with(permission_mode, true)
+    fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
+        mcp_servers::find(&self.config, &|name| self.config.variable(name))
     }
 
-    fn agent_with(
-        &self,
-        permission_mode: PermissionMode,
-        subagents: bool,
-    ) -> stentor_agent::agent::Agent {
-        let (flags, models) = (self.flags.clone(), Arc::clone(&self.models));
-        let defaults = Defaults {
-            permission_mode,
-            subagents,
-            trust: self.trust.clone(),
-            ..Defaults::new(flags, models, &self.config)
+    fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let agents = agents::configured(&self.config)?;
+        let json = self.args.ask.json;
+        let Some(AgentsAction::Check { name }) = action else {
+            let path = self.config.variables.get("PATH").unwrap_or_default();
+            return Failure::printing(commands::agents::list(&agents, &path, json, out));
         };
-        let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        setup::agent(&self.config, Arc::new(defaults), files)
+        let settings = agents
+            .get(name)
+            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
+        let launcher = launcher(&self.config, self.models.registry().key_variables());
+        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
+        let report = report.map_err(|error| Failure::other(error.to_string()))?;
+        Failure::printing(commands::agents::report(name, &report, json, out))
     }
 
     fn models(&self, wanted: Wanted<'_>, out: &mut Printed<'_>) -> Result<u8, Failure> {
@@ -378,7 +498,7 @@ impl Job<'_> {
         let json = self.args.ask.json;
         match action {
             None | Some(McpAction::List) => {
-                let found = mcp_servers::find(&self.config, &environment::variable)?;
+                let found = self.mcp_servers()?;
                 self.warn(&found);
                 Failure::printing(commands::mcp::list(&found.servers, json, out))
             }
@@ -392,7 +512,7 @@ impl Job<'_> {
                 let file = self.file_of(*scope)?;
                 let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
                     let elsewhere = matches!(error, EditError::Missing { .. })
-                        .then(|| mcp_servers::find(&self.config, &environment::variable).ok())
+                        .then(|| self.mcp_servers().ok())
                         .flatten()
                         .and_then(|found| found.how_to_remove(name, &file));
                     let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
@@ -403,7 +523,7 @@ impl Job<'_> {
                 Failure::printing(writeln!(out, "{removed}"))
             }
             Some(McpAction::Test { names }) => {
-                let found = mcp_servers::find(&self.config, &environment::variable)?;
+                let found = self.mcp_servers()?;
                 self.warn(&found);
                 let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
@@ -433,10 +553,10 @@ impl Job<'_> {
     }
 
     fn trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let folder = setup::working_folder(Some(folder)).map_err(Failure::usage)?;
-        let config = setup::load_config(&folder, &self.flags)?;
+        let folder = setup::working_folder(Path::new("."), Some(folder)).map_err(Failure::usage)?;
+        let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
-        let wanted = brought::waiting(&config, &environment::variable);
+        let wanted = brought::waiting(&config, &|name| config.variable(name));
         let already = config.files.root_trusted;
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
@@ -453,9 +573,9 @@ impl Job<'_> {
 
     fn revoke_trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
         // A folder that is gone can be named as `--list` names it.
-        let resolved = setup::working_folder(Some(folder));
+        let resolved = setup::working_folder(Path::new("."), Some(folder));
         let folder = resolved.unwrap_or_else(|_| folder.to_owned());
-        let config = setup::load_config(&folder, &self.flags)?;
+        let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
         let revoked = commands::trust::revoke(&self.trust_store()?, root, &config);
         let (said, was_trusted) = revoked.map_err(|error| Failure::other(error.to_string()))?;
@@ -466,7 +586,7 @@ impl Job<'_> {
     }
 
     fn warn(&self, found: &mcp_servers::AllFound) {
-        let wanted = brought::waiting(&self.config, &environment::variable);
+        let wanted = brought::waiting(&self.config, &|name| self.config.variable(name));
         let root = self.config.project.root();
         let notice = (!wanted.is_empty()).then(|| brought::notice(root, &wanted));
         let warnings = self.config.warnings.iter().map(ToString::to_string);
@@ -518,11 +638,75 @@ impl Job<'_> {
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
-    fn sessions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn sessions(
+        &self,
+        action: Option<&SessionsAction>,
+        all: bool,
+        stdin: &File,
+        out: &mut Printed<'_>,
+    ) -> Result<u8, Failure> {
+        let agent = self.agent(UNASKED);
         let folder = (!all).then_some(self.cwd.as_path());
-        let listed: Vec<_> = self.agent(UNASKED).newest_first(folder).collect();
+        let listed = agent.newest_first(folder);
         let json = self.args.ask.json;
-        Failure::printing(commands::sessions::run(&listed, all, json, out))
+        let of_this = if all { "" } else { " of this folder" };
+        let find = |wanted: &String| {
+            let found = agent.find(wanted);
+            found.map_err(|error| Failure::other(error.to_string()))
+        };
+        match action {
+            None => {
+                let lines = listed.map(SessionLine::of);
+                let none = format!("no sessions{of_this}");
+                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
+            }
+            Some(SessionsAction::Search { text }) => {
+                let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
+                let none = format!("nothing matches in the sessions{of_this}");
+                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
+            }
+            Some(SessionsAction::Rename { session, name }) => {
+                let file = find(session)?;
+                rename(&file, name, &*setup::system_clock())
+                    .map_err(|error| Failure::other(error.to_string()))?;
+                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
+            }
+            Some(SessionsAction::Delete { sessions, yes }) => {
+                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
+                let consent = match (yes, stdin.is_terminal()) {
+                    (true, _) => Consent::Given,
+                    (false, true) => Consent::Ask,
+                    (false, false) => Consent::Missing,
+                };
+                let deleted = delete(
+                    &files?,
+                    consent,
+                    &mut BufReader::new(stdin),
+                    &mut io::stderr(),
+                );
+                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
+                let sessions = if deleted == 1 { "session" } else { "sessions" };
+                Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
+            }
+        }
+    }
+
+    /// What a shell offers: the newest sessions of this folder, or the models.
+    fn complete(&self, values: Values, out: &mut File) -> Result<u8, Failure> {
+        const OFFERED: usize = 50;
+        Failure::printing(match values {
+            Values::Sessions => {
+                let agent = self.agent(UNASKED);
+                let newest = agent.newest_first(Some(&self.cwd)).take(OFFERED);
+                let values = newest.map(|one| (short_id(&one.id).to_owned(), about(&one)));
+                complete::print(values, out)
+            }
+            Values::Models => {
+                let models = self.models.registry().list().into_iter();
+                let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
+                complete::print(models, out)
+            }
+        })
     }
 
     fn overview(&self, is_terminal: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {

@@ -12,23 +12,28 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use stentor_agent::agent::{Agent, SessionDefaults};
+use stentor_agent::agent::SessionDefaults;
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
+use stentor_serve::frontend::Frontend;
 use stentor_serve::synaps::{self, SynapsOptions};
+use stentor_wire::attach::Refused;
 
+use crate::args::AttachFlag;
 use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source, locate};
-use crate::dialect::Dialect;
-use crate::environment;
-use crate::frontend::{exit_code, serve_frontend, take_pipes};
+use crate::dialect::{Dialect, Invocation};
+use crate::frontend::{Prepared, Start, exit_code, take_pipes};
 use crate::log;
 use crate::session_places;
 use crate::setup::{self, Defaults};
 
 /// Exit status for a wrong command line.
 const USAGE: u8 = 2;
+
+/// Exit status for everything else that keeps it from starting.
+const FAILED: u8 = 1;
 
 /// A child for a frontend.
 #[derive(Debug, Parser)]
@@ -58,6 +63,9 @@ struct RpcArgs {
     /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
+    /// Be a relay to `stentor serve`, whose sessions clients share
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    attach: Option<AttachFlag>,
 }
 
 /// The tools a child would have.
@@ -81,7 +89,7 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     let (command, rest) = rest.split_first()?;
     let words = [program].into_iter().chain(rest);
     match command.to_str()? {
-        "rpc" => Some(parsed(words, |args: RpcArgs| serve(&args))),
+        "rpc" => Some(parsed(words, |args: RpcArgs| serve(&args, rest))),
         "tools_list" => Some(parsed(words, |_: ToolsListArgs| list_tools())),
         _ => None,
     }
@@ -104,23 +112,51 @@ fn parsed<'a, A: Parser>(
     exit_code(run(args).map_err(|why| format!("stentor: {why}")))
 }
 
-fn serve(args: &RpcArgs) -> Result<u8, String> {
+fn serve(args: &RpcArgs, words: &[OsString]) -> Result<u8, String> {
     let pipes = take_pipes()?;
-    let cwd = setup::working_folder(None)?;
+    let prepared = prepare(args, &Start::of_process())?;
+    let invocation = Invocation {
+        dialect: Dialect::Synaps,
+        args: words.to_vec(),
+    };
+    prepared.serve(pipes, &invocation)
+}
+
+/// Sets up the child that a client of the server asks for with these flags.
+pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+    let words = ["stentor"]
+        .into_iter()
+        .chain(flags.iter().map(String::as_str));
+    let args = RpcArgs::try_parse_from(words).map_err(|error| Refused {
+        message: error.to_string(),
+        status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
+    })?;
+    prepare(&args, start).map_err(|why| Refused {
+        message: format!("stentor: {why}"),
+        status: FAILED,
+    })
+}
+
+fn prepare(args: &RpcArgs, start: &Start) -> Result<Prepared, String> {
+    let cwd = start.working_folder(None)?;
+    let system = args.system.as_deref();
     let options = SynapsOptions {
         resume: args.resume.clone(),
-        system: args.system.as_deref().map(text_or_file).transpose()?,
+        system: system.map(|text| text_or_file(text, &cwd)).transpose()?,
         model: args.model.clone(),
         cwd: cwd.clone(),
     };
-    let agent = agent(&cwd)?;
-    serve_frontend(synaps::serve(agent, pipes, options))?
+    let (defaults, config) = defaults(&cwd, start)?;
+    let files = session_places::own(&config.settings, false);
+    let agent = setup::agent(&config, Arc::new(defaults), files);
+    Ok(Prepared::new(Frontend::Synaps(agent, options), &config))
 }
 
 fn list_tools() -> Result<u8, String> {
     let pipes = take_pipes()?;
-    let cwd = setup::working_folder(None)?;
-    let tools = defaults(&cwd)?.0.for_folder(&cwd)?.tools;
+    let start = Start::of_process();
+    let cwd = start.working_folder(None)?;
+    let tools = defaults(&cwd, &start)?.0.for_folder(&cwd)?.tools;
     let list = synaps::tools_list(tools.iter().map(|tool| tool.spec()));
     let mut line = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
     line.push(b'\n');
@@ -130,15 +166,10 @@ fn list_tools() -> Result<u8, String> {
     Ok(0)
 }
 
-fn agent(cwd: &Path) -> Result<Agent, String> {
-    let (defaults, config) = defaults(cwd)?;
-    let files = session_places::own(&config.settings, false);
-    Ok(setup::agent(&config, Arc::new(defaults), files))
-}
-
-fn defaults(cwd: &Path) -> Result<(Defaults, crate::config::Config), String> {
-    let flags = surroundings(cwd);
-    let config = setup::load_config(cwd, &flags).map_err(|errors| errors.to_string())?;
+fn defaults(cwd: &Path, start: &Start) -> Result<(Defaults, crate::config::Config), String> {
+    let flags = surroundings(cwd, start);
+    let config = setup::load_config(cwd, &flags, &start.variables);
+    let config = config.map_err(|errors| errors.to_string())?;
     let models = setup::models_with(&config, &flags, cwd, originals_models)
         .map_err(|errors| errors.to_string())?;
     // The protocol has no way to ask, so nothing is asked unless somebody wants it.
@@ -171,11 +202,11 @@ fn originals_models(sources: &mut RegistrySources) {
 
 /// What the original child's variables say about folders. Sessions must always have a place: an id that was
 /// handed out must be one to go on with.
-fn surroundings(cwd: &Path) -> Layer {
-    let places = locate::places(&environment::variable, locate::Platform::HERE);
-    let base = environment::variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
-    let nowhere =
-        || places.data_dir.is_none() && environment::variable("STENTOR_DATA_DIR").is_none();
+fn surroundings(cwd: &Path, start: &Start) -> Layer {
+    let variable = |name: &str| start.variables.get(name);
+    let places = locate::places(&variable, locate::Platform::HERE);
+    let base = variable("SYNAPS_BASE_DIR").filter(|base| !base.is_empty());
+    let nowhere = || places.data_dir.is_none() && variable("STENTOR_DATA_DIR").is_none();
     let data_dir = match base {
         Some(base) => PathBuf::from(base),
         None if nowhere() => cwd.join(".stentor").join("data"),
@@ -202,9 +233,9 @@ fn surroundings(cwd: &Path) -> Layer {
     layer
 }
 
-/// The content of a regular file of that name, else the text itself.
-fn text_or_file(text: &str) -> Result<String, String> {
-    let path = Path::new(text);
+/// The content of a regular file of that name in the folder, else the text itself.
+fn text_or_file(text: &str, cwd: &Path) -> Result<String, String> {
+    let path = cwd.join(text);
     if !path.is_file() {
         return Ok(text.to_owned());
     }

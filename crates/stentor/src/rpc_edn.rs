@@ -4,18 +4,21 @@
 //! flag nobody knows is a note on stderr and not the end.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_serve::psi::{self, PsiOptions};
+use stentor_serve::frontend::Frontend;
+use stentor_serve::psi::PsiOptions;
+use stentor_wire::attach::Refused;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw};
-use crate::config::{Layer, Source, locate};
+use crate::config::{Layer, Source};
 use crate::default_model::ConfiguredModel;
-use crate::environment;
-use crate::frontend::{exit_code, serve_frontend, take_pipes};
+use crate::dialect::{Dialect, Invocation};
+use crate::frontend::{Prepared, Start, exit_code, take_pipes};
 use crate::log;
 use crate::logins::ModelLogins;
 use crate::notes::Notes;
@@ -34,6 +37,32 @@ const SETTINGS: [(&str, &str); 9] = [
     ("--system-prompt", "system_prompt"),
     ("--append-system-prompt", "append_system_prompt"),
 ];
+
+/// What `--help` prints.
+const HELP: &str = "\
+Serve psi's Emacs frontend over stdin and stdout, in EDN.
+
+Usage: stentor --rpc-edn [OPTIONS]
+
+Options:
+      --model MODEL                 The model: ID or PROVIDER/ID
+      --provider NAME               The provider of the model
+      --thinking-level LEVEL        How much the model may think (also --thinking)
+      --cwd DIR                     The working folder
+      --resume ID|FILE              Resume a stored session
+      --no-session                  Do not store sessions on disk
+      --session-dir DIR             The folder for session files
+      --tools NAMES                 The tools the model may use, separated by commas
+      --permission-mode MODE        What may run without asking
+      --system-prompt TEXT          Replace the built-in system prompt
+      --append-system-prompt TEXT   Append text to the system prompt
+      --llm-idle-timeout-ms MS      How long a model may be silent
+      --rpc-trace-file FILE         Write all frames to a file
+      --log-level LEVEL             What goes to stderr: error, warn, info or debug
+  -h, --help                        Print help
+
+Flags that psi has and Stentor does not need are accepted and ignored. See docs/psi.md.
+";
 
 /// The original's environment.
 const VARIABLES: [(&str, &str); 2] = [("PSI_MODEL", "model"), ("PSI_THINKING_LEVEL", "thinking")];
@@ -65,13 +94,31 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     if !is_psi {
         return None;
     }
+    if rest.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        // A closed pipe is nobody's problem.
+        let _ = std::io::stdout().write_all(HELP.as_bytes());
+        return Some(ExitCode::SUCCESS);
+    }
     let command_line = read_command_line(&rest);
     log::to_stderr(command_line.log_level.as_deref().unwrap_or("warn"));
     for note in &command_line.notes {
         tracing::warn!("{note}");
     }
-    let served = serve(command_line).map_err(|why| format!("stentor: {why}"));
-    Some(exit_code(served))
+    let served = serve(command_line, words.get(1..).unwrap_or_default());
+    Some(exit_code(served.map_err(|why| format!("stentor: {why}"))))
+}
+
+/// Sets up the backend that a client of the server asks for with these flags.
+pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let command_line = read_command_line(&flags);
+    for note in &command_line.notes {
+        tracing::warn!("{note}");
+    }
+    prepare(command_line, start).map_err(|why| Refused {
+        message: format!("stentor: {why}"),
+        status: 1,
+    })
 }
 
 fn read_command_line(words: &[&str]) -> CommandLine {
@@ -122,11 +169,21 @@ fn read_command_line(words: &[&str]) -> CommandLine {
     read
 }
 
-fn serve(command_line: CommandLine) -> Result<u8, String> {
+fn serve(command_line: CommandLine, words: &[OsString]) -> Result<u8, String> {
     let pipes = take_pipes()?;
-    let cwd = setup::working_folder(command_line.cwd.as_deref())?;
-    let flags = layer(&command_line, &cwd).map_err(|errors| errors.to_string())?;
-    let config = setup::load_config(&cwd, &flags).map_err(|errors| errors.to_string())?;
+    let prepared = prepare(command_line, &Start::of_process())?;
+    let invocation = Invocation {
+        dialect: Dialect::Psi,
+        args: words.to_vec(),
+    };
+    prepared.serve(pipes, &invocation)
+}
+
+fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, String> {
+    let cwd = start.working_folder(command_line.cwd.as_deref())?;
+    let flags = layer(&command_line, &cwd, start).map_err(|errors| errors.to_string())?;
+    let config = setup::load_config(&cwd, &flags, &start.variables);
+    let config = config.map_err(|errors| errors.to_string())?;
     let idle_timeout_ms = command_line.idle_timeout_ms.filter(|ms| *ms > 0);
     let models = setup::models_with(&config, &flags, &cwd, move |sources| {
         let limits = &mut sources.http.limits;
@@ -137,6 +194,7 @@ fn serve(command_line: CommandLine) -> Result<u8, String> {
     let files = session_places::own(&config.settings, command_line.no_session);
     let default_model = ConfiguredModel {
         flags: flags.clone(),
+        variables: start.variables.clone(),
         models: Arc::clone(&models),
     };
     let defaults = Defaults {
@@ -153,13 +211,14 @@ fn serve(command_line: CommandLine) -> Result<u8, String> {
     options.memory = notes.store;
     options.login = Some(Arc::new(ModelLogins(models)));
     options.default_model_store = Some(Arc::new(default_model));
-    options.trace_file = command_line.trace_file;
-    serve_frontend(psi::serve(agent, pipes, options))
+    let trace_file = command_line.trace_file;
+    options.trace_file = trace_file.map(|file| start.folder.join(file));
+    Ok(Prepared::new(Frontend::Psi(agent, options), &config))
 }
 
 /// What the flags and the original's variables say about the configuration.
-fn layer(command_line: &CommandLine, cwd: &Path) -> Result<Layer, ConfigErrors> {
-    let home = locate::places(&environment::variable, locate::Platform::HERE).home;
+fn layer(command_line: &CommandLine, cwd: &Path, start: &Start) -> Result<Layer, ConfigErrors> {
+    let home = start.home();
     let mut layer = Layer::default();
     let mut errors = Vec::new();
     let mut set = |key: &str, text: &str, source: Source| {
@@ -178,7 +237,7 @@ fn layer(command_line: &CommandLine, cwd: &Path) -> Result<Layer, ConfigErrors> 
         }
     };
     for (name, key) in VARIABLES {
-        if let Some(value) = environment::variable(name).filter(|value| !value.is_empty()) {
+        if let Some(value) = start.variables.get(name).filter(|value| !value.is_empty()) {
             let source = Source::Environment(name.to_owned());
             set(key, &value.to_string_lossy(), source);
         }

@@ -1,11 +1,12 @@
 //! Where the sessions of each way in are kept and found: stentor's own folder, pi's and omp's.
 
 use std::path::PathBuf;
+use std::sync::Once;
 
 use stentor_journal::session_files::SessionFiles;
+use stentor_journal::store;
 
 use crate::config::{Config, Settings, Source};
-use crate::environment;
 use crate::user_folders::agent_folders;
 
 /// The folder below an agent folder in which pi and omp keep their sessions.
@@ -27,10 +28,24 @@ pub fn own(settings: &Settings, no_session: bool) -> SessionFiles {
     let Some(dir) = settings.session_dir.as_ref().filter(|_| !no_session) else {
         return SessionFiles::None;
     };
-    if is_named(settings) && !settings.session_folders.value {
-        SessionFiles::Flat(dir.value.clone())
-    } else {
-        SessionFiles::PerFolder(dir.value.clone())
+    match (is_named(settings), settings.session_folders.value) {
+        (true, false) => SessionFiles::Flat(dir.value.clone()),
+        (true, true) => SessionFiles::PerFolder(dir.value.clone()),
+        (false, _) => if_writable(SessionFiles::PerFolder(dir.value.clone())),
+    }
+}
+
+/// A folder that nobody named and that cannot be written is no reason to refuse: the sessions are
+/// then kept in memory only, which is said once.
+fn if_writable(files: SessionFiles) -> SessionFiles {
+    static WARNED: Once = Once::new();
+    let root = files.root();
+    match store::check_can_create_at(&root.join("session.jsonl")) {
+        Ok(()) => files,
+        Err(error) => {
+            WARNED.call_once(|| tracing::warn!("sessions are not stored: {error}"));
+            SessionFiles::None
+        }
     }
 }
 
@@ -48,7 +63,7 @@ pub fn shared(config: &Config) -> Vec<SessionFiles> {
 /// Where a client of pi or omp has new sessions: where it looks for them, if that is shared.
 pub fn of_client(config: &Config, family: Family, no_session: bool) -> SessionFiles {
     match of_family(config, family) {
-        Some(files) if is_shared(config) && !no_session => files,
+        Some(files) if is_shared(config) && !no_session => if_writable(files),
         _ => own(&config.settings, no_session),
     }
 }
@@ -73,7 +88,9 @@ fn of_family(config: &Config, family: Family) -> Option<SessionFiles> {
     let folders = agent_folders(config);
     match family {
         Family::Pi => {
-            let named = environment::variable(PI_SESSION_DIR).filter(|dir| !dir.is_empty());
+            let named = config
+                .variable(PI_SESSION_DIR)
+                .filter(|dir| !dir.is_empty());
             match named {
                 Some(dir) => Some(SessionFiles::Flat(dir.into())),
                 None => Some(SessionFiles::PerFolder(folders.pi?.join(SESSIONS))),

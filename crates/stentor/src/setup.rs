@@ -32,11 +32,13 @@ use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
+use crate::agents::Agents;
 use crate::choose_model::{ChosenModel, choose_model};
 use crate::config::table::tables;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,
 };
+use crate::environment::Variables;
 use crate::launcher::launcher;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
@@ -46,22 +48,30 @@ use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, TrustQuestion};
 use crate::user_folders::{agent_folders, command_folders};
-use crate::{environment, extensions, mcp_servers};
+use crate::{extensions, mcp_servers};
 
-/// Reads the configuration for a folder.
-pub fn load_config(cwd: &Path, flags: &Layer) -> Result<Config, ConfigErrors> {
+/// Reads the configuration for a folder, in the environment of whoever works there.
+pub fn load_config(
+    cwd: &Path,
+    flags: &Layer,
+    variables: &Variables,
+) -> Result<Config, ConfigErrors> {
     let surroundings = Surroundings {
-        env: &environment::variable,
+        env: &|name| variables.get(name),
         cwd,
         platform: Platform::HERE,
     };
-    config::load(&surroundings, flags.clone())
+    let mut config = config::load(&surroundings, flags.clone())?;
+    config.variables = variables.clone();
+    Ok(config)
 }
 
 /// How sessions are started: the flags of the command line, and what the way in has by default.
 #[derive(Clone)]
 pub struct Defaults {
     pub flags: Layer,
+    /// The environment of whoever is served.
+    pub variables: Variables,
     pub models: Arc<Models>,
     /// The stance of this way in where nobody chose one.
     pub permission_mode: PermissionMode,
@@ -80,7 +90,8 @@ pub struct Defaults {
 
 impl SessionDefaults for Defaults {
     fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
-        let config = load_config(cwd, &self.flags).map_err(|errors| errors.to_string())?;
+        let config = load_config(cwd, &self.flags, &self.variables);
+        let config = config.map_err(|errors| errors.to_string())?;
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
@@ -100,6 +111,7 @@ impl Defaults {
     pub fn new(flags: Layer, models: Arc<Models>, config: &Config) -> Self {
         Self {
             flags,
+            variables: config.variables.clone(),
             mcp: models.mcp_servers(),
             models,
             permission_mode: PermissionMode::All,
@@ -174,8 +186,8 @@ impl Defaults {
         options
             .hooks
             .extend(self.trust_question(config, cwd, options.commands.clone()));
-        let servers =
-            mcp_servers::of_sessions(config, &environment::variable, &self.mcp, launcher)?;
+        let env = |name: &str| config.variable(name);
+        let servers = mcp_servers::of_sessions(config, &env, &self.mcp, launcher)?;
         options.servers = Some(servers);
         Ok(options)
     }
@@ -200,6 +212,8 @@ impl Defaults {
         let own = settings.todo_clear_after_s.as_ref();
         let own = own.map(|set| set.value.0.map(Duration::from_secs));
         PlanClearing {
+            // Nothing is read for this: the registry has been asked for the settings of other
+            // programs before there is a session (`environment`), and after each reload.
             wanted: Arc::new(move || own.or_else(|| models.registry().todo_clear_delay())),
             otherwise: None,
         }
@@ -246,7 +260,7 @@ impl Defaults {
         cwd: &Path,
         commands: Option<Arc<CommandCache>>,
     ) -> Option<Arc<dyn HookSource>> {
-        let wanted = brought::waiting(config, &environment::variable);
+        let wanted = brought::waiting(config, &|name| config.variable(name));
         if wanted.is_empty() {
             return None;
         }
@@ -338,6 +352,19 @@ pub fn models_with_key(
     })
 }
 
+/// The models of this configuration, and an agent that a command starts.
+pub fn models_with_agent(
+    config: &Config,
+    flags: &Layer,
+    cwd: &Path,
+    command: &str,
+) -> Result<Arc<Models>, ConfigErrors> {
+    let agent: Arc<Agents> = Arc::new(Agents::of_command(config, command));
+    models_with(config, flags, cwd, move |sources| {
+        sources.plugged.insert(0, Arc::clone(&agent) as _);
+    })
+}
+
 /// The same for a way in that has something to say about where models come from.
 pub fn models_with(
     config: &Config,
@@ -347,8 +374,10 @@ pub fn models_with(
 ) -> Result<Arc<Models>, ConfigErrors> {
     let registry = registry(config, &adjust)?;
     let (flags, folder) = (flags.clone(), cwd.to_owned());
+    let variables = config.variables.clone();
     let again = move || {
-        let config = load_config(&folder, &flags).map_err(|errors| errors.to_string())?;
+        let config = load_config(&folder, &flags, &variables);
+        let config = config.map_err(|errors| errors.to_string())?;
         let read = self::registry(&config, &adjust);
         read.map_err(|errors| errors.to_string())
     };
@@ -363,25 +392,35 @@ fn registry(
     config: &Config,
     adjust: impl Fn(&mut RegistrySources),
 ) -> Result<Registry, ConfigErrors> {
+    let variables = config.variables.clone();
     let environment: stentor_model::registry::Environment =
-        Arc::new(|name| environment::variable(name)?.into_string().ok());
-    let nowhere = PathBuf::from("/dev/null");
+        Arc::new(move |name| variables.get(name)?.into_string().ok());
+    let config_dir = config.places.config_dir.as_deref();
     let mut sources = RegistrySources::usual(
         environment,
         config.places.home.as_deref(),
-        config.places.config_dir.as_deref().unwrap_or(&nowhere),
+        config_dir.unwrap_or(Path::new("")),
         system_clock(),
     );
+    if config_dir.is_none() {
+        sources.credentials_file = PathBuf::new();
+    }
     sources.providers = tables("providers", &config.providers)?;
     sources.models = tables("models", &config.models)?;
-    sources.plugged = vec![Arc::new(Guide::default())];
+    let agents = Arc::new(Agents::of(config)?);
+    sources.plugged = vec![Arc::clone(&agents) as _, Arc::new(Guide::default())];
     let ca_file = config.settings.ca_file.as_ref();
     sources.http.ca_file = ca_file.map(|set| set.value.clone());
     if !config.settings.use_local_servers.value {
         sources.local_servers.clear();
     }
     adjust(&mut sources);
-    Ok(Registry::new(sources))
+    let registry = Registry::new(sources);
+    if !config.agents.is_empty() {
+        // Which variables hold keys is known from everything that models are known from.
+        agents.start_by(launcher(config, registry.key_variables()));
+    }
+    Ok(registry)
 }
 
 /// The model a configuration asks for.
@@ -390,9 +429,11 @@ pub fn chosen_model(config: &Config, models: &Models) -> Result<ChosenModel, Str
 }
 
 /// The working folder, links resolved so that sessions of one folder are found by any way to it.
-pub fn working_folder(asked: Option<&Path>) -> Result<PathBuf, String> {
-    let folder = asked.unwrap_or(Path::new("."));
-    let resolved = folder
+/// What was asked for is relative to `from`.
+pub fn working_folder(from: &Path, asked: Option<&Path>) -> Result<PathBuf, String> {
+    let folder = asked.unwrap_or(from);
+    let resolved = asked
+        .map_or_else(|| from.to_owned(), |asked| from.join(asked))
         .canonicalize()
         .map_err(|error| format!("cannot work in {}: {error}", folder.display()))?;
     if resolved.is_dir() {
@@ -498,6 +539,9 @@ fn policy(config: &Config, default: PermissionMode) -> Policy {
 /// Has the outputs that are too old or too many removed, beside everything else: nobody waits for
 /// it, and what it did not come to is done next time.
 fn clean_up_output(folder: PathBuf) {
+    if !folder.is_dir() {
+        return;
+    }
     std::thread::spawn(move || {
         if let Err(error) = process::clean_up_output(&folder, KeptOutput::default()) {
             tracing::warn!(folder = %folder.display(), %error, "old outputs were not removed");

@@ -4,11 +4,10 @@ use stentor_agent::agent_folders::AgentFolders;
 use stentor_agent::commands::CommandFolders;
 
 use crate::config::Config;
-use crate::environment::variable;
 
 /// What pi and omp keep for the user.
 pub fn agent_folders(config: &Config) -> AgentFolders {
-    AgentFolders::find(config.places.home.as_deref(), variable)
+    AgentFolders::find(config.places.home.as_deref(), |name| config.variable(name))
 }
 
 /// Where the templates, skills and agents of the user and of a folder lie. Nothing is read before

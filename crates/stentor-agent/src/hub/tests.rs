@@ -231,12 +231,12 @@ async fn the_turn_waits_for_a_full_queue_and_goes_on_when_it_is_read_or_dropped(
     for _ in 0..QUEUE_EVENTS {
         hub.publish(EventKind::TurnStarted);
     }
-    let mut waits = Box::pin(hub.room());
+    let mut waits = Box::pin(hub.wait_for_capacity());
     assert!(futures_util::poll!(&mut waits).is_pending());
     assert!(slow.try_next().is_some());
     waits.await;
     hub.publish(EventKind::TurnStarted);
-    let mut waits = Box::pin(hub.room());
+    let mut waits = Box::pin(hub.wait_for_capacity());
     assert!(futures_util::poll!(&mut waits).is_pending());
     drop(slow);
     waits.await;

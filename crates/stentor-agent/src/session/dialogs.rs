@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::dialog::{Dialog, DialogAnswer, DialogClose};
 use crate::event::EventKind;
-use crate::hub::Hub;
+use crate::hub::{ClientNumber, Hub};
 
 /// Questions that may be open at once. One more is answered with its default.
 const MAX_OPEN: usize = 64;
@@ -22,9 +22,32 @@ pub(super) struct Dialogs {
 
 #[derive(Default)]
 struct OpenDialogs {
-    can_ask: bool,
+    /// Who answers where no clients share the session.
+    answerer: Answerer,
+    /// The clients that share the session, and how each answers.
+    clients: HashMap<ClientNumber, Answerer>,
     next_id: u64,
     open: HashMap<u64, Open>,
+}
+
+/// Who is there to answer.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Answerer {
+    #[default]
+    Nobody,
+    /// Questions are delivered, but nothing shows yet that they are answered.
+    Unproven,
+    Known,
+}
+
+impl OpenDialogs {
+    fn answerer(&self) -> Answerer {
+        self.clients
+            .values()
+            .copied()
+            .max()
+            .unwrap_or(self.answerer)
+    }
 }
 
 struct Open {
@@ -41,11 +64,47 @@ impl Dialogs {
     }
 
     pub fn can_ask(&self) -> bool {
-        self.lock().can_ask
+        self.answerer() != Answerer::Nobody
     }
 
-    pub fn set_can_ask(&self, can_ask: bool) {
-        self.lock().can_ask = can_ask;
+    pub fn answerer(&self) -> Answerer {
+        self.lock().answerer()
+    }
+
+    /// Who answers, or how one of the clients that share the session does.
+    pub fn set_answerer(&self, client: Option<ClientNumber>, answerer: Answerer) {
+        let mut state = self.lock();
+        match client {
+            None => state.answerer = answerer,
+            // One that has left does not come back.
+            Some(client) => {
+                if let Some(how) = state.clients.get_mut(&client) {
+                    *how = answerer;
+                }
+            }
+        }
+    }
+
+    /// One more shares the session.
+    pub fn enter(&self, client: ClientNumber) {
+        self.lock().clients.insert(client, Answerer::Nobody);
+    }
+
+    /// True when somebody else who shares the session is known to answer questions.
+    pub fn others_answer(&self, client: ClientNumber) -> bool {
+        let state = self.lock();
+        let mut others = state.clients.iter().filter(|(other, _)| **other != client);
+        others.any(|(_, answerer)| *answerer == Answerer::Known)
+    }
+
+    /// One who shared the session has left. When nobody is left, questions wait for whoever comes
+    /// next, if the last one answered any.
+    pub fn leave(&self, client: ClientNumber) {
+        let mut state = self.lock();
+        let how = state.clients.remove(&client).unwrap_or_default();
+        if state.clients.is_empty() {
+            state.answerer = how;
+        }
     }
 
     /// Asks and waits for the answer. Dropping the future withdraws the question.
@@ -88,7 +147,7 @@ impl Dialogs {
 
     fn open(&self, dialog: &Arc<Dialog>) -> Option<(u64, oneshot::Receiver<DialogAnswer>)> {
         let mut state = self.lock();
-        if !state.can_ask || state.open.len() >= MAX_OPEN {
+        if state.answerer() == Answerer::Nobody || state.open.len() >= MAX_OPEN {
             return None;
         }
         state.next_id += 1;
@@ -145,7 +204,7 @@ mod tests {
     fn dialogs() -> Arc<Dialogs> {
         let hub = Hub::new("s".into(), Arc::new(CountingClock::starting_at(0)));
         let dialogs = Arc::new(Dialogs::new(hub));
-        dialogs.set_can_ask(true);
+        dialogs.set_answerer(None, Answerer::Known);
         dialogs
     }
 
@@ -195,7 +254,7 @@ mod tests {
     #[tokio::test]
     async fn with_nobody_to_ask_the_default_comes_at_once() {
         let dialogs = dialogs();
-        dialogs.set_can_ask(false);
+        dialogs.set_answerer(None, Answerer::Nobody);
         assert_eq!(
             Arc::clone(&dialogs).ask(input(None)).await,
             DialogAnswer::Nothing

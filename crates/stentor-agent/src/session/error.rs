@@ -40,6 +40,8 @@ pub enum SessionError {
     Command(String),
     #[error("no question {0} is open")]
     NoSuchQuestion(u64),
+    #[error("this connection may only watch the session")]
+    OnlyObserves,
     #[error("the session was closed")]
     Closed,
 }

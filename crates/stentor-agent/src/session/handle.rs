@@ -1,5 +1,6 @@
 //! The handle by which everybody but the actor knows a session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use stentor_journal::message::{ContentBlock, KnownBlock};
@@ -7,8 +8,9 @@ use stentor_journal::store::Opened;
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
+use super::attachment::Attachment;
 use super::command::{COMMANDS, Command};
-use super::dialogs::Dialogs;
+use super::dialogs::{Answerer, Dialogs};
 use super::error::SessionError;
 use super::hook_source::HookedSession;
 use super::options::{Environment, SessionOptions};
@@ -27,11 +29,15 @@ use crate::subagents::Subagents;
 pub struct Session {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) shared: Arc<Shared>,
+    /// Set in the handles of a client that shares the session with others.
+    pub(super) attachment: Option<Arc<Attachment>>,
 }
 
 /// What handles reach without the actor.
 pub(super) struct Shared {
     pub id: Arc<str>,
+    /// Where it is stored, or will be when something is said in it.
+    pub file: Option<Arc<Path>>,
     pub hub: Hub,
     pub dialogs: Arc<Dialogs>,
     pub jobs: Arc<Jobs>,
@@ -92,7 +98,11 @@ impl Session {
         let resumed = matches!(beginning, Beginning::Resumed(_));
         let mut actor = Actor::new(environment, options, beginning, receiver)?;
         let shared = Arc::new(actor.shared());
-        let session = Self { commands, shared };
+        let session = Self {
+            commands,
+            shared,
+            attachment: None,
+        };
         let names = servers.iter().flat_map(|servers| &servers.wanted);
         let hooked = HookedSession {
             session: session.downgrade(),
@@ -118,6 +128,11 @@ impl Session {
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
         &self.shared.id
+    }
+
+    /// Where it is stored, or will be when something is said in it.
+    pub fn file(&self) -> Option<&Path> {
+        self.shared.file.as_deref()
     }
 
     /// What runs beside the conversation, and what ran.
@@ -181,12 +196,12 @@ impl Session {
 
     /// Subscribes to what happens from now on.
     pub fn subscribe(&self) -> Subscription {
-        self.shared.hub.subscribe()
+        self.shared.hub.subscribe_as(self.client())
     }
 
     /// Subscribes to everything after event number `since`.
     pub fn subscribe_since(&self, since: u64) -> Result<Subscription, Missed> {
-        self.shared.hub.subscribe_since(since)
+        self.shared.hub.subscribe_since_as(self.client(), since)
     }
 
     /// The number of the newest event.
@@ -197,13 +212,28 @@ impl Session {
     /// Whether somebody can be asked. Where nobody can, asking means denying.
     pub async fn set_can_ask(&self, can_ask: bool) -> Result<(), SessionError> {
         // Not by way of the actor: who asks next must find it so.
-        self.shared.dialogs.set_can_ask(can_ask);
+        self.set_answerer(match can_ask {
+            true => Answerer::Known,
+            false => Answerer::Nobody,
+        });
         Ok(())
     }
 
-    /// Whether somebody answers questions.
-    pub fn can_ask(&self) -> bool {
-        self.shared.dialogs.can_ask()
+    /// Questions are asked from now on, but whether anybody answers them is not known. What can do
+    /// without an answer does without the question.
+    pub fn set_answerer_unproven(&self) {
+        self.set_answerer(Answerer::Unproven);
+    }
+
+    fn set_answerer(&self, answerer: Answerer) {
+        // Who only watches cannot answer.
+        let answerer = self.driving().map_or(Answerer::Nobody, |_| answerer);
+        self.shared.dialogs.set_answerer(self.client(), answerer);
+    }
+
+    /// Whether somebody is known to answer questions.
+    pub fn is_known_to_answer(&self) -> bool {
+        self.shared.dialogs.answerer() == Answerer::Known
     }
 
     /// Asks a person. [`DialogAnswer::Nothing`] at once when nobody can be asked; dropping the

@@ -4,6 +4,7 @@
 //! and waits for their answers. What happens in the session is published as events.
 
 mod actor;
+mod attachment;
 mod command;
 mod dialogs;
 mod error;
@@ -22,6 +23,7 @@ mod weak;
 
 pub use crate::budget::Budget;
 pub use crate::turn::CompactionError;
+pub use attachment::{Attached, Joined};
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
 pub use hook_source::{HookSource, HookedSession};

@@ -11,7 +11,7 @@ impl Steered for Session {
         Box::pin(async {
             match self.steer(content).await {
                 Ok(()) => Ok(()),
-                Err(SessionError::Closed) => Err(SteerError::NotAtWork),
+                Err(SessionError::Closed) => Err(SteerError::NotRunning),
                 Err(error) => Err(SteerError::Refused(error.into())),
             }
         })

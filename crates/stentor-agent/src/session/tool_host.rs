@@ -22,7 +22,7 @@ use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
 use crate::tool::{
-    CallHooks, DialogFuture, PermitFuture, Plan, RoomFuture, ToolHost, ToolSpec, Touches,
+    CallHooks, CapacityFuture, DialogFuture, PermitFuture, Plan, ToolHost, ToolSpec, Touches,
 };
 use crate::turn::{Request, Verdict};
 
@@ -157,9 +157,9 @@ impl ToolHost for SessionToolHost {
         self.hub.publish(event);
     }
 
-    fn room(&self) -> RoomFuture {
+    fn wait_for_capacity(&self) -> CapacityFuture {
         let hub = self.hub.clone();
-        Box::pin(async move { hub.room().await })
+        Box::pin(async move { hub.wait_for_capacity().await })
     }
 
     fn model(&self) -> Option<Arc<ModelInfo>> {

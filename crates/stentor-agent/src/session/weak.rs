@@ -33,6 +33,7 @@ impl WeakSession {
         Some(Session {
             commands: self.commands.upgrade()?,
             shared: Arc::clone(&self.shared),
+            attachment: None,
         })
     }
 
@@ -58,8 +59,8 @@ impl WeakSession {
 
     /// Waits until the slowest subscriber has room for more, so that who has much to say is slowed
     /// down instead of filling the memory.
-    pub async fn room(&self) {
-        self.shared.hub.room().await;
+    pub async fn wait_for_capacity(&self) {
+        self.shared.hub.wait_for_capacity().await;
     }
 
     /// The slash commands may have changed: they are published if they did.

@@ -16,6 +16,7 @@ use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
+use super::elsewhere;
 use super::link::{Link, ModelCall};
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
@@ -52,7 +53,9 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
         thinking: call.thinking,
         max_output_tokens: None,
         session_id: Arc::clone(&link.session_id),
+        session_file: link.session_file.clone(),
         purpose: Purpose::Turn,
+        host: Some(elsewhere::host(link, call)),
     };
     let started_ms = link.clock.now_ms();
     let live = LiveMessage::new(
@@ -271,7 +274,7 @@ impl<'a> Writing<'a> {
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
                 self.close(None, false);
-                self.link.room().await;
+                self.link.wait_for_capacity().await;
                 let block = self.live.open_block(kind);
                 self.open = Some(Arc::clone(&block));
                 self.publish(EventKind::BlockStarted {

@@ -254,7 +254,9 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
         thinking: info.clamp(ThinkingLevel::Off),
         max_output_tokens: Some((info.max_tokens / 2).max(1024).min(info.max_tokens.max(1))),
         session_id: Arc::clone(&link.session_id),
+        session_file: link.session_file.clone(),
         purpose: Purpose::Compaction,
+        host: None,
     };
     let mut stream = plan.model.stream(request);
     let mut summary = String::new();

@@ -35,6 +35,7 @@ pub(crate) struct Link {
     pub cwd: Arc<Path>,
     pub spill_dir: Arc<Path>,
     pub session_id: Arc<str>,
+    pub session_file: Option<Arc<Path>>,
     pub watch: Arc<Watch>,
     /// What is asked about prompts and calls.
     pub hooks: Option<Arc<dyn Hooks>>,
@@ -266,9 +267,9 @@ impl Link {
     }
 
     /// Waits until slow subscribers have room, or the run is stopped.
-    pub async fn room(&self) {
+    pub async fn wait_for_capacity(&self) {
         tokio::select! {
-            () = self.hub.room() => {}
+            () = self.hub.wait_for_capacity() => {}
             () = self.cancel.cancelled() => {}
         }
     }

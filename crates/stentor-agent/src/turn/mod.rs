@@ -8,6 +8,7 @@ mod activity;
 mod answer;
 mod answer_limit;
 mod compaction;
+mod elsewhere;
 mod link;
 mod reminders;
 mod retry;

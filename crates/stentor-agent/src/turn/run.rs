@@ -14,7 +14,7 @@ use super::reminders::Reminders;
 use super::run_hooks::{self, Prompted};
 use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
-use crate::model::{ModelError, ModelErrorKind};
+use crate::model::{Model, ModelError, ModelErrorKind};
 use crate::rules;
 
 /// What a run did.
@@ -55,10 +55,12 @@ pub(super) async fn run(
 ) -> Result<(), Stopped> {
     let steering = begin_run(link, begin.may_compact, begin.take_steering).await?;
     let mut prompt = run_hooks::prompt_text(link, &begin.messages);
+    // Last asked in this run; it is told when the run is over, however that comes about.
+    let mut asked = Asked::default();
     let mut injected = begin.messages;
     injected.extend(steering);
     loop {
-        link.room().await;
+        link.wait_for_capacity().await;
         link.hub.publish(EventKind::TurnStarted);
         for message in injected.drain(..) {
             if link.signals.unannounced.load(Ordering::Acquire) {
@@ -69,7 +71,7 @@ pub(super) async fn run(
             announce(link, &message);
             ran.messages.push(message);
         }
-        let next = turn(link, prompt.take(), ran, on_success).await?;
+        let next = turn(link, prompt.take(), ran, on_success, &mut asked).await?;
         // An abort counts more than an interrupt: the next turn records that it was one.
         let aborted = link.cancel.is_cancelled() && ran.outcome.is_none();
         if matches!(next, Next::Over) || (link.signals.is_interrupted() && !aborted) {
@@ -77,7 +79,9 @@ pub(super) async fn run(
         }
         injected = std::mem::take(&mut ran.inject);
         let would_stop = injected.is_empty() && ran.outcome.is_some();
-        injected.extend(take_queued(link, would_stop).await?);
+        if would_stop || asked.takes_messages() {
+            injected.extend(take_queued(link, would_stop).await?);
+        }
         if injected.is_empty() && ran.outcome.is_some() {
             injected = remind(link, ran).await?;
             if injected.is_empty() {
@@ -117,6 +121,7 @@ async fn turn(
     prompt: Option<Arc<str>>,
     ran: &mut Ran,
     on_success: OnSuccess<'_>,
+    asked: &mut Asked,
 ) -> Result<Next, Stopped> {
     let verdict = match prompt {
         Some(text) => run_hooks::before_prompt(link, text).await,
@@ -130,7 +135,10 @@ async fn turn(
                 ran.messages.push(message);
             }
             match link.ask(|reply| Request::NextCall { reply }).await? {
-                Ok(call) => ask_model(link, &call, ran, on_success).await,
+                Ok(call) => {
+                    asked.now(&call.model);
+                    ask_model(link, &call, ran, on_success).await
+                }
                 Err(refusal) => refused(link, refusal, ran).await,
             }
         }
@@ -138,6 +146,32 @@ async fn turn(
         Prompted::Denied(reason) => {
             let why = RefusalReason::Hook(reason);
             refused(link, Refusal { model: None, why }, ran).await
+        }
+    }
+}
+
+/// The model that was asked last. It is told when another one is asked and when the run is over.
+#[derive(Default)]
+struct Asked(Option<Arc<dyn Model>>);
+
+impl Asked {
+    fn now(&mut self, model: &Arc<dyn Model>) {
+        if let Some(before) = self.0.replace(Arc::clone(model))
+            && !Arc::ptr_eq(&before, model)
+        {
+            before.run_ended();
+        }
+    }
+
+    fn takes_messages(&self) -> bool {
+        self.0.as_ref().is_none_or(|model| model.takes_messages())
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(model) = &self.0 {
+            model.run_ended();
         }
     }
 }

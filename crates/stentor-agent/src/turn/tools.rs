@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SKIPPED;
+use super::elsewhere;
 use super::link::{Gone, Link, ModelCall, Request, Verdict};
 use super::run_hooks;
 use crate::arguments;
@@ -29,8 +30,9 @@ use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
 /// Calls of one answer that run at the same time. The others wait for one of them to end.
 const CALLS_AT_ONCE: usize = 16;
 
-/// How long a tool may take to end by itself after it was told to stop.
-const GRACE: Duration = Duration::from_millis(150);
+/// How long a tool may take to end by itself after it was told to stop. A command that has to be killed
+/// takes a sixth of a second by itself, and what it wrote belongs to its result: on a busy machine, too.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Why the results could not be recorded.
 pub(super) enum Stopped {
@@ -53,6 +55,16 @@ pub(super) async fn run_calls(
 ) -> Result<Vec<Arc<Message>>, Stopped> {
     let mut results = Vec::with_capacity(calls.len());
     while let Some(rest) = calls.get(results.len()..).filter(|rest| !rest.is_empty()) {
+        if !link.cancel.is_cancelled() {
+            let streams = rest
+                .iter()
+                .map_while(|call| model_call.model.elsewhere(call));
+            let streams: Vec<_> = streams.collect();
+            if let Some(followed) = rest.get(..streams.len()).filter(|calls| !calls.is_empty()) {
+                results.extend(elsewhere::follow(link, followed, streams).await?);
+                continue;
+            }
+        }
         if let Some(why) = why_none_starts(link) {
             results.extend(skip_all(link, rest, why).await?);
             break;
@@ -97,7 +109,7 @@ pub(super) async fn skip_all(
         .map(|call| (Arc::clone(call), Arc::clone(&output)));
     let messages = record(link, skipped.collect()).await?;
     for (call, message) in calls.iter().zip(&messages) {
-        link.room().await;
+        link.wait_for_capacity().await;
         started(link, call);
         ended(link, call, &output, 0);
         super::run::announce(link, message);
@@ -125,11 +137,11 @@ async fn run_batch(
     let mut results: Vec<Arc<Message>> = Vec::with_capacity(batch.len());
     loop {
         while running.len() + over.len() < CALLS_AT_ONCE && why_none_starts(link).is_none() {
-            if !link.hub.has_room() {
+            if !link.hub.has_capacity() {
                 if running.len() + over.len() > 0 {
                     break;
                 }
-                link.room().await;
+                link.wait_for_capacity().await;
                 continue;
             }
             let Some((place, call)) = to_start.next() else {
@@ -328,13 +340,13 @@ fn progress(link: &Link, call: &Arc<ToolCall>, over: &Arc<AtomicBool>) -> Progre
     })
 }
 
-fn started(link: &Link, call: &Arc<ToolCall>) {
+pub(super) fn started(link: &Link, call: &Arc<ToolCall>) {
     link.hub.publish(EventKind::ToolStarted {
         call: Arc::clone(call),
     });
 }
 
-fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_ms: u64) {
+pub(super) fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_ms: u64) {
     let (call, output) = (Arc::clone(call), Arc::clone(output));
     link.hub.publish(EventKind::ToolEnded {
         call,
@@ -344,7 +356,7 @@ fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_m
 }
 
 /// Puts results on disk.
-async fn record(
+pub(super) async fn record(
     link: &Link,
     ready: Vec<(Arc<ToolCall>, Arc<ToolOutput>)>,
 ) -> Result<Vec<Arc<Message>>, Stopped> {

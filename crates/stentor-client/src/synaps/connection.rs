@@ -4,18 +4,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
+use stentor_wire::framing::{Line, LineReader};
 use stentor_wire::synaps::Event;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::ClientError;
+use crate::connection::Limits;
 
 /// What a command is answered with.
 pub(super) type SynapsAnswer = Result<Map<String, Value>, ClientError>;
 
 /// Events that may wait for their reader. The child waits when it is full.
 pub(super) const EVENTS: usize = 1024;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
 
 /// The commands that wait for their answers, by id.
 #[derive(Clone, Default)]
@@ -68,34 +73,47 @@ impl Pending {
 }
 
 /// Reads frames until the child ends: answers go to who waits, the rest to `events`.
-pub(super) async fn read(stdout: ChildStdout, pending: Pending, events: mpsc::Sender<Event>) {
-    let mut lines = BufReader::new(stdout).split(b'\n');
-    while let Ok(Some(line)) = lines.next_segment().await {
-        let event = match serde_json::from_slice::<Event>(&line) {
-            Ok(event) => event,
-            // Events and frames of newer children: nothing that could be missed.
-            Err(error) => {
-                tracing::debug!(%error, "a frame that is not understood");
+pub(super) async fn read(mut stdout: ChildStdout, pending: Pending, events: mpsc::Sender<Event>) {
+    let mut lines = LineReader::new(Limits::default().line_bytes);
+    let mut buffer = vec![0; READ_BYTES];
+    while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
+        let mut chunk = buffer.get(..count).unwrap_or_default();
+        while let Some(line) = lines.next_line(&mut chunk) {
+            let Line::Text(line) = line else {
+                tracing::debug!("a line that is too long or not UTF-8");
                 continue;
-            }
-        };
-        match event {
-            Event::Response { id, command, body } => {
-                if pending.expects(&id, &command) {
-                    pending.answer(&id, Ok(body));
-                }
-            }
-            Event::Error {
-                id: Some(id),
-                message,
-            } => pending.answer(&id, Err(ClientError::Refused(message))),
-            other => {
-                // Without a reader of events the answers still have to get through.
-                events.send(other).await.ok();
-            }
+            };
+            take(line, &pending, &events).await;
         }
     }
     pending.end();
+}
+
+/// Hands one frame to whoever it is for.
+async fn take(line: &str, pending: &Pending, events: &mpsc::Sender<Event>) {
+    let event = match serde_json::from_str::<Event>(line) {
+        Ok(event) => event,
+        // Events and frames of newer children: nothing that could be missed.
+        Err(error) => {
+            tracing::debug!(%error, "a frame that is not understood");
+            return;
+        }
+    };
+    match event {
+        Event::Response { id, command, body } => {
+            if pending.expects(&id, &command) {
+                pending.answer(&id, Ok(body));
+            }
+        }
+        Event::Error {
+            id: Some(id),
+            message,
+        } => pending.answer(&id, Err(ClientError::Refused(message))),
+        other => {
+            // Without a reader of events the answers still have to get through.
+            events.send(other).await.ok();
+        }
+    }
 }
 
 /// A child that fills its stderr would wait for ever.

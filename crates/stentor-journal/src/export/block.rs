@@ -1,13 +1,15 @@
 //! The blocks a message is made of.
 
 use super::escape::Html;
-use super::markdown;
+use super::{highlight, markdown};
 use crate::message::{ContentBlock, DocumentBlock, ImageBlock, KnownBlock, UserContent};
 
 /// Output of more lines than this is folded.
 const UNFOLDED_LINES: usize = 12;
 /// Lines of a folded output that show without unfolding it.
 const SHOWN_LINES: usize = 3;
+/// The same at its end.
+const SHOWN_AT_END: usize = 8;
 /// The pictures a browser shows that cannot carry a script.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -31,37 +33,74 @@ pub(super) fn prose(block: &ContentBlock, page: &mut Html) {
     }
 }
 
+/// Which part of a long output shows without unfolding it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Beginning,
+    /// Where a program reports why it failed.
+    End,
+}
+
+/// The part to show of output that failed or not.
+pub(super) fn shown_part(failed: bool) -> Part {
+    match failed {
+        true => Part::End,
+        false => Part::Beginning,
+    }
+}
+
 /// A block of a tool's result: text is shown as it is.
-pub(super) fn output(block: &ContentBlock, page: &mut Html) {
+pub(super) fn output(block: &ContentBlock, language: &str, part: Part, page: &mut Html) {
     match block {
-        ContentBlock::Known(KnownBlock::Text(block)) => preformatted(&block.text, page),
+        ContentBlock::Known(KnownBlock::Text(block)) => {
+            preformatted(&block.text, language, part, page);
+        }
         other => special(other, page),
     }
 }
 
-/// Text as it is; long text is folded.
-pub(super) fn preformatted(text: &str, page: &mut Html) {
+/// Text as it is, in the colours of its language; long text is folded.
+pub(super) fn preformatted(text: &str, language: &str, part: Part, page: &mut Html) {
     let text = text.trim_end();
     if text.is_empty() {
         return;
     }
-    let lines = text.lines().count();
-    if lines <= UNFOLDED_LINES {
-        page.element("pre", "", text).raw("\n");
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= UNFOLDED_LINES {
+        code(text, language, page);
         return;
     }
-    let shown: Vec<&str> = text.lines().take(SHOWN_LINES).collect();
-    page.raw("<details><summary>")
-        .element("pre", "", &shown.join("\n"))
-        .element(
-            "span",
-            "more",
-            &format!("{} more lines", lines - SHOWN_LINES),
-        )
-        .raw("</summary>");
-    let rest: Vec<&str> = text.lines().skip(SHOWN_LINES).collect();
-    page.element("pre", "", &rest.join("\n"))
-        .raw("</details>\n");
+    let hidden = match part {
+        Part::Beginning => lines.len() - SHOWN_LINES,
+        Part::End => lines.len() - SHOWN_AT_END,
+    };
+    let (first, last) = match part {
+        Part::Beginning => lines.split_at(SHOWN_LINES),
+        Part::End => lines.split_at(hidden),
+    };
+    page.raw("<details><summary>");
+    match part {
+        Part::Beginning => {
+            code(&first.join("\n"), language, page);
+            page.element("span", "more", &format!("{hidden} more lines"));
+            page.raw("</summary>");
+            code(&last.join("\n"), language, page);
+            page.raw("</details>\n");
+        }
+        Part::End => {
+            page.text(&format!("{hidden} lines before"));
+            page.raw("</summary>");
+            code(&first.join("\n"), language, page);
+            page.raw("</details>\n");
+            code(&last.join("\n"), language, page);
+        }
+    }
+}
+
+fn code(text: &str, language: &str, page: &mut Html) {
+    page.raw("<pre>");
+    highlight::render(text, language, page);
+    page.raw("</pre>\n");
 }
 
 /// Text that is folded away behind `label`, whatever its length.

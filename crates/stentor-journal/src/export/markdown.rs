@@ -1,8 +1,11 @@
 //! Markdown from people and models, as HTML that can do no harm.
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html,
+};
 
 use super::escape::Html;
+use super::highlight;
 
 /// Renders Markdown. Raw HTML shows as text, pictures become links, and a link goes nowhere but to
 /// the web or to mail.
@@ -13,12 +16,60 @@ pub(super) fn render(markdown: &str, page: &mut Html) {
         .chars()
         .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
         .collect();
-    let events = Parser::new_ext(&clean, options).map(tame);
+    let mut code: Option<CodeBlock> = None;
+    let events = Parser::new_ext(&clean, options).filter_map(|event| match (event, &mut code) {
+        (Event::Start(Tag::CodeBlock(kind)), _) => {
+            code = Some(CodeBlock::new(&kind));
+            None
+        }
+        (Event::Text(text), Some(block)) => {
+            block.text.push_str(&text);
+            None
+        }
+        (Event::End(TagEnd::CodeBlock), block) => {
+            let block = block.take()?;
+            Some(Event::Html(block.render().into()))
+        }
+        (event, _) => Some(tame(event)),
+    });
     let mut rendered = String::with_capacity(markdown.len() * 3 / 2);
     html::push_html(&mut rendered, events);
     page.raw("<div class=\"md\">")
         .raw(&rendered)
         .raw("</div>\n");
+}
+
+/// A block of code, whose text comes in pieces.
+struct CodeBlock {
+    language: String,
+    text: String,
+}
+
+impl CodeBlock {
+    fn new(kind: &CodeBlockKind<'_>) -> Self {
+        let language = match kind {
+            CodeBlockKind::Fenced(language) => language.to_string(),
+            CodeBlockKind::Indented => String::new(),
+        };
+        Self {
+            language,
+            text: String::new(),
+        }
+    }
+
+    fn render(&self) -> String {
+        let mut html = Html::new();
+        html.raw("<pre><code");
+        if !self.language.is_empty() {
+            html.raw(" class=\"language-")
+                .text(&self.language)
+                .raw("\"");
+        }
+        html.raw(">");
+        highlight::render(&self.text, &self.language, &mut html);
+        html.raw("</code></pre>\n");
+        html.finish()
+    }
 }
 
 fn tame(event: Event<'_>) -> Event<'_> {
@@ -95,7 +146,7 @@ mod tests {
             &expect![[r#"
                 <div class="md"><h3>Title</h3>
                 <p>Some <em>text</em> with <code>code&lt;T&gt;</code>.</p>
-                <pre><code class="language-rust">fn f&lt;T&gt;() {}
+                <pre><code class="language-rust"><span class="k">fn</span> f&lt;T&gt;() {}
                 </code></pre>
                 <table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>
                 <tr><td>1</td><td>2</td></tr>

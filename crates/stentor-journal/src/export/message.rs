@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Prompt;
-use super::block::{self, folded, preformatted};
+use super::block::{self, folded, preformatted, shown_part};
 use super::escape::Html;
-use super::summary::moment;
+use super::summary::{moment, spent};
 use super::{markdown, tool};
 use crate::clock::iso_time;
 use crate::message::{
@@ -134,12 +134,14 @@ impl<'a> Conversation<'a> {
             false => answer.model.as_str(),
         };
         last_model.clone_from(&answer.model);
-        card.open("assistant", label, answer.timestamp, page);
+        let spent = spent(&answer.usage, answer.duration);
+        card.open_with("assistant", label, &spent, answer.timestamp, page);
+        let ended_ms = answer.duration.map(|ms| answer.timestamp + ms);
         for part in &answer.content {
             match part {
                 ContentBlock::Known(KnownBlock::ToolCall(call)) => {
                     let result = self.results.get(call.id.as_str()).copied();
-                    tool::render(call, result, page);
+                    tool::render(call, result, ended_ms, page);
                 }
                 other => block::prose(other, page),
             }
@@ -171,11 +173,19 @@ struct Card {
 
 impl Card {
     fn open(&self, class: &str, label: &str, timestamp: u64, page: &mut Html) {
+        self.open_with(class, label, "", timestamp, page);
+    }
+
+    /// The same with what it took and cost.
+    fn open_with(&self, class: &str, label: &str, spent: &str, timestamp: u64, page: &mut Html) {
         let anchor = self.anchor;
         page.raw(&format!("<article id=\"m{anchor}\" class=\"{class}\">\n"));
         page.raw("<header>");
         if !label.is_empty() {
             page.element("h2", "", label);
+        }
+        if !spent.is_empty() {
+            page.raw(" ").element("span", "spent", spent);
         }
         page.raw(&format!(" <a class=\"anchor\" href=\"#m{anchor}\">"));
         if timestamp > 0 {
@@ -204,7 +214,8 @@ fn prompt(card: &Card, class: &str, label: &str, user: &UserMessage, page: &mut 
 fn shell(card: &Card, run: &BashExecution, page: &mut Html) {
     card.open("shell", "You ran", run.timestamp, page);
     page.element("pre", "command", &run.command).raw("\n");
-    preformatted(&run.output, page);
+    let failed = run.cancelled || run.exit_code != Some(0);
+    preformatted(&run.output, "", shown_part(failed), page);
     let ending = match (run.cancelled, run.exit_code) {
         (true, _) => "Cancelled".to_owned(),
         (false, Some(0)) => String::new(),

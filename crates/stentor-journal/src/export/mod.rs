@@ -6,17 +6,20 @@
 
 mod block;
 mod escape;
+mod highlight;
 mod markdown;
 mod message;
+mod plot;
 mod session;
 mod summary;
 mod tool;
+mod transcript;
 
 use std::sync::Arc;
 
 use crate::message::Message;
 
-pub use session::session_page;
+pub use session::{session_json, session_markdown, session_page};
 
 use escape::Html;
 use message::Conversation;
@@ -55,13 +58,22 @@ pub fn render_html(header: &ExportHeader, messages: &[Arc<Message>]) -> String {
     page.raw("<main>\n<header class=\"page\">\n");
     page.element("h1", "", &title).raw("\n");
     Summary::of(messages).render(header, &mut page);
-    page.raw("</header>\n");
+    plot::render(messages.iter().map(AsRef::as_ref), &mut page);
+    page.raw(FILTERS).raw("</header>\n");
     conversation.render(&mut page);
     page.raw("</main>\n</body>\n</html>\n");
     page.finish()
 }
 
 const STYLE: &str = include_str!("style.css");
+
+/// What can be hidden, by the style alone. Everything is in the page, so the browser's own search
+/// finds it, and opens what is folded.
+const FILTERS: &str = "<p class=\"filters\">\
+<label><input type=\"checkbox\" id=\"no-tools\"> hide tool calls</label> \
+<label><input type=\"checkbox\" id=\"no-thinking\"> hide thinking</label> \
+<label><input type=\"checkbox\" id=\"only-failed\"> only failed calls</label> \
+<span>Search with the browser (Ctrl+F).</span></p>\n";
 
 /// A prompt and the anchor it stands at.
 struct Prompt {

@@ -1,14 +1,35 @@
-//! From a stored session to its page.
+//! From a stored session to its page, its Markdown and its JSON.
 
 use std::sync::Arc;
 
-use super::{ExportHeader, render_html};
+use serde_json::Value;
+
+use super::message::Conversation;
+use super::{ExportHeader, render_html, title, transcript};
 use crate::clock::parse_iso_time;
 use crate::message::Message;
 use crate::store::{Entry, View};
 
 /// The page of a stored session: all that was said on its active path, compacted or not.
 pub fn session_page(view: &View) -> String {
+    let (header, messages) = parts(view);
+    render_html(&header, &messages)
+}
+
+/// The same as Markdown.
+pub fn session_markdown(view: &View) -> String {
+    let (header, messages) = parts(view);
+    let prompts = Conversation::new(&messages).prompts();
+    transcript::markdown(&header, &title(&header, &prompts), &messages)
+}
+
+/// The same as one JSON document.
+pub fn session_json(view: &View) -> Value {
+    let (header, messages) = parts(view);
+    transcript::json(&header, &messages)
+}
+
+fn parts(view: &View) -> (ExportHeader, Vec<Arc<Message>>) {
     let messages: Vec<Arc<Message>> = view.entries.iter().filter_map(Entry::to_message).collect();
     let model = view
         .entries
@@ -22,5 +43,5 @@ pub fn session_page(view: &View) -> String {
         created_ms: parse_iso_time(&view.header.timestamp),
         model: model.map(|(provider, id)| format!("{provider}/{id}")),
     };
-    render_html(&header, &messages)
+    (header, messages)
 }

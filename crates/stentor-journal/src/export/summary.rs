@@ -43,14 +43,20 @@ impl Summary {
         summary
     }
 
-    /// The list of facts below the title.
-    pub(super) fn render(&self, header: &ExportHeader, page: &mut Html) {
+    /// What was consumed in all.
+    pub(super) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The facts that are known, by name.
+    pub(super) fn facts(&self, header: &ExportHeader) -> Vec<(&'static str, String)> {
         let models = match (&self.models[..], &header.model) {
             ([], Some(model)) => model.clone(),
             (models, _) => models.join(", "),
         };
         let usage = &self.usage;
         let tokens = match usage.cache_read + usage.cache_write {
+            _ if usage.is_zero() => String::new(),
             0 => format!("{} in, {} out", grouped(usage.input), grouped(usage.output)),
             _ => format!(
                 "{} in, {} out, {} read from the cache, {} written to it",
@@ -66,28 +72,26 @@ impl Summary {
             counted(self.answers, "answer"),
             counted(self.tool_calls, "tool call")
         );
-        page.raw("<dl class=\"facts\">\n");
-        for (name, value) in [
+        let facts = [
             ("Folder", header.cwd.clone()),
             ("Began", header.created_ms.map(moment).unwrap_or_default()),
             ("Model", models),
             ("Messages", counted),
-            (
-                "Tokens",
-                if usage.is_zero() {
-                    String::new()
-                } else {
-                    tokens
-                },
-            ),
+            ("Tokens", tokens),
             ("Cost", dollars(&usage.cost)),
             ("Session", header.id.clone()),
-        ] {
-            if !value.is_empty() {
-                page.element("dt", "", name)
-                    .element("dd", "", &value)
-                    .raw("\n");
-            }
+        ];
+        let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
+        known.collect()
+    }
+
+    /// The list of facts below the title.
+    pub(super) fn render(&self, header: &ExportHeader, page: &mut Html) {
+        page.raw("<dl class=\"facts\">\n");
+        for (name, value) in self.facts(header) {
+            page.element("dt", "", name)
+                .element("dd", "", &value)
+                .raw("\n");
         }
         page.raw("</dl>\n");
     }
@@ -102,7 +106,7 @@ pub(super) fn moment(ms: u64) -> String {
     }
 }
 
-fn dollars(cost: &Cost) -> String {
+pub(super) fn dollars(cost: &Cost) -> String {
     if cost.total <= 0.0 && !cost.is_unknown {
         String::new()
     } else if cost.total < 0.01 {
@@ -110,6 +114,33 @@ fn dollars(cost: &Cost) -> String {
     } else {
         cost.in_words(2)
     }
+}
+
+/// `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`.
+pub(super) fn duration(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        10_000..60_000 => format!("{} s", ms / 1000),
+        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+    }
+}
+
+/// What one model call took and cost, in a few words.
+pub(super) fn spent(usage: &Usage, took_ms: Option<u64>) -> String {
+    let mut parts = Vec::new();
+    parts.extend(took_ms.filter(|ms| *ms > 0).map(duration));
+    if !usage.is_zero() {
+        let input = usage.input + usage.cache_read + usage.cache_write;
+        parts.push(format!(
+            "{} in, {} out",
+            grouped(input),
+            grouped(usage.output)
+        ));
+    }
+    let cost = dollars(&usage.cost);
+    parts.extend((!cost.is_empty()).then_some(cost));
+    parts.join(" · ")
 }
 
 fn counted(number: usize, noun: &str) -> String {
@@ -120,7 +151,7 @@ fn counted(number: usize, noun: &str) -> String {
 }
 
 /// `1 234 567`, with thin spaces.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (n, digit) in digits.chars().enumerate() {

@@ -111,8 +111,13 @@ fn conversation(text: &str) -> (ExportHeader, Vec<Arc<Message>>) {
     (header, messages)
 }
 
-const TAGS: [&str; 54] = [
+const TAGS: [&str; 59] = [
     "a",
+    "figcaption",
+    "label",
+    "polyline",
+    "rect",
+    "svg",
     "article",
     "blockquote",
     "body",
@@ -190,6 +195,10 @@ fn assert_harmless(page: &str) {
             let fine = match key {
                 "class" | "id" | "alt" | "datetime" | "aria-label" | "lang" | "start" | "type"
                 | "disabled" | "checked" => true,
+                "role" => value == "img",
+                "viewBox" | "points" | "x" | "y" | "width" | "height" => {
+                    value.bytes().all(|byte| b"0123456789., ".contains(&byte))
+                }
                 "style" => value.starts_with("text-align: "),
                 "href" => {
                     value.starts_with('#')
@@ -338,6 +347,13 @@ fn a_small_conversation_looks_like_this() {
         <dt>Cost</dt><dd>$0.0042</dd>
         <dt>Session</dt><dd>0198</dd>
         </dl>
+        <figure class="plot"><svg viewBox="0 0 640 90" role="img" aria-label="Context and cost over the turns">
+        <a href="#m2"><rect x="0.0" y="89.0" width="24.0" height="1.0"><title>Answer 1: 0 tokens of context</title></rect></a>
+        <a href="#m4"><rect x="320.0" y="0.0" width="24.0" height="90.0"><title>Answer 2: 1 234 tokens of context, $0.0042</title></rect></a>
+        <polyline points="12.0,90.0 332.0,0.0"/>
+        </svg>
+        <figcaption><span class="bars">context, at most 1 234 tokens</span> <span class="line">cost so far, up to $0.0042</span></figcaption></figure>
+        <p class="filters"><label><input type="checkbox" id="no-tools"> hide tool calls</label> <label><input type="checkbox" id="no-thinking"> hide thinking</label> <label><input type="checkbox" id="only-failed"> only failed calls</label> <span>Search with the browser (Ctrl+F).</span></p>
         </header>
         <article id="m1" class="user">
         <header><h2>You</h2> <a class="anchor" href="#m1"><time datetime="2026-11-15T07:45:38.409Z">2026-11-15 07:45 UTC</time></a></header>
@@ -346,7 +362,7 @@ fn a_small_conversation_looks_like_this() {
         </article>
         <article id="m2" class="assistant">
         <header><h2>m</h2> <a class="anchor" href="#m2"><time datetime="2026-11-15T07:45:39.000Z">2026-11-15 07:45 UTC</time></a></header>
-        <section class="tool"><h3><span class="name">bash</span></h3>
+        <section class="tool"><h3><span class="name">bash</span> <a class="anchor" href="#m3">#</a></h3>
         <pre class="command">ls</pre>
         <div id="m3">
         <div class="output"><pre>a.rs
@@ -356,7 +372,7 @@ fn a_small_conversation_looks_like_this() {
         </section>
         </article>
         <article id="m4" class="assistant">
-        <header> <a class="anchor" href="#m4"><time datetime="2026-11-15T07:45:41.000Z">2026-11-15 07:45 UTC</time></a></header>
+        <header> <span class="spent">1 200 in, 34 out · $0.0042</span> <a class="anchor" href="#m4"><time datetime="2026-11-15T07:45:41.000Z">2026-11-15 07:45 UTC</time></a></header>
         <div class="md"><p>Two files.</p>
         </div>
         </article>
@@ -364,4 +380,29 @@ fn a_small_conversation_looks_like_this() {
         </body>
         </html>
     "##]].assert_eq(body);
+}
+
+#[test]
+fn failed_output_shows_its_end_and_what_the_call_took() {
+    let lines: Vec<String> = (1..=40).map(|n| format!("line {n}")).collect();
+    let messages = [
+        message(json!({ "role": "assistant", "content": [
+            { "type": "toolCall", "id": "1", "name": "bash", "arguments": { "command": "make" } },
+        ], "api": "a", "provider": "p", "model": "m", "stopReason": "toolUse", "timestamp": 1_000, "duration": 500 })),
+        message(
+            json!({ "role": "toolResult", "toolCallId": "1", "toolName": "bash", "content": [{ "type": "text", "text": lines.join("\n") }], "isError": true, "timestamp": 4_200 }),
+        ),
+    ];
+    let page = render_html(&ExportHeader::default(), &messages);
+    let last: Vec<String> = lines[32..].to_vec();
+    assert!(
+        page.contains(&format!("</details>\n<pre>{}</pre>", last.join("\n"))),
+        "{page}"
+    );
+    assert!(page.contains("32 lines before"), "{page}");
+    assert!(page.contains("href=\"#m2\">failed 2.7 s</a>"), "{page}");
+    assert!(
+        page.contains("<span class=\"spent\">500 ms</span>"),
+        "{page}"
+    );
 }

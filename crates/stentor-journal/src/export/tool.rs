@@ -2,14 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::block::{self, folded, preformatted};
+use super::block::{self, Part, folded, preformatted, shown_part};
 use super::escape::Html;
+use super::highlight::language_of;
+use super::summary::duration;
 use crate::message::{ToolCall, ToolResultMessage};
 
 /// Shows a call, and its result with the result's own anchor when there is one.
+/// The tool ran from `called_ms` on, if that is known.
 pub(super) fn render(
     call: &ToolCall,
     result: Option<(usize, &ToolResultMessage)>,
+    called_ms: Option<u64>,
     page: &mut Html,
 ) {
     let failed = result.is_some_and(|(_, result)| result.is_error);
@@ -17,6 +21,15 @@ pub(super) fn render(
     page.raw("<h3>").element("span", "name", &call.name);
     if let Some(subject) = subject(call) {
         page.raw(" ").element("code", "", subject);
+    }
+    if let Some((anchor, result)) = result {
+        let took = called_ms.map(|called| result.timestamp.saturating_sub(called));
+        let took = took.filter(|ms| *ms > 0).map(duration);
+        let failed = if failed { "failed " } else { "" };
+        page.raw(&format!(
+            " <a class=\"anchor\" href=\"#m{anchor}\">{failed}"
+        ));
+        page.text(took.as_deref().unwrap_or("#")).raw("</a>");
     }
     page.raw("</h3>\n");
     let diff = result.and_then(|(_, result)| diff_of(result));
@@ -27,7 +40,7 @@ pub(super) fn render(
     match result {
         Some((anchor, result)) => {
             page.raw(&format!("<div id=\"m{anchor}\">\n"));
-            outcome(result, page);
+            outcome(result, language(call), page);
             page.raw("</div>\n");
         }
         None => {
@@ -50,7 +63,7 @@ pub(super) fn render_orphan(result: &ToolResultMessage, page: &mut Html) {
     page.raw("<h3>")
         .element("span", "name", &result.tool_name)
         .raw("</h3>\n");
-    outcome(result, page);
+    outcome(result, "", page);
     page.raw("</section>\n");
 }
 
@@ -74,7 +87,12 @@ fn arguments(call: &ToolCall, has_diff: bool, page: &mut Html) {
         }
         "write" => {
             if let Some(content) = text("content") {
-                preformatted(content, page);
+                preformatted(
+                    content,
+                    language_of(subject(call).unwrap_or_default()),
+                    Part::Beginning,
+                    page,
+                );
             }
         }
         "edit" if has_diff => {}
@@ -103,7 +121,15 @@ fn rest_of_arguments(call: &ToolCall, page: &mut Html) {
     }
 }
 
-fn outcome(result: &ToolResultMessage, page: &mut Html) {
+/// The language of what a call gives back: that of the file it reads.
+fn language(call: &ToolCall) -> &str {
+    match call.name.as_str() {
+        "read" => language_of(subject(call).unwrap_or_default()),
+        _ => "",
+    }
+}
+
+fn outcome(result: &ToolResultMessage, language: &str, page: &mut Html) {
     page.open(
         "div",
         if result.is_error {
@@ -113,7 +139,7 @@ fn outcome(result: &ToolResultMessage, page: &mut Html) {
         },
     );
     for part in &result.content {
-        block::output(part, page);
+        block::output(part, language, shown_part(result.is_error), page);
     }
     page.raw("</div>\n");
 }

@@ -14,7 +14,6 @@ use std::sync::{Arc, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use memchr::memmem;
 use sha2::{Digest, Sha256};
 
 use super::entry::{Entry, EntryKind};
@@ -25,7 +24,7 @@ use crate::private_file::{PRIVATE, Replacement, create_folder};
 
 /// The longest base64 text that stays in the entry.
 pub(super) const INLINE_BYTES: usize = 64 * 1024;
-const REFERENCE: &str = "blob:sha256:";
+pub(super) const REFERENCE: &str = "blob:sha256:";
 const HASH_DIGITS: usize = 64;
 /// A picture larger than this was not written by this program and is not loaded.
 const MAX_BLOB_BYTES: u64 = 256 * 1024 * 1024;
@@ -102,22 +101,9 @@ impl Blobs {
         synced
     }
 
-    /// Sees to it that the blobs a line refers to are among `target`'s too.
-    pub(super) fn share(&self, line: &[u8], target: &Blobs) -> Result<(), StoreError> {
-        if self.dir == target.dir {
-            return Ok(());
-        }
-        for at in memmem::find_iter(line, REFERENCE.as_bytes()) {
-            let hash = line.get(at + REFERENCE.len()..at + REFERENCE.len() + HASH_DIGITS);
-            if let Some(hash) = hash.and_then(|hash| std::str::from_utf8(hash).ok())
-                && is_hash(hash)
-                && !target.dir.join(hash).exists()
-                && let Ok(bytes) = self.read(hash)
-            {
-                target.write(hash, &bytes)?;
-            }
-        }
-        Ok(())
+    /// True when both are in the same folder.
+    pub(super) fn are_with(&self, other: &Blobs) -> bool {
+        self.dir == other.dir
     }
 
     fn write(&self, hash: &str, bytes: &[u8]) -> Result<(), StoreError> {

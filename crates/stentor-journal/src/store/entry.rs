@@ -1,5 +1,6 @@
 //! One line of a session file: the header, or an entry.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -210,9 +211,15 @@ impl Entry {
 
     /// The line that records the entry, with its LF.
     pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let mut line = serde_json::to_vec(self)?;
-        line.push(b'\n');
+        let mut line = Vec::new();
+        self.write_line(&mut line)?;
         Ok(line)
+    }
+
+    /// Writes that line.
+    pub(super) fn write_line(&self, out: &mut impl Write) -> Result<(), serde_json::Error> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n").map_err(serde_json::Error::io)
     }
 }
 

@@ -1,11 +1,12 @@
 //! A session in a file.
 //!
-//! An entry is one `write(2)` of one line at the end of the file. What it wrote is in the kernel
+//! An entry is one line at the end of the file: one `write(2)`, or several if it is long, since a
+//! second copy of a long answer would be made for nothing but the file. What it wrote is in the kernel
 //! when [`Journal::append`] returns: the death of this process cannot lose it. A power loss can,
 //! until [`Journal::sync`] has returned.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +21,9 @@ use super::error::StoreError;
 use super::journal::{Journal, JournalReader, Totals};
 use super::lock::SessionLock;
 use super::{scan, walk};
+
+/// A longer line is written in several goes.
+const WRITE_BYTES: usize = 64 * 1024;
 
 /// An open session file; nobody else may write to it.
 pub(super) struct FileJournal {
@@ -60,16 +64,23 @@ impl FileJournal {
 
     /// Appends whole lines.
     pub(super) fn append_lines(&mut self, lines: &[u8]) -> Result<(), StoreError> {
+        let appended = self.append_all(|mut file| file.write_all(lines))?;
+        appended.map_err(StoreError::io("append to", &self.path))
+    }
+
+    /// Appends what `write` writes; when that fails, nothing of it stays.
+    fn append_all<E>(
+        &mut self,
+        write: impl FnOnce(&File) -> Result<(), E>,
+    ) -> Result<Result<(), E>, StoreError> {
         let size = self.size_to_append_at()?;
         // The descriptor is in append mode, so that a program that does not know the lock and
         // appends too cannot be overwritten.
-        if let Err(source) = (&*self.file).write_all(lines) {
-            if self.file.set_len(size).is_err() {
-                self.cut_at = Some(size);
-            }
-            return Err(StoreError::io("append to", &self.path)(source));
+        let written = write(&self.file);
+        if written.is_err() && self.file.set_len(size).is_err() {
+            self.cut_at = Some(size);
         }
-        Ok(())
+        Ok(written)
     }
 
     fn size_to_append_at(&mut self) -> Result<u64, StoreError> {
@@ -115,11 +126,15 @@ impl Journal for FileJournal {
 
     fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let stored = self.blobs.put_out(entry)?;
-        let line = stored.to_line().map_err(|source| StoreError::Unwritable {
-            id: entry.id.clone(),
-            source,
-        })?;
-        self.append_lines(&line)
+        let appended = self.append_all(|file| write_line(&stored, file))?;
+        appended.map_err(|source| {
+            if source.is_io() {
+                StoreError::io("append to", &self.path)(source.into())
+            } else {
+                let id = entry.id.clone();
+                StoreError::Unwritable { id, source }
+            }
+        })
     }
 
     fn keep_pictures_inline(&mut self) {
@@ -156,6 +171,17 @@ impl Journal for FileJournal {
             end: self.end()?,
         }))
     }
+}
+
+/// Writes an entry's line through a buffer.
+fn write_line(entry: &Entry, file: &File) -> Result<(), serde_json::Error> {
+    let mut buffer = BufWriter::with_capacity(WRITE_BYTES, file);
+    let written = entry
+        .write_line(&mut buffer)
+        .and_then(|()| buffer.flush().map_err(serde_json::Error::io));
+    // Taken apart, so that it does not try again to write what could not be written.
+    drop(buffer.into_parts());
+    written
 }
 
 /// The whole lines of a session file up to a moment. It does not hold the lock.

@@ -19,6 +19,7 @@ use super::names::{check_session_id, file_name, subagents_folder};
 use super::reader::{FoundPreamble, Preamble, preamble_of};
 use super::restore::{Restored, restore};
 use super::tail::tail_of;
+use super::whole_file::with_pictures;
 use super::{migrate, walk};
 use crate::clock::{Clock, iso_time, parse_iso_time};
 use crate::private_file::{PRIVATE, Replacement, create_folder};
@@ -345,8 +346,12 @@ fn copy_path<B: Bytes + ?Sized>(
     let mut batch = Vec::new();
     for span in spans {
         let line = read_range(bytes, span.offset, span.length).map_err(reading())?;
-        from.share(&line, &to)?;
-        batch.extend_from_slice(&line);
+        // In another folder nobody would find the pictures beside this one.
+        let whole = match from.are_with(&to) {
+            true => None,
+            false => with_pictures(&line, from)?,
+        };
+        batch.extend_from_slice(whole.as_deref().unwrap_or(&line));
         batch.push(b'\n');
         if batch.len() >= BATCH_BYTES {
             target.append_lines(&batch)?;

@@ -159,8 +159,20 @@ pub fn list_all(sessions_root: &Path) -> Vec<Listed> {
     NewestFirst::of_all(sessions_root).collect()
 }
 
-/// The session file that `wanted` means: a path, an id, or the beginning of an id that no other
-/// session in `sessions_root` (or a folder directly in it) shares.
+/// The part of an id that differs between sessions of the same time, as far as it is shown: ids
+/// begin with the time and end in random digits.
+pub fn short_id(id: &str) -> &str {
+    const SHOWN: usize = 8;
+    let random = random_part(id);
+    random.get(..SHOWN).unwrap_or(random)
+}
+
+fn random_part(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(_, random)| random)
+}
+
+/// The session file that `wanted` means: a path, an id, or the beginning of an id or of its random
+/// part that no other session in `sessions_root` (or a folder directly in it) shares.
 pub fn find(sessions_root: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
     let not_found = || StoreError::NotFound {
         wanted: wanted.to_owned(),
@@ -178,7 +190,10 @@ pub fn find(sessions_root: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
         return Err(not_found());
     }
     let mut matches: Vec<PathBuf> = all_session_files(sessions_root)
-        .filter(|path| id_in_file_name(path).is_some_and(|id| id.starts_with(wanted)))
+        .filter(|path| {
+            let begins = |id: &str| id.starts_with(wanted) || random_part(id).starts_with(wanted);
+            id_in_file_name(path).is_some_and(begins)
+        })
         .collect();
     if matches.len() > 1 {
         let exact = |path: &PathBuf| id_in_file_name(path) == Some(wanted);

@@ -8,7 +8,7 @@
 //! its entries, [`files`] makes, opens and forks session files, [`mod@list`] finds them again. Behind
 //! those: `bytes` reads lines in both directions, `walk` follows the parent links backwards,
 //! `restore` rebuilds what is in context, `tail` judges a torn end, `scan` answers questions about
-//! the whole file, `migrate` lifts older versions, `lock` keeps a second writer out, `blobs` keeps
+//! the whole file (`whole_file` for those who have not opened it), `migrate` lifts older versions, `lock` keeps a second writer out, `blobs` keeps
 //! large pictures beside the file.
 //!
 //! **Invariants.** An entry that [`Journal::append`] accepted is in the file as one whole line. A
@@ -37,6 +37,7 @@ mod restore;
 mod scan;
 mod tail;
 mod walk;
+mod whole_file;
 
 #[cfg(test)]
 mod naive;
@@ -50,9 +51,10 @@ pub use journal::{
     CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Journal, JournalReader, Opened, Totals, memory,
     memory_reader,
 };
-pub use list::{Listed, NewestFirst, find, list, list_all};
+pub use list::{Listed, NewestFirst, find, list, list_all, short_id};
 pub use names::{
     check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,
 };
 pub use transcript::{Transcript, transcript};
 pub use view::{View, view};
+pub use whole_file::{Consumed, Occurrence, consumed, copy_with_pictures, occurrences};

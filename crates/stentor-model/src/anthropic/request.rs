@@ -150,7 +150,10 @@ fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
     for turn in turns {
         let (role, content) = match turn {
             Turn::User(parts) => ("user", parts.iter().map(part).collect()),
-            Turn::Assistant(parts) => ("assistant", parts.iter().filter_map(said).collect()),
+            Turn::Assistant(parts) => (
+                "assistant",
+                parts.iter().filter_map(assistant_block).collect(),
+            ),
             Turn::Results(answers) => ("user", answers.iter().map(tool_result).collect::<Vec<_>>()),
         };
         if content.is_empty() {
@@ -189,7 +192,7 @@ fn part(part: &Part<'_>) -> Value {
     }
 }
 
-fn said(part: &AssistantPart<'_>) -> Option<Value> {
+fn assistant_block(part: &AssistantPart<'_>) -> Option<Value> {
     Some(match part {
         AssistantPart::Text { text, .. } if text.trim().is_empty() => return None,
         AssistantPart::Text { text, .. } => text_block(text),

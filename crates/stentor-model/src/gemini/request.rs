@@ -66,7 +66,7 @@ fn body(info: &ModelInfo, request: &ModelRequest) -> Value {
                 contents.push(json!({"role": "user", "parts": parts}));
             }
             Turn::Assistant(parts) => {
-                let parts = said(parts, is_third_generation(info));
+                let parts = assistant_parts(parts, is_third_generation(info));
                 if !parts.is_empty() {
                     contents.push(json!({"role": "model", "parts": parts}));
                 }
@@ -123,7 +123,7 @@ fn inline(mime_type: &str, data: &str) -> Value {
     json!({"inlineData": {"mimeType": mime_type, "data": data}})
 }
 
-fn said(parts: &[AssistantPart<'_>], signs_calls: bool) -> Vec<Value> {
+fn assistant_parts(parts: &[AssistantPart<'_>], signs_calls: bool) -> Vec<Value> {
     let mut out = Vec::new();
     let mut is_first_call = true;
     for part in parts {

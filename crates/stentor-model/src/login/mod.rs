@@ -12,7 +12,7 @@ mod tokens;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use reqwest::Url;
@@ -258,7 +258,9 @@ impl Logins {
         match self.store.get(&provider.id) {
             Ok(login) => login.is_some(),
             Err(error) => {
-                tracing::warn!(%error, "the logins cannot be read");
+                // It is asked for every provider, and the reason is the same for all.
+                static WARNED: Once = Once::new();
+                WARNED.call_once(|| tracing::warn!(%error, "the logins cannot be read"));
                 false
             }
         }

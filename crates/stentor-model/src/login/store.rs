@@ -31,6 +31,8 @@ pub enum StoreError {
     Io { path: PathBuf, source: io::Error },
     #[error("the logins in {path} are damaged ({reason}); remove the file and log in again")]
     Damaged { path: PathBuf, reason: String },
+    #[error("there is no folder for logins, because HOME is not set")]
+    NoFolder,
     #[error("another process has locked the logins in {path}; try again later")]
     Busy { path: PathBuf },
 }
@@ -77,7 +79,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 impl LoginStore {
-    /// The logins in this file, which need not exist.
+    /// The logins in this file, which need not exist. An empty path is a place for none.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -96,6 +98,9 @@ impl LoginStore {
 
     /// Waits for the right to change the file.
     pub async fn lock(&self) -> Result<StoreLock, StoreError> {
+        if self.path.as_os_str().is_empty() {
+            return Err(StoreError::NoFolder);
+        }
         let path = self.path.with_extension("lock");
         self.make_folder()?;
         let file = OpenOptions::new()
@@ -171,7 +176,15 @@ impl LoginStore {
     fn read(&self) -> Result<Content, StoreError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
+            // Where there is no folder, there is no file in it.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Content::default());
+            }
             Err(error) => return Err(self.io(error)),
         };
         self.keep_private(&file);

@@ -1,23 +1,23 @@
 //! The guide: a model that needs no network and no key, because it is none.
 //!
-//! It works by rule, in three parts that know nothing of each other's business: [`understand`]
-//! turns what a person wrote into [`Intent`]s, `act` turns an intent into tool calls, `report`
-//! turns what came back into Markdown. `answer` puts them together from the conversation alone,
-//! so the guide has no state to lose.
+//! It works by rule: [`request`] finds what a person wants in a small table of verbs, `steps` turns
+//! that into tool calls, `report` turns what came back into Markdown. `answer` puts them together
+//! from the conversation alone, so the guide has no state to lose. What it does not understand it
+//! does not guess: it names the next steps instead (`replies`).
 
-mod act;
 mod answer;
-mod fixed_replies;
-mod intent;
+mod markdown;
 mod model;
+mod outline;
+mod replies;
 mod report;
+mod request;
 mod speech;
+mod steps;
 mod summary;
-mod understand;
+mod words;
 
-pub use intent::{Intent, Lines, Refusal};
 pub use model::{API, GuideModel, MODEL, PROVIDER};
-pub use understand::understand;
 
 #[cfg(test)]
 mod tests;

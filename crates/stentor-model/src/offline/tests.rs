@@ -7,6 +7,7 @@ use stentor_agent::model::{Model, ModelEvent, ModelRequest, Purpose, ThinkingLev
 use stentor_agent::tool::{ToolEffect, ToolSpec};
 use stentor_journal::message::{Message, StopReason};
 
+use super::request::Request;
 use super::*;
 
 /// What the guide said: thinking, text, calls (id, name, arguments) and why it stopped.
@@ -66,7 +67,9 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
         thinking: ThinkingLevel::Off,
         max_output_tokens: None,
         session_id: "s".into(),
+        session_file: None,
         purpose,
+        host: None,
     }
 }
 
@@ -110,10 +113,10 @@ async fn a_request_is_thought_about_announced_called_and_reported() {
     assert_eq!(
         first,
         Said {
-            thinking: "Rule: search for text. Tools: grep.".into(),
+            thinking: "A rule fits. Tools: grep.".into(),
             text: format!(
                 "{}\n\nI search this folder for `TODO`.",
-                super::fixed_replies::WHO_I_AM
+                super::replies::WHO_I_AM
             ),
             calls: vec![(
                 "guide_ff_1".into(),
@@ -137,68 +140,14 @@ async fn a_request_is_thought_about_announced_called_and_reported() {
 }
 
 #[tokio::test]
-async fn several_requests_are_done_one_after_the_other() {
-    let mut messages = vec![user(
-        "write hi to a.txt, then run `cat a.txt` and then help",
-    )];
-    let first = turn(&messages).await;
-    assert_eq!(first.calls[0].1, "write");
-    messages.extend([
-        answered(&first),
-        result(&first, 0, "Successfully wrote 3 bytes to a.txt", false),
-    ]);
-    let second = turn(&messages).await;
-    assert_eq!(
-        second.text,
-        "Successfully wrote 3 bytes to a.txt.\n\nI run `cat a.txt`."
-    );
-    assert_eq!(
-        second.calls,
-        [(
-            "guide_ff_2".into(),
-            "bash".into(),
-            json!({"command": "cat a.txt"})
-        )]
-    );
-    messages.extend([answered(&second), result(&second, 0, "hi\n", false)]);
-    let third = turn(&messages).await;
-    assert!(
-        third
-            .text
-            .starts_with("`cat a.txt` succeeded and printed 1 line:")
-    );
-    assert!(third.text.contains("You can ask me to"));
-    assert_eq!(third.calls, []);
-}
-
-#[tokio::test]
-async fn a_failure_ends_the_work_and_says_what_was_left() {
-    let mut messages = vec![user("read a.txt then run `ls`")];
-    let first = turn(&messages).await;
-    messages.extend([answered(&first), result(&first, 0, "File not found", true)]);
-    let second = turn(&messages).await;
-    assert_eq!(second.calls, []);
-    assert!(
-        second.text.contains("find files named a.txt"),
-        "{}",
-        second.text
-    );
-    assert!(
-        second
-            .text
-            .ends_with("I therefore skipped the 1 request after it.")
-    );
-}
-
-#[tokio::test]
 async fn it_says_once_that_it_is_no_language_model() {
     let hello = user("hello");
     let first = turn(&[Arc::clone(&hello)]).await;
-    assert!(first.text.starts_with(super::fixed_replies::WHO_I_AM));
-    let second = turn(&[hello, answered(&first), user("thanks")]).await;
-    assert_eq!(second.text, "You are welcome.");
+    assert!(first.text.starts_with(super::replies::WHO_I_AM));
+    let second = turn(&[hello, answered(&first), user("list")]).await;
+    assert_eq!(second.text, "I list this folder.");
     let help = turn(&[user("help")]).await;
-    assert_eq!(help.text.matches(super::fixed_replies::WHO_I_AM).count(), 1);
+    assert_eq!(help.text.matches(super::replies::WHO_I_AM).count(), 1);
 }
 
 #[tokio::test]
@@ -206,7 +155,7 @@ async fn reminders_of_the_agent_are_not_requests() {
     let reminder = message(
         json!({"role": "user", "content": "run `rm x`", "synthetic": true, "timestamp": 1}),
     );
-    let said = turn(&[user("thanks"), reminder]).await;
+    let said = turn(&[user("help"), reminder]).await;
     assert_eq!(said.calls, []);
     assert_eq!(turn(&[]).await.stop, StopReason::Stop);
 }
@@ -227,14 +176,337 @@ async fn a_new_prompt_in_the_middle_replaces_the_old_one() {
 
 #[tokio::test]
 async fn a_summary_tells_goals_files_commands_and_results() {
-    let mut messages = vec![user("write hi to a.txt then run `cat a.txt`")];
-    for text in ["Successfully wrote 3 bytes to a.txt", "hi"] {
+    let mut messages = Vec::new();
+    for (prompt, text) in [
+        ("write 'hi' to a.txt", "Successfully wrote 3 bytes to a.txt"),
+        ("run `cat a.txt`", "hi"),
+    ] {
+        messages.push(user(prompt));
         let said = turn(&messages).await;
         messages.extend([answered(&said), result(&said, 0, text, false)]);
     }
     let said = say(request(&messages, Purpose::Compaction)).await;
     assert_eq!(
         said.text,
-        "Summary of 5 earlier messages.\n\n## What the user asked for\n- write hi to a.txt then run `cat a.txt`\n\n## Files changed\n- a.txt\n\n## Commands run\n- cat a.txt\n\n## Last results\n- write: Successfully wrote 3 bytes to a.txt\n- bash: hi\n\n## Last answer\n- Successfully wrote 3 bytes to a.txt.\n"
+        "Summary of 6 earlier messages.\n\n## What the user asked for\n- write 'hi' to a.txt\n- run `cat a.txt`\n\n## Files changed\n- a.txt\n\n## Commands run\n- cat a.txt\n\n## Last results\n- write: Successfully wrote 3 bytes to a.txt\n- bash: hi\n\n## Last answer\n- I run `cat a.txt`.\n"
     );
+}
+
+/// The conversation about `prompt` when the tools give these results, one after the other.
+async fn conversation(prompt: &str, results: &[(&str, bool)]) -> Vec<Said> {
+    let mut messages = vec![user(prompt)];
+    let mut all = vec![turn(&messages).await];
+    let mut results = results.iter();
+    loop {
+        let last = all.last().unwrap();
+        if last.calls.is_empty() {
+            assert_eq!(results.next(), None, "{prompt}");
+            return all;
+        }
+        messages.push(answered(last));
+        for nth in 0..last.calls.len() {
+            let (text, is_error) = results.next().unwrap();
+            messages.push(result(last, nth, text, *is_error));
+        }
+        all.push(turn(&messages).await);
+    }
+}
+
+fn commands(said: &[Said]) -> Vec<String> {
+    let calls = said.iter().flat_map(|one| &one.calls);
+    calls
+        .map(|(_, tool, arguments)| format!("{tool} {arguments}"))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_tests_are_run_as_the_project_wants_it() {
+    for (files, command) in [
+        ("Cargo.toml\nsrc/\n", "cargo test"),
+        ("package.json\n", "npm test"),
+        ("pyproject.toml\n", "python3 -m pytest"),
+        ("go.mod\nMakefile\n", "go test ./..."),
+        ("Makefile\n", "make test"),
+    ] {
+        let said = conversation("run the tests", &[(files, false), ("ok", false)]).await;
+        let expected = format!("bash {}", json!({ "command": command }));
+        assert_eq!(commands(&said)[1], expected);
+        assert!(
+            said[2].text.starts_with(&format!("`{command}` succeeded")),
+            "{}",
+            said[2].text
+        );
+    }
+    let said = conversation("run the tests", &[("notes.txt\n", false)]).await;
+    assert!(
+        said[1].text.starts_with("I do not know how the tests"),
+        "{}",
+        said[1].text
+    );
+}
+
+#[tokio::test]
+async fn a_failed_command_shows_its_code_the_end_of_its_output_and_what_may_help() {
+    let output: String = (1..=50).map(|n| format!("line {n}\n")).collect();
+    let text = format!("{output}\nCommand exited with code 127");
+    let said = conversation("run `nope`", &[(&text, true)]).await;
+    assert!(said[1].text.starts_with(
+        "`nope` failed with exit code 127.\n\n10 lines before this are left out.\n\n```text\nline 11\n"
+    ), "{}", said[1].text);
+    assert!(
+        said[1].text.ends_with(
+            "line 50\n```\n\nThe program was not found: is it installed and spelled correctly?"
+        ),
+        "{}",
+        said[1].text
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_permitted_names_the_modes_and_no_other_failure_does() {
+    let denied = "Permission denied: bash `make`: this session is read-only and may not run commands. You can read files in /w; describe to the user what you would do beyond that.";
+    let said = conversation("run `make`", &[(denied, true)]).await;
+    assert!(
+        said[1].text.ends_with(super::replies::DENIED),
+        "{}",
+        said[1].text
+    );
+    let system = "bash: /x: Permission denied\n\nCommand exited with code 1";
+    let said = conversation("run `make`", &[(system, true)]).await;
+    assert!(!said[1].text.contains("mode"), "{}", said[1].text);
+}
+
+#[tokio::test]
+async fn text_without_quotes_never_replaces_a_file() {
+    let missing = "ENOENT: no such file or directory, access 'a.txt'";
+    let said = conversation(
+        "write hi to a.txt",
+        &[(missing, true), ("Wrote a.txt", false)],
+    )
+    .await;
+    assert_eq!(
+        commands(&said)[1],
+        r#"write {"path":"a.txt","content":"hi\n"}"#
+    );
+    let said = conversation("write hi to a.txt", &[("mine", false)]).await;
+    assert!(
+        said[1].text.starts_with("`a.txt` exists already"),
+        "{}",
+        said[1].text
+    );
+    let said = conversation("write 'hi' to a.txt", &[("Wrote a.txt", false)]).await;
+    assert_eq!(said[1].text, "Wrote a.txt.");
+}
+
+#[tokio::test]
+async fn a_text_that_occurs_more_than_once_is_replaced_everywhere() {
+    let several = "Found 2 occurrences of the text in b.txt, at lines 1, 2.";
+    let results = [(several, true), ("x 1\nx 2\n", false), ("Wrote a", false)];
+    let said = conversation("replace x with y in b.txt", &results).await;
+    assert_eq!(
+        commands(&said)[2],
+        r#"write {"path":"b.txt","content":"y 1\ny 2\n"}"#
+    );
+    assert_eq!(said[3].text, "Replaced `x` with `y` in `b.txt`.");
+}
+
+#[tokio::test]
+async fn a_file_without_its_ending_and_a_folder_are_found_all_the_same() {
+    let missing = "ENOENT: no such file or directory, access 'README'";
+    let results = [
+        (missing, true),
+        ("README.md\nsrc/\n", false),
+        ("# Hi\n", false),
+    ];
+    let said = conversation("read README", &results).await;
+    assert!(
+        said[3].text.starts_with("`README.md` (1 line):"),
+        "{}",
+        said[3].text
+    );
+    let folder = "EISDIR: /w/src is a directory. List it with ls, or name a file in it.";
+    let said = conversation("what is in src?", &[(folder, true), ("main.rs\n", false)]).await;
+    assert_eq!(
+        said[2].text,
+        "`src` has 1 entry: no folders and 1 file.\n\n- `main.rs`"
+    );
+}
+
+#[tokio::test]
+async fn what_a_file_does_is_told_by_its_first_comment_and_its_definitions() {
+    let source = "//! Counts words.\n\nuse std::io;\n\npub fn count(text: &str) -> usize {\n    1\n}\n\nstruct Word;\nmod tests;\n\nimpl Word {\n";
+    let said = conversation("what does src/words.rs do?", &[(source, false)]).await;
+    assert_eq!(
+        said[1].text,
+        "`src/words.rs` has 12 lines.\n\n> Counts words.\n\n**Definitions:**\n\n- line 5: `pub fn count(text: &str) -> usize`\n- line 9: `struct Word;`\n- line 12: `impl Word`"
+    );
+    let said = conversation(
+        "summarise a.md",
+        &[("# A\n\nIt is.\n\n```\n# no\n```\n## B\n", false)],
+    )
+    .await;
+    assert!(
+        said[1]
+            .text
+            .ends_with("> It is.\n\n**Headings:**\n\n- A\n- B"),
+        "{}",
+        said[1].text
+    );
+}
+
+#[tokio::test]
+async fn a_folder_is_summed_up_by_its_kinds_of_files_and_its_readme() {
+    let results = [
+        ("README.md\nsrc/\n", false),
+        ("README.md\nsrc/a.rs\nsrc/b.rs\n", false),
+        ("# Name\n\nWhat it is.\n", false),
+    ];
+    let said = conversation("summarise this folder", &results).await;
+    assert_eq!(
+        said[2].text,
+        "## This folder\n\nAt the top 1 folder and 1 file.\n\n**Folders:** `src/`\n\n**Files in all:** 3 (2 `.rs`, 1 `.md`)\n\n**README:** Name\n\n> What it is."
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_understood_gets_three_next_steps_and_no_word_of_the_prompt() {
+    for (prompt, step) in [
+        ("fix the flaky zebra in main.rs", "replace 'old'"),
+        ("which zebra is used most?", "search for"),
+        ("zebra", "summarise this folder"),
+        ("don't run `rm zebra`", "run the tests"),
+        ("write a function that sorts zebras", "write 'some text'"),
+    ] {
+        let said = turn(&[user(prompt)]).await;
+        assert_eq!(said.calls, [], "{prompt}");
+        assert_eq!(said.text.matches("\n- ").count(), 3, "{}", said.text);
+        assert!(said.text.contains(step), "{prompt}: {}", said.text);
+        assert!(said.text.contains("stentor login"), "{}", said.text);
+        assert!(!said.text.contains("zebra"), "{}", said.text);
+    }
+}
+
+#[test]
+fn the_verbs_and_their_arguments() {
+    let table = [
+        ("list", "List None"),
+        ("ls -la", "List None"),
+        ("Please list the files in `src/lib`", "List src/lib"),
+        ("can you show me the files in docs?", "List docs"),
+        ("what files are here?", "List None"),
+        ("list ..", "List .."),
+        ("read README.md", "Read README.md"),
+        ("Show me the file src/main.rs please", "Read src/main.rs"),
+        ("open 'my notes.txt'", "Read my notes.txt"),
+        ("what's in Cargo.toml?", "Read Cargo.toml"),
+        (
+            "show lines 10 to 40 of src/main.rs",
+            "Read src/main.rs 10-40",
+        ),
+        ("read a.txt lines 3-9", "Read a.txt 3-9"),
+        ("show the first 20 lines of a.log", "Read a.log 1-20"),
+        ("show the last 5 lines of a.log", "Run tail -n 5 -- a.log"),
+        ("find *.rs", "Find *.rs None"),
+        ("find all rust files in src", "Find *.rs src"),
+        ("list all python files", "Find *.py None"),
+        ("find files named config", "Find *config* None"),
+        ("where is main.rs?", "Find main.rs None"),
+        ("find TODO in this folder", "Search TODO None"),
+        ("Find all TODO comments", "Search TODO None"),
+        ("search for 'hello world' in src", "Search hello world src"),
+        ("search for hello world", "Search hello world None"),
+        ("search src for panic", "Search panic src"),
+        ("grep -rn foo src/", "Search foo src/"),
+        (
+            "look for `Arc<Mutex` in crates/",
+            "Search Arc<Mutex crates/",
+        ),
+        ("where is parse_line used?", "Search parse_line None"),
+        ("which files contain FIXME?", "Search FIXME None"),
+        ("run `cargo test`", "Run cargo test"),
+        ("Run ls -la", "Run ls -la"),
+        ("`make all`", "Run make all"),
+        ("!touch x", "Run touch x"),
+        ("!`touch x`", "Run touch x"),
+        ("$ uname -a", "Run uname -a"),
+        ("git log --oneline", "Run git log --oneline"),
+        ("git status", "Run git status"),
+        ("show the git status", "Run git status"),
+        ("what changed?", "Run git diff"),
+        ("show me the diff", "Run git diff"),
+        ("run this project", "Unknown"),
+        ("write 'hello' to a.txt", "Write a.txt \"hello\\n\" true"),
+        (
+            "write hello world into a.txt",
+            "Write a.txt \"hello world\\n\" false",
+        ),
+        ("write a poem to a.txt", "Unknown"),
+        (
+            "create a file notes.md with the content: # Notes\n\n- one",
+            "Write notes.md \"# Notes\\n\\n- one\\n\" true",
+        ),
+        (
+            "create a.py with:\n```python\nprint(1)\n```",
+            "Write a.py \"print(1)\\n\" true",
+        ),
+        ("create an empty file x.txt", "Write x.txt \"\" false"),
+        ("create a test for foo.rs", "Unknown"),
+        (
+            "replace 'a b' with \"c\" in src/lib.rs",
+            "Replace src/lib.rs \"a b\" \"c\"",
+        ),
+        (
+            "change foo to bar in a.txt",
+            "Replace a.txt \"foo\" \"bar\"",
+        ),
+        (
+            "replace 'it's' with '' in a.txt",
+            "Replace a.txt \"it's\" \"\"",
+        ),
+        ("summarise this folder", "Summarise None"),
+        ("Summarize README.md", "Summarise README.md"),
+        ("what does src/main.rs do?", "Summarise src/main.rs"),
+        ("explain src/main.rs", "Summarise src/main.rs"),
+        ("what is this project about?", "Summarise None"),
+        ("run the tests", "Test"),
+        ("please run all tests", "Test"),
+        ("help", "Help"),
+        ("hello", "Help"),
+        ("what can you do?", "Help"),
+        ("", "Help"),
+        ("don't list anything", "Unknown"),
+        ("do not run `rm x`", "Unknown"),
+        ("why does the build fail?", "Unknown"),
+        ("find all files that are not used any more", "Unknown"),
+        ("thanks", "Unknown"),
+    ];
+    let shown = |path: &Option<String>| path.clone().unwrap_or_else(|| "None".to_owned());
+    let mut wrong = Vec::new();
+    for (prompt, expected) in table {
+        let got = match Request::parse(prompt) {
+            Request::List { path } => format!("List {}", shown(&path)),
+            Request::Read { path, lines: None } => format!("Read {path}"),
+            Request::Read {
+                path,
+                lines: Some((a, b)),
+            } => format!("Read {path} {a}-{b}"),
+            Request::Find { pattern, path } => format!("Find {pattern} {}", shown(&path)),
+            Request::Search { text, path } => format!("Search {text} {}", shown(&path)),
+            Request::Run { command } => format!("Run {command}"),
+            Request::Write {
+                path,
+                content,
+                sure,
+            } => format!("Write {path} {content:?} {sure}"),
+            Request::Replace { path, old, new } => format!("Replace {path} {old:?} {new:?}"),
+            Request::Summarise { path } => format!("Summarise {}", shown(&path)),
+            Request::Test => "Test".to_owned(),
+            Request::Help => "Help".to_owned(),
+            Request::Unknown => "Unknown".to_owned(),
+        };
+        if got != expected {
+            wrong.push(format!("{prompt}\n  expected {expected}\n  got      {got}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

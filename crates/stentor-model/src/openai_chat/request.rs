@@ -254,7 +254,9 @@ mod tests {
             thinking: level,
             max_output_tokens: None,
             session_id: "s".into(),
+            session_file: None,
             purpose: Purpose::Turn,
+            host: None,
         };
         let target = Target {
             info: &info,

@@ -166,8 +166,8 @@ impl ChatDecoder {
             self.details_bytes += detail.to_string().len();
             merge_detail(&mut self.reasoning_details, detail);
         }
-        self.say(content.text, answer);
-        self.say(delta.refusal.unwrap_or_default(), answer);
+        self.add_text(content.text, answer);
+        self.add_text(delta.refusal.unwrap_or_default(), answer);
         for part in delta.tool_calls.into_iter().flatten() {
             self.leave_thinking(answer);
             let (name, arguments) = match part.function {
@@ -200,7 +200,7 @@ impl ChatDecoder {
         }
     }
 
-    fn say(&mut self, text: String, answer: &mut AnswerBuilder) {
+    fn add_text(&mut self, text: String, answer: &mut AnswerBuilder) {
         if text.is_empty() {
             return;
         }

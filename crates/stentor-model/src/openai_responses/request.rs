@@ -91,7 +91,7 @@ fn body(target: Target<'_>, request: &ModelRequest) -> Map<String, Value> {
                 "role": "user",
                 "content": parts.iter().map(part).collect::<Vec<_>>(),
             })),
-            Turn::Assistant(parts) => said(parts, &mut input),
+            Turn::Assistant(parts) => assistant_items(parts, &mut input),
             Turn::Results(answers) => input.extend(answers.iter().map(result)),
         }
     }
@@ -128,7 +128,7 @@ fn part(part: &Part<'_>) -> Value {
     }
 }
 
-fn said(parts: &[AssistantPart<'_>], input: &mut Vec<Value>) {
+fn assistant_items(parts: &[AssistantPart<'_>], input: &mut Vec<Value>) {
     for (n, part) in parts.iter().enumerate() {
         // The API refuses reasoning that nothing follows, as an interrupted answer leaves it.
         let is_followed = parts.get(n + 1..).is_some_and(|rest| !rest.is_empty());

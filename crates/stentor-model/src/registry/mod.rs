@@ -51,6 +51,11 @@ pub trait PluggedProvider: Send + Sync {
     /// One of them, ready for use.
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
 
+    /// Why they can be used, in words.
+    fn usable(&self) -> String {
+        "part of this program".to_owned()
+    }
+
     /// Why one of its models is a good choice when nobody chose, in words; `None` when it is not.
     fn default_reason(&self) -> Option<String>;
 }
@@ -353,7 +358,7 @@ impl Registry {
         for plugged in self.plugged_named(by) {
             listed.extend(plugged.models().into_iter().map(|info| ListedModel {
                 info,
-                usable: Some("part of this program".to_owned()),
+                usable: Some(plugged.usable()),
                 hint: String::new(),
                 by_subscription: false,
             }));

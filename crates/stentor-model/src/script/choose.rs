@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use stentor_agent::model::ModelRequest;
 use stentor_journal::message::{Message, StopReason};
+use stentor_journal::store::{self, Entry};
 
 use super::scenario::Turn;
 
@@ -75,6 +76,16 @@ impl Sessions {
     }
 }
 
+/// Everything that was said in the session. A request lacks what a compaction has summarised, and
+/// that for a summary lacks all of it; the file has it.
+fn whole_conversation(request: &ModelRequest) -> Vec<Arc<Message>> {
+    let file = request.session_file.as_deref();
+    match file.and_then(|file| store::view(file).ok()) {
+        Some(view) => view.entries.iter().filter_map(Entry::to_message).collect(),
+        None => request.messages.clone(),
+    }
+}
+
 impl Place {
     /// Picks the turn that answers a conversation, and counts it as played.
     pub fn choose(&mut self, turns: &[Arc<Turn>], request: &ModelRequest) -> Choice {
@@ -88,12 +99,13 @@ impl Place {
     /// answer there, so it is passed over when the answer is not itself an error.
     fn found_again(turns: &[Arc<Turn>], request: &ModelRequest) -> Self {
         let mut place = Self::default();
-        for (at, message) in request.messages.iter().enumerate() {
+        let messages = whole_conversation(request);
+        for (at, message) in messages.iter().enumerate() {
             let Some(answer) = message.as_assistant() else {
                 continue;
             };
             place.answers += 1;
-            let before = request.messages.get(..at).unwrap_or_default();
+            let before = messages.get(..at).unwrap_or_default();
             for _ in 0..MAX_PASSED_OVER {
                 let choice = place.pick(turns, &request.system, before);
                 let passed_over = match choice {

@@ -15,7 +15,7 @@ mod template;
 
 pub use condition::{Condition, Pattern, Role};
 pub use file::{Format, ScriptError};
-pub use model::{API, PROVIDER, ScriptModel};
+pub use model::{API, PROVIDER, ScenarioFacts, ScriptModel};
 pub use scenario::{
     Arguments, Compaction, ErrorStep, Exhausted, ModelFacts, Scenario, ScriptedText, Speech, Step,
     ToolStep, Turn, UsageRule,

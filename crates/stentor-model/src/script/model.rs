@@ -34,6 +34,18 @@ pub struct ScriptModel {
     sessions: Mutex<Sessions>,
 }
 
+/// What is in a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioFacts {
+    pub turns: usize,
+    /// Those that answer only certain messages.
+    pub conditional: usize,
+    /// The tools it calls.
+    pub tools: Vec<String>,
+    /// `provider/id`.
+    pub model: String,
+}
+
 impl ScriptModel {
     /// Reads a scenario file; its path becomes the model's id.
     pub fn load(path: impl AsRef<Path>) -> Result<Arc<Self>, ScriptError> {
@@ -72,6 +84,25 @@ impl ScriptModel {
             compaction: scenario.compaction,
             sessions: Mutex::default(),
         })
+    }
+
+    /// What is in the scenario, for people.
+    pub fn facts(&self) -> ScenarioFacts {
+        let steps = self.turns.iter().flat_map(|turn| &turn.steps);
+        let mut tools: Vec<String> = steps
+            .filter_map(|step| match step {
+                Step::Tool(tool) => Some(tool.name.clone()),
+                _ => None,
+            })
+            .collect();
+        tools.sort();
+        tools.dedup();
+        ScenarioFacts {
+            turns: self.turns.len(),
+            conditional: self.turns.iter().filter(|turn| turn.when.is_some()).count(),
+            tools,
+            model: self.info.full_name(),
+        }
     }
 
     /// The turn that answers, with the number of the answer and how often the turn was played.

@@ -43,7 +43,9 @@ fn request(session: &str, messages: Vec<Arc<Message>>) -> ModelRequest {
         thinking: ThinkingLevel::Off,
         max_output_tokens: None,
         session_id: session.into(),
+        session_file: None,
         purpose: Purpose::Turn,
+        host: None,
     }
 }
 

@@ -119,7 +119,9 @@ pub fn request(messages: Vec<Message>) -> ModelRequest {
         thinking: ThinkingLevel::Medium,
         max_output_tokens: None,
         session_id: "session-1".into(),
+        session_file: None,
         purpose: Purpose::Turn,
+        host: None,
     }
 }
 

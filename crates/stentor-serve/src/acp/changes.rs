@@ -31,7 +31,7 @@ impl Before {
         };
         // Anything but a file could make the reader wait for ever.
         if !found.is_file() {
-            return Self::Hidden("it is no regular file".to_owned());
+            return Self::Hidden("it is not a regular file".to_owned());
         }
         let length = found.len();
         if length > limits::CHANGED_FILE_BYTES {

@@ -100,8 +100,11 @@ impl Place for ClientIo {
                 return Ok(());
             };
             let update = acp::SessionUpdate::ToolCallUpdate(calls::in_progress(call_id));
-            let written = requests.update(update).await;
-            written.map_err(|error| error.to_string())
+            match requests.update(update).await {
+                // The session goes on without the client.
+                Ok(()) | Err(NoAnswer::Gone) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            }
         })
     }
 
@@ -140,11 +143,15 @@ impl Place for ClientIo {
             };
             let params = acp::WriteTextFileRequest::new(requests.session_id(), path, text)
                 .meta(requests.trace());
-            requests
+            let asked = requests
                 .ask::<Box<RawValue>>(method::WRITE_TEXT_FILE, &params, Some(limits::FILE_WAIT))
-                .await
-                .map_err(|error| format!("{} was not written: {error}", path.display()))?;
-            Ok(true)
+                .await;
+            match asked {
+                Ok(_) => Ok(true),
+                // The session goes on without the client, on this machine.
+                Err(NoAnswer::Gone) => Ok(false),
+                Err(error) => Err(format!("{} was not written: {error}", path.display())),
+            }
         })
     }
 
@@ -158,11 +165,12 @@ impl Place for ClientIo {
                 return Ok(None);
             };
             let no_terminal = |error: NoAnswer| format!("The client opened no terminal: {error}");
-            let Some(terminal) = Terminal::open(requests, command, cancel)
-                .await
-                .map_err(no_terminal)?
-            else {
-                return Ok(Some(terminal::stopped()));
+            let terminal = match Terminal::open(requests, command, cancel).await {
+                Ok(Some(terminal)) => terminal,
+                Ok(None) => return Ok(Some(terminal::stopped())),
+                // The session goes on without the client, on this machine.
+                Err(NoAnswer::Gone) => return Ok(None),
+                Err(error) => return Err(no_terminal(error)),
             };
             self.notes
                 .lock()

@@ -102,7 +102,9 @@ impl Connection {
         }
         match decode(&line) {
             Incoming::Request { id, method, params } => self.request(id, &method, params).await,
-            Incoming::Notification { method, params } => self.notification(&method, params),
+            Incoming::Notification { method, params } => {
+                self.notification(&method, params).await;
+            }
             Incoming::Response { id, result } => self.context.outbound.answered(&id, result),
             Incoming::ResponseError { id, error } => self.context.outbound.refused(&id, error),
             Incoming::Error(fault) => self.fault(&fault).await,
@@ -231,11 +233,15 @@ impl Connection {
     }
     /// Known notifications are heard, all others ignored. A cancel overtakes what waits in the
     /// mailbox.
-    fn notification(&self, method: &str, raw: RawJson<'_>) {
+    async fn notification(&mut self, method: &str, raw: RawJson<'_>) {
         match method {
             method::SESSION_CANCEL => {
-                if let Ok(SessionRef { session_id }) = params(raw) {
-                    self.sessions.cancel(&session_id);
+                if let Ok(SessionRef { session_id }) = params(raw)
+                    && !self.sessions.cancel(&session_id)
+                    && self.context.agent.is_sharing()
+                {
+                    // What runs is another client's, who may be stopped as well.
+                    self.sessions.abort(&session_id).await;
                 }
             }
             method::CANCEL_REQUEST => {

@@ -89,7 +89,9 @@ pub(super) fn about_stored(id: &str, error: AgentError) -> Refusal {
             )
         },
         AgentError::Session(error) => error.into(),
-        AgentError::Defaults(_) | AgentError::Store(_) => Refusal::internal(error.to_string()),
+        AgentError::Defaults(_) | AgentError::Store(_) | AgentError::InUse => {
+            Refusal::internal(error.to_string())
+        }
     }
 }
 
@@ -103,7 +105,9 @@ impl From<AgentError> for Refusal {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Session(error) => error.into(),
-            AgentError::Defaults(_) | AgentError::Store(_) => Self::internal(error.to_string()),
+            AgentError::Defaults(_) | AgentError::Store(_) | AgentError::InUse => {
+                Self::internal(error.to_string())
+            }
         }
     }
 }
@@ -123,6 +127,7 @@ impl From<SessionError> for Refusal {
             | SessionError::NoSuchQuestion(_)
             | SessionError::NothingToFork
             | SessionError::Command(_)
+            | SessionError::OnlyObserves
             | SessionError::QueueFull => Self::invalid_params(error.to_string()),
             SessionError::Closed => Self::new(code::RESOURCE_NOT_FOUND, error.to_string()),
             SessionError::NoModel

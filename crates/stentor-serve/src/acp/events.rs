@@ -17,7 +17,7 @@ use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{CallOutcome, CallViewer};
+use super::calls::{self, CallOutcome, CallViewer};
 use super::client::Client;
 use super::client_io::CallNotes;
 use super::commands;
@@ -47,6 +47,10 @@ pub(super) struct Encoder {
     /// Nothing is sent about a session that was loaded until something happens in it
     /// (section 5.2).
     pub is_quiet: bool,
+    /// Others may have to do with the session, too.
+    pub is_shared: bool,
+    /// Its tools work with this client's files and terminals, which learns of calls from them.
+    pub works_here: bool,
     pub held: Vec<Event>,
     pub message: Option<OpenMessage>,
     /// The calls that have not ended.
@@ -93,10 +97,10 @@ impl EventEncoder for Encoder {
             }
             EventKind::BlockEnded { call, .. } => self.arguments_complete(call.as_deref(), frames),
             EventKind::MessageStarted { number, message } => {
-                self.steered(*number, message, frames);
+                self.user_message(*number, message, seq, frames);
             }
             EventKind::MessageEnded { message, .. } => self.message_ended(message, frames),
-            EventKind::ToolStarted { call } => self.must_know(call, frames),
+            EventKind::ToolStarted { call } => self.tool_started(call, frames),
             EventKind::ToolProgress { call, partial } => self.progress(call, partial, frames),
             EventKind::ToolEnded { call, output, .. } => self.tool_ended(call, output, frames),
             EventKind::StateChanged(change) => self.changed(change, event, frames),
@@ -285,12 +289,15 @@ impl Encoder {
         ChunkFrames::new(kind, &self.session_id, id).write(frames, text);
     }
 
-    /// A message that was put into the running turn is shown where it went in.
-    fn steered(&mut self, number: u64, message: &Message, frames: &mut Vec<u8>) {
+    /// A message that was put into the running turn is shown where it went in, and so is a prompt
+    /// of somebody else.
+    fn user_message(&mut self, number: u64, message: &Message, seq: u64, frames: &mut Vec<u8>) {
         let Some(user) = message.as_user() else {
             return;
         };
-        if std::mem::replace(&mut self.knows_prompt, true) {
+        let is_own = self.turn.as_ref().is_some_and(|turn| turn.runs_before(seq));
+        let is_foreign = self.is_shared && !is_own;
+        if std::mem::replace(&mut self.knows_prompt, true) || is_foreign {
             let id = self.message_id(number);
             self.write_message(ChunkKind::User, &id, &user.content.text(), frames);
         }
@@ -328,6 +335,14 @@ impl Encoder {
     fn arguments_complete(&self, call: Option<&ToolCall>, frames: &mut Vec<u8>) {
         if let Some(call) = call {
             let update = self.viewer.completed_arguments(call);
+            self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
+        }
+    }
+
+    fn tool_started(&mut self, call: &ToolCall, frames: &mut Vec<u8>) {
+        self.must_know(call, frames);
+        if !self.works_here {
+            let update = calls::in_progress(&call.id);
             self.update(frames, acp::SessionUpdate::ToolCallUpdate(update));
         }
     }
@@ -454,7 +469,7 @@ impl Encoder {
                     answer,
                     PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
                 );
-                self.questions.permission_answered(*id, *answer, frames);
+                self.questions.permission_answered(*id, frames);
             }
             EventKind::DialogAsked { id, dialog } => {
                 let has_forms = self.client.has_forms;

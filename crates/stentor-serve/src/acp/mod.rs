@@ -39,10 +39,8 @@ mod turn;
 use stentor_agent::agent::Agent;
 use stentor_wire::acp::MAX_LINE_BYTES;
 
+use crate::connection::{self as transport, Opened};
 use crate::input::InputLines;
-use crate::output::Output;
-use crate::signals::EndSignals;
-use crate::stdio::Pipes;
 
 use connection::Connection;
 
@@ -68,24 +66,21 @@ pub struct AcpLogin {
 }
 
 /// Serves one client until it goes away. Returns the exit code.
-pub async fn serve(agent: Agent, pipes: Pipes, options: AcpOptions) -> u8 {
-    let mut signals = match EndSignals::listen() {
-        Ok(signals) => signals,
+pub async fn serve(agent: Agent, client: transport::Connection, options: AcpOptions) -> u8 {
+    let Opened {
+        source,
+        output,
+        mut signals,
+    } = match client.open() {
+        Ok(opened) => opened,
         Err(error) => {
-            tracing::error!(%error, "signals cannot be handled");
-            return 1;
-        }
-    };
-    let output = match Output::write_to(pipes.stdout) {
-        Ok(output) => output,
-        Err(error) => {
-            tracing::error!(%error, "stdout cannot be written");
+            tracing::error!(%error, "the client cannot be served");
             return 1;
         }
     };
     let mut connection = Connection::new(agent, options, output.clone());
     let shutdown = connection.context.shutdown.clone();
-    let mut input = InputLines::read(pipes.stdin, MAX_LINE_BYTES);
+    let mut input = InputLines::read(source, MAX_LINE_BYTES);
     let code = loop {
         let line = tokio::select! {
             line = input.next() => line,

@@ -23,7 +23,7 @@ use super::frames;
 use super::opening::Ready;
 use super::params::{Prompt, nothing};
 use super::prompt::{self, Prepared};
-use super::request::SessionRequest;
+use super::request::SessionMessage;
 use super::settings::{Setting, Settings};
 use super::turn::{PromptRequest, Stage, Turn, TurnEnd};
 use crate::loaded::Loaded;
@@ -68,7 +68,7 @@ struct Steering {
 /// What a task has to do next about its open session.
 pub(super) enum Next {
     /// `None` when there will be none any more.
-    Request(Option<Box<SessionRequest>>),
+    Message(Option<SessionMessage>),
     /// Others need the place.
     Unload,
 }
@@ -97,7 +97,7 @@ impl OpenSession {
 
     /// Writes what happens, and does what the turn needs, until something else is to be done. A
     /// turn that was cancelled is over by then.
-    pub async fn next(&mut self, mailbox: &mut mpsc::Receiver<Box<SessionRequest>>) -> Next {
+    pub async fn next(&mut self, mailbox: &mut mpsc::Receiver<SessionMessage>) -> Next {
         loop {
             let turn = self.pump.encoder().turn.as_ref();
             let cancel = turn.map(|turn| turn.request.cancel.clone());
@@ -110,13 +110,13 @@ impl OpenSession {
                 Some(done) = self.work.join_next() => self.done(done).await,
                 stepped = self.pump.step(), if !self.is_over => self.stepped(stepped),
                 // An answer is not written before what came before it is on its way.
-                request = mailbox.recv(), if self.is_over || self.pump.is_handed_over() => {
+                message = mailbox.recv(), if self.is_over || self.pump.is_handed_over() => {
                     self.stays_loaded = false;
                     self.loaded.in_use();
                     if cancel.is_some_and(|cancel| cancel.is_cancelled()) {
                         self.cancel_turn().await;
                     }
-                    return Next::Request(request);
+                    return Next::Message(message);
                 }
                 () = self.loaded.asked_to_unload() => return Next::Unload,
             }
@@ -152,6 +152,22 @@ impl OpenSession {
         // Nobody reads it if the pipe is closed.
         self.pump.catch_up().await.ok();
         self.pump
+    }
+
+    /// Leaves the session to those who share it: what runs goes on. What happened so far has been
+    /// handed over when this returns; what is given back writes the rest.
+    pub async fn leave(mut self) -> Pump<Encoder> {
+        self.session.close().await;
+        // Nobody reads it if the pipe is closed.
+        self.pump.catch_up().await.ok();
+        self.pump
+    }
+
+    /// Stops whatever runs, whoever began it.
+    pub async fn abort(&mut self) {
+        let session = self.session.clone();
+        self.pumping(async move { session.abort().await.ok() })
+            .await;
     }
 
     /// The session as it is, for a client that opens it while it is open.
@@ -271,7 +287,7 @@ impl OpenSession {
             Ok(Done::Prepared(Err(refusal))) => self.end_turn(TurnEnd::Refused(refusal)),
             Ok(Done::Ran(text)) => self.end_turn_with(Some(&text), TurnEnd::Over),
             Err(error) => {
-                let refusal = Refusal::internal(format!("It failed inside: {error}"));
+                let refusal = Refusal::internal(format!("Internal error: {error}"));
                 self.end_turn(TurnEnd::Refused(refusal));
             }
         }

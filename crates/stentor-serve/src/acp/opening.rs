@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
-use stentor_journal::store::StoreError;
+use stentor_journal::store::{Entry, StoreError};
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::watch;
 
@@ -47,6 +47,8 @@ pub(super) struct Stored {
 
 /// A session as it is when the client learns that it is open.
 pub(super) struct Ready {
+    /// What was said in a session that was live before, up to the first event.
+    history: Option<Vec<Entry>>,
     settings: Settings,
     state: Box<SessionState>,
     /// US dollars, over the whole session.
@@ -146,9 +148,18 @@ impl Opener {
     ) -> Handled<(OpenSession, Ready)> {
         let context = &self.context;
         let models = context.agent.models();
-        let events = session.subscribe();
+        let joined = match session.is_joined() {
+            true => Some(session.join().await?),
+            false => None,
+        };
+        let is_joined = joined.is_some();
+        let (events, history) = match joined {
+            Some(joined) => (joined.events, Some(joined.entries)),
+            None => (session.subscribe(), None),
+        };
         session.set_can_ask(true).await?;
-        let ready = Ready::of(&session, models).await?;
+        let mut ready = Ready::of(&session, models).await?;
+        ready.history = history;
         let (trace, trace_of_requests) = watch::channel(None);
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
@@ -161,7 +172,9 @@ impl Opener {
             questions: Questions::new(session.clone(), context.outbound.clone()),
             message_prefix: format!("{:08x}", context.agent.environment().clock.random()),
             cost: ready.cost,
-            is_quiet: is_resumed,
+            is_quiet: is_resumed && !is_joined,
+            is_shared: session.is_shared(),
+            works_here: !is_joined,
             held: Vec::new(),
             message: None,
             calls: HashSet::new(),
@@ -193,6 +206,7 @@ impl Ready {
         let state = session.state().await?;
         let cost = session.stats().await?.total_usage.cost.total;
         Ok(Self {
+            history: None,
             settings: Settings::of(models, &state),
             state: Box::new(state),
             cost,
@@ -254,11 +268,16 @@ impl OpenSession {
     /// Answers the request that opened the session. The client knows the id of a new one only from
     /// the answer on (section 5.1); of a loaded one it gets the whole history, then the answer,
     /// then nothing (section 5.2).
-    pub async fn announce(&mut self, id: &Id, ready: Ready, announced: Announced) -> Handled<()> {
+    pub async fn announce(
+        &mut self,
+        id: &Id,
+        mut ready: Ready,
+        announced: Announced,
+    ) -> Handled<()> {
         let session = self.session.clone();
         let commands = commands::update(&session.slash().list().await);
         if announced == Announced::Loaded {
-            self.replay().await?;
+            self.replay(ready.history.take()).await?;
         }
         self.pump.write_after(0, |_, out| match announced {
             Announced::Loaded => {
@@ -274,8 +293,13 @@ impl OpenSession {
         Ok(())
     }
 
-    async fn replay(&mut self) -> Handled<()> {
-        let (_, entries) = self.session.active_path().await?;
+    /// Replays what was said: `live` if the session was live before, else what is stored.
+    async fn replay(&mut self, live: Option<Vec<Entry>>) -> Handled<()> {
+        let goes_on = live.is_some();
+        let entries = match live {
+            Some(entries) => entries,
+            None => self.session.active_path().await?.1,
+        };
         let viewer = self.pump.encoder().viewer.clone();
         let mut replay = Replay::new(Arc::clone(self.session.id()), viewer);
         for entry in &entries {
@@ -287,7 +311,11 @@ impl OpenSession {
                 self.pump.hand_over().await?;
             }
         }
-        self.pump.write_after(0, |_, out| replay.finish(out));
+        self.pump.write_after(0, |encoder, out| match goes_on {
+            // They may still run.
+            true => encoder.calls.extend(replay.open_calls()),
+            false => replay.finish(out),
+        });
         Ok(())
     }
 }
@@ -298,5 +326,5 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Handled<T> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| Refusal::internal(format!("It failed inside: {error}")))
+        .map_err(|error| Refusal::internal(format!("Internal error: {error}")))
 }

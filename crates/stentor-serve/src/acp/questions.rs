@@ -18,7 +18,7 @@ use super::calls::{self, CallViewer};
 use super::choices::{self, Choices};
 use super::explicit_defaults::ExplicitDefaults;
 use super::frames::update;
-use super::outbound::{Outbound, Waiting};
+use super::outbound::{NoAnswer, Outbound, Waiting};
 
 /// The options of a question, by the id that comes back. What says "always" goes on with how far
 /// that reaches.
@@ -108,6 +108,9 @@ impl Questions {
         tokio::spawn(async move {
             let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
                 Ok(response) => chosen(&response.outcome),
+                // Somebody else may answer, now or later.
+                Err(NoAnswer::Gone) if session.is_shared() => return,
+                Err(_) if session.others_answer() => return,
                 Err(error) => {
                     tracing::info!(%error, "a question was not answered and counts as rejected");
                     PermissionAnswer::RejectOnce
@@ -118,11 +121,10 @@ impl Questions {
         });
     }
 
-    /// A question is closed. If we closed it ourselves, the client need not answer any more.
-    pub fn permission_answered(&mut self, id: u64, answer: PermissionAnswer, out: &mut Vec<u8>) {
-        if let Some(request) = self.permissions.remove(&id)
-            && answer == PermissionAnswer::Cancelled
-        {
+    /// A question is closed. If we closed it ourselves, or somebody else answered, the client need
+    /// not answer any more.
+    pub fn permission_answered(&mut self, id: u64, out: &mut Vec<u8>) {
+        if let Some(request) = self.permissions.remove(&id) {
             self.withdraw(&request, out);
         }
     }
@@ -162,8 +164,12 @@ impl Questions {
         self.dialogs.insert(id, waiting.id.clone());
         let session = self.session.clone();
         tokio::spawn(async move {
-            let answer = waiting.answer().await;
-            let answer = answer.map_or(DialogAnswer::Nothing, meaning);
+            let answer = match waiting.answer().await {
+                Ok(answer) => meaning(answer),
+                Err(NoAnswer::Gone) if session.is_shared() => return,
+                Err(_) if session.others_answer() => return,
+                Err(_) => DialogAnswer::Nothing,
+            };
             session.answer_dialog(id, answer).await.ok();
         });
     }
@@ -179,6 +185,9 @@ impl Questions {
             Some((choices, waiting))
         });
         let Some((choices, waiting)) = asked else {
+            if session.others_answer() {
+                return;
+            }
             tokio::spawn(async move {
                 session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
             });

@@ -57,6 +57,11 @@ impl Replay {
         }
     }
 
+    /// The calls that have no result.
+    pub fn open_calls(self) -> impl Iterator<Item = String> {
+        self.open.into_keys()
+    }
+
     /// Ends the calls that never got a result.
     pub fn finish(&mut self, frames: &mut Vec<u8>) {
         for id in std::mem::take(&mut self.order) {

@@ -8,6 +8,13 @@ use super::params::{Prompt, Wanted};
 use super::settings::Setting;
 use super::turn::PromptRequest;
 
+/// What is meant for one session.
+pub(super) enum SessionMessage {
+    Request(Box<SessionRequest>),
+    /// Whatever runs is to stop, whoever began it. Nothing is answered.
+    Abort,
+}
+
 /// A request that is meant for one session.
 pub(super) struct SessionRequest {
     pub id: Id,

@@ -14,13 +14,13 @@ use super::open_session::{Next, OpenSession};
 use super::opening::{Announced, Opener, blocking};
 use super::params::{Wanted, nothing};
 use super::prompt::not_steered;
-use super::request::{RequestKind, SessionRequest};
+use super::request::{RequestKind, SessionMessage, SessionRequest};
 use super::sessions::Finished;
 
 pub(super) struct SessionTask {
     context: Arc<Context>,
     id: Arc<str>,
-    mailbox: mpsc::Receiver<Box<SessionRequest>>,
+    mailbox: mpsc::Receiver<SessionMessage>,
     finished: mpsc::Sender<Finished>,
     /// How many requests it has handled.
     handled: u64,
@@ -34,7 +34,7 @@ impl SessionTask {
     pub fn new(
         context: Arc<Context>,
         id: Arc<str>,
-        mailbox: mpsc::Receiver<Box<SessionRequest>>,
+        mailbox: mpsc::Receiver<SessionMessage>,
         finished: mpsc::Sender<Finished>,
         wanted: Option<Arc<Wanted>>,
     ) -> Self {
@@ -51,21 +51,28 @@ impl SessionTask {
 
     /// Works until the mailbox is closed, then closes the session.
     pub async fn run(mut self) {
-        while let Some(request) = self.next().await {
+        while let Some(message) = self.next().await {
             self.handled += 1;
-            self.handle(*request).await;
+            match message {
+                SessionMessage::Request(request) => self.handle(*request).await,
+                SessionMessage::Abort => self.abort().await,
+            }
         }
         if let Some(open) = self.open.take() {
+            let pump = match self.context.agent.is_sharing() {
+                true => open.leave().await,
+                false => open.close().await,
+            };
             // Nobody reads them if the pipe is closed.
-            open.close().await.run().await.ok();
+            pump.run().await.ok();
         }
     }
 
     /// The next request. Whatever goes on in the session goes on meanwhile.
-    async fn next(&mut self) -> Option<Box<SessionRequest>> {
+    async fn next(&mut self) -> Option<SessionMessage> {
         while let Some(open) = &mut self.open {
             match open.next(&mut self.mailbox).await {
-                Next::Request(request) => return request,
+                Next::Message(message) => return message,
                 Next::Unload => match self.mailbox.is_empty() && open.may_unload().await {
                     true => self.close().await,
                     false => open.stay_loaded(),
@@ -79,11 +86,17 @@ impl SessionTask {
         };
         tokio::select! {
             biased;
-            request = self.mailbox.recv() => return request,
+            message = self.mailbox.recv() => return message,
             // It is gone when the connection ends.
             permit = self.finished.reserve() => permit.ok()?.send(finished),
         }
         self.mailbox.recv().await
+    }
+
+    async fn abort(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.abort().await;
+        }
     }
 
     async fn handle(&mut self, request: SessionRequest) {
@@ -217,6 +230,8 @@ impl SessionTask {
         self.close().await;
         self.wanted = None;
         let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
+        let unused = agent.close_unused(&id).await;
+        unused.map_err(|error| error::about_stored(&self.id, error))?;
         blocking(move || agent.delete(&id))
             .await?
             .map_err(|error| error::about_stored(&self.id, error))?;

@@ -16,7 +16,7 @@ use super::connection::Context;
 use super::error::Refusal;
 use super::limits;
 use super::params::Wanted;
-use super::request::{RequestKind, SessionRequest};
+use super::request::{RequestKind, SessionMessage, SessionRequest};
 use super::session_task::SessionTask;
 
 /// The sessions of a connection.
@@ -36,7 +36,7 @@ struct Known {
 }
 
 struct TaskHandle {
-    mailbox: mpsc::Sender<Box<SessionRequest>>,
+    mailbox: mpsc::Sender<SessionMessage>,
     /// How many requests it was sent.
     sent: u64,
     /// What cancels its prompts; those that have been answered are cancelled.
@@ -90,22 +90,35 @@ impl Sessions {
             task.prompts.push((id.clone(), prompt.cancel.clone()));
         }
         task.sent += 1;
-        if task.mailbox.send(Box::new(request)).await.is_err() {
+        let message = SessionMessage::Request(Box::new(request));
+        if task.mailbox.send(message).await.is_err() {
             // It has panicked.
             self.known.remove(session);
-            let refusal = Refusal::internal("The session failed inside and was closed.");
+            let refusal = Refusal::internal("The session was closed after an internal error.");
             self.context.answer::<()>(&id, Err(refusal)).await;
         }
     }
 
-    /// Cancels the prompts of a session, in its mailbox or being answered.
-    pub fn cancel(&self, session: &str) {
-        if let Some(task) = self
-            .known
-            .get(session)
-            .and_then(|known| known.task.as_ref())
-        {
-            task.cancel(None);
+    /// Cancels the prompts of a session, in its mailbox or being answered. False when there are
+    /// none.
+    pub fn cancel(&self, session: &str) -> bool {
+        let known = self.known.get(session);
+        let Some(task) = known.and_then(|known| known.task.as_ref()) else {
+            return false;
+        };
+        let mut prompts = task.prompts.iter();
+        let has_prompts = prompts.any(|(_, cancel)| !cancel.is_cancelled());
+        task.cancel(None);
+        has_prompts
+    }
+
+    /// Stops what runs in a session, whoever began it.
+    pub async fn abort(&mut self, session: &str) {
+        let known = self.known.get_mut(session);
+        if let Some(task) = known.and_then(|known| known.task.as_mut()) {
+            task.sent += 1;
+            // It may have panicked.
+            task.mailbox.send(SessionMessage::Abort).await.ok();
         }
     }
 
@@ -136,10 +149,13 @@ impl Sessions {
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Cancels everything, closes all sessions and waits until they are.
+    /// Cancels everything, closes all sessions and waits until they are. In sessions that others
+    /// may have to do with, everything goes on.
     pub async fn end(&mut self) {
         for task in self.known.drain().filter_map(|(_, known)| known.task) {
-            task.cancel(None);
+            if !self.context.agent.is_sharing() {
+                task.cancel(None);
+            }
         }
         while self.tasks.join_next().await.is_some() {}
     }

@@ -47,6 +47,8 @@ pub struct OmpArgs {
     pub files: Vec<String>,
     /// A word was said that only omp knows.
     pub of_omp: bool,
+    /// `--mode rpc-ui`: the client wants dialogs.
+    pub wants_dialogs: bool,
     /// What was said and means nothing here, for a note on stderr.
     pub ignored: Vec<String>,
 }
@@ -123,6 +125,7 @@ impl OmpArgs {
         let mut args = Self {
             json: mode.as_deref() == Some("json"),
             of_omp: mode.as_deref() == Some("rpc-ui"),
+            wants_dialogs: mode.as_deref() == Some("rpc-ui"),
             ..Self::default()
         };
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
@@ -160,9 +163,10 @@ impl OmpArgs {
             "--no-context-files" | "-nc" => self.no_context_files = true,
             "--verbose" => self.verbose = true,
             "--help" | "-h" => self.help = true,
+            "--no-ui" => self.wants_dialogs = false,
             // Nothing of the kind is done here.
-            "--no-title" | "--no-ui" | "--no-lsp" | "--no-pty" | "--offline" | "--no-themes"
-            | "--print" | "-p" => {}
+            "--no-title" | "--no-lsp" | "--no-pty" | "--offline" | "--no-themes" | "--print"
+            | "-p" => {}
             _ => return false,
         }
         true

@@ -1,11 +1,12 @@
 //! What the way in and the way out of a connection share.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use stentor_agent::event::{CommandInfo, CommandSource, Queues};
+use stentor_agent::session::Session;
 use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,10 @@ use super::framing::Framing;
 use super::place::WayOut;
 use super::prompts::OpenPrompts;
 use super::subagents::Subagents;
+use super::ui::UiKind;
+
+/// Answers of the client that may wait for the end of their question.
+const MAX_ANSWERED: usize = 256;
 
 /// What the way in and the way out share.
 #[derive(Default)]
@@ -23,11 +28,17 @@ pub(super) struct Connection {
     pub prompts: OpenPrompts,
     pub subagents: Subagents,
     pub bash: BashCommands,
-    pub told_queues: ToldQueues,
+    pub sent_queues: SentQueues,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
     /// Nobody is there to answer: only events go out.
     pub events_only: bool,
+    /// The client is known to answer dialogs (section 15): the protocol has no word for that, so it
+    /// was started for them or has answered one. Declining does not count: clients without a
+    /// person do that by themselves.
+    answers_dialogs: AtomicBool,
+    /// The questions that the client has answered and whose end was not seen yet.
+    answered: Mutex<HashSet<(UiKind, u32, u64)>>,
     shown: AtomicU64,
     way_out: Mutex<Option<WayOut>>,
 }
@@ -39,6 +50,40 @@ impl Connection {
             wants: Wants::of_pi(),
             events_only: true,
             ..Self::default()
+        }
+    }
+
+    /// The client has shown that it answers dialogs.
+    pub fn answers_dialogs(&self) {
+        self.answers_dialogs.store(true, Ordering::Release);
+    }
+
+    /// True when the client has shown that it answers dialogs.
+    pub fn has_answered_dialogs(&self) -> bool {
+        self.answers_dialogs.load(Ordering::Acquire)
+    }
+
+    /// The client answers a question.
+    pub fn answered(&self, kind: UiKind, generation: u32, number: u64) {
+        let mut answered = lock(&self.answered);
+        if answered.len() >= MAX_ANSWERED {
+            // Only what is answered late, or was never asked, stays.
+            answered.clear();
+        }
+        answered.insert((kind, generation, number));
+    }
+
+    /// True when the client answered the question that has ended.
+    pub fn take_answered(&self, kind: UiKind, generation: u32, number: u64) -> bool {
+        lock(&self.answered).remove(&(kind, generation, number))
+    }
+
+    /// Lets a session ask the client.
+    pub async fn let_ask(&self, session: &Session) {
+        if self.answers_dialogs.load(Ordering::Acquire) {
+            session.set_can_ask(true).await.ok();
+        } else {
+            session.set_answerer_unproven();
         }
     }
 
@@ -61,23 +106,27 @@ impl Connection {
     }
 }
 
-/// The queues as the client was told last, and of which conversation they are.
+/// The queues as they were sent to the client last, and of which conversation they are.
 #[derive(Debug, Default)]
-pub(super) struct ToldQueues(Mutex<Option<(u32, Arc<Queues>)>>);
+pub(super) struct SentQueues(Mutex<Option<(u32, Arc<Queues>)>>);
 
-impl ToldQueues {
-    /// They are told now.
-    pub fn tell(&self, generation: u32, queues: &Arc<Queues>) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *told = Some((generation, Arc::clone(queues)));
+impl SentQueues {
+    /// They are sent now.
+    pub fn set(&self, generation: u32, queues: &Arc<Queues>) {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *sent = Some((generation, Arc::clone(queues)));
     }
 
-    /// What was told last, if anything was of this conversation.
+    /// What was sent last, if anything was of this conversation.
     pub fn of(&self, generation: u32) -> Option<Arc<Queues>> {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (of, queues) = told.as_ref()?;
+        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of, queues) = sent.as_ref()?;
         (*of == generation).then(|| Arc::clone(queues))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The slash commands as omp lists them.
@@ -174,18 +223,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues_that_were_told_are_those_of_their_conversation_alone() {
-        let told = ToldQueues::default();
-        assert_eq!(told.of(1), None);
+    fn queues_that_were_sent_are_those_of_their_conversation_alone() {
+        let sent = SentQueues::default();
+        assert_eq!(sent.of(1), None);
         let queues = |text: &str| {
             Arc::new(Queues {
                 steering: vec![text.to_owned()],
                 follow_up: Vec::new(),
             })
         };
-        told.tell(1, &queues("first"));
-        told.tell(1, &queues("second"));
-        assert_eq!(told.of(1), Some(queues("second")));
-        assert_eq!(told.of(2), None);
+        sent.set(1, &queues("first"));
+        sent.set(1, &queues("second"));
+        assert_eq!(sent.of(1), Some(queues("second")));
+        assert_eq!(sent.of(2), None);
     }
 }

@@ -281,7 +281,7 @@ impl Leaving<'_> {
         };
         drop(self);
         dialect.watch_subagents();
-        next.session.set_can_ask(true).await.ok();
+        dialect.connection.let_ask(&next.session).await;
         publish_commands(next.session);
         dialect.hosting.equip(dialect).await;
     }
@@ -384,10 +384,7 @@ pub(super) fn pumped(
 ) -> Current {
     let encoder = Encoder::new(Arc::clone(connection), generation);
     // A session tells what happened before anybody listened as well: warnings about its file.
-    let events = match session.subscribe_since(0) {
-        Ok(events) => events,
-        Err(_) => session.subscribe(),
-    };
+    let events = session.subscribe_first();
     let (pump, answers) = Pump::new(events, output.clone(), encoder);
     connection.goes_out(WayOut {
         session: session.downgrade(),

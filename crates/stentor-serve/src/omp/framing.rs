@@ -8,6 +8,9 @@ use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::Message;
 use stentor_wire::omp::chunk::{Fit, fit, write_chunks};
 use stentor_wire::omp::frame::Frame;
+use stentor_wire::omp::snapshot::Gaps;
+
+use super::long_frame::LongFrame;
 
 /// A frame about the agent's own messages and tools.
 pub(super) type AgentFrame<'a> = Frame<'a, Arc<Message>, ToolOutput>;
@@ -32,17 +35,11 @@ impl Framing {
     /// Ends the object that begins at `start`.
     pub fn finish(&self, frames: &mut Vec<u8>, start: usize) -> Result<(), TooLong> {
         let len = frames.len().saturating_sub(start);
-        let fit = if self.chunks.load(Ordering::Acquire) {
-            fit(len)
-        } else {
-            Fit::Line
-        };
-        match fit {
+        match self.fit(len) {
             Fit::Line => frames.push(b'\n'),
             Fit::Chunks => {
                 let object = frames.split_off(start);
-                let number = self.chunked.fetch_add(1, Ordering::Relaxed) + 1;
-                write_chunks(&object, number, frames);
+                write_chunks(&object, self.next_chunked(), frames);
             }
             Fit::TooLong => {
                 frames.truncate(start);
@@ -80,6 +77,40 @@ impl Framing {
         if self.finish(frames, start).is_err() {
             self.report_too_long(frames, name);
         }
+    }
+
+    /// Takes out the event that begins at `start` and has gaps, to go out part by part. One that is
+    /// too long is reported in its place.
+    pub fn begin_long(
+        &self,
+        frames: &mut Vec<u8>,
+        start: usize,
+        gaps: Gaps,
+        name: &str,
+    ) -> Option<LongFrame> {
+        let around = frames.split_off(start);
+        let chunked = match self.fit(around.len() + gaps.bytes()) {
+            Fit::Line => None,
+            Fit::Chunks => Some(self.next_chunked()),
+            Fit::TooLong => {
+                self.report_too_long(frames, name);
+                return None;
+            }
+        };
+        Some(LongFrame::new(around, gaps, chunked))
+    }
+
+    fn fit(&self, len: usize) -> Fit {
+        if self.chunks.load(Ordering::Acquire) {
+            fit(len)
+        } else {
+            Fit::Line
+        }
+    }
+
+    /// The number of the next object that goes out in chunks.
+    fn next_chunked(&self) -> u64 {
+        self.chunked.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn report_too_long(&self, frames: &mut Vec<u8>, name: &str) {

@@ -15,15 +15,16 @@ mod framing;
 mod hosting;
 mod limits;
 mod login;
+mod long_frame;
 mod nested;
 mod place;
 mod printing;
+mod prompt_results;
 mod prompts;
 mod reply;
 mod running_commands;
 mod scoped_models;
 mod serving;
-mod settling;
 mod shapes;
 mod subagents;
 mod ui;
@@ -54,6 +55,8 @@ pub struct OmpOptions {
     pub models: Vec<String>,
     /// `--name`.
     pub name: Option<String>,
+    /// True when the command line shows that the client takes dialogs.
+    pub wants_dialogs: bool,
     /// How one logs in to providers.
     pub login: Arc<dyn Login>,
 }

@@ -53,6 +53,8 @@ impl Nested {
         inner.connection.wants.mirror(wanted.updates);
         let mut lines = Vec::new();
         inner.encoder.encode(event, &mut lines);
+        // Each frame goes into one of ours, whole.
+        while inner.encoder.next_part(&mut lines) {}
         let id = wire_id(agent);
         for line in lines.split(|byte| *byte == b'\n') {
             if line.is_empty() {

@@ -17,22 +17,21 @@ use super::limits;
 use super::reply::CommandAnswer;
 use super::running_commands::RunningCommand;
 use super::ui::{self, UiKind};
+use crate::connection::{Connection, Opened};
 use crate::input::{Input, InputLines};
-use crate::output::Output;
-use crate::signals::{EndSignal, EndSignals};
-use crate::stdio::Pipes;
+use crate::signals::EndSignal;
 
 /// Exit code for a child that could not start (section 2).
 const FAILED: u8 = 1;
 
 /// Serves one client until it goes away. Returns the exit code.
-pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
-    let started = EndSignals::listen().and_then(|signals| {
-        let output = Output::write_to(pipes.stdout)?;
-        Ok((signals, output))
-    });
-    let (mut signals, output) = match started {
-        Ok(started) => started,
+pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 {
+    let Opened {
+        source,
+        output,
+        mut signals,
+    } = match client.open() {
+        Ok(opened) => opened,
         Err(error) => {
             tracing::error!(%error, "the process cannot be set up");
             return FAILED;
@@ -48,7 +47,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
     if output.send(&ready()).await.is_err() {
         return 0;
     }
-    let input = InputLines::read(pipes.stdin, limits::INPUT_LINE_BYTES);
+    let input = InputLines::read(source, limits::INPUT_LINE_BYTES);
     prepare(&agent, &options, &mut session_options);
     let dialect = match Dialect::start(agent, options, output.clone(), session_options) {
         Ok(dialect) => dialect,
@@ -57,7 +56,10 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: OmpOptions) -> u8 {
             return FAILED;
         }
     };
-    dialect.session().set_can_ask(true).await.ok();
+    if dialect.options.wants_dialogs {
+        dialect.connection.answers_dialogs();
+    }
+    dialect.connection.let_ask(&dialect.session()).await;
     publish_commands(dialect.session());
     let (queue, worker) = start_worker(&dialect);
     let mut reading = tokio::spawn(read(Arc::clone(&dialect), queue, input));
@@ -234,12 +236,23 @@ async fn hear(dialect: &Arc<Dialect>, side: Side) {
             if generation != live.generation {
                 return;
             }
+            if !response.cancelled && (response.value.is_some() || response.confirmed.is_some()) {
+                dialect.connection.answers_dialogs();
+                dialect.connection.let_ask(&live.session).await;
+            }
+            let is_proven = dialect.connection.has_answered_dialogs();
+            if response.cancelled && !is_proven && live.session.others_answer() {
+                // There may be no person here; there is one elsewhere.
+                return;
+            }
             match kind {
                 UiKind::Dialog => {
+                    dialect.connection.answered(kind, generation, number);
                     let answer = ui::dialog_answer(response);
                     live.session.answer_dialog(number, answer).await.ok();
                 }
                 UiKind::Permission => {
+                    dialect.connection.answered(kind, generation, number);
                     let answer = ui::permission_answer(&response);
                     live.session.answer_permission(number, answer).await.ok();
                 }

@@ -14,7 +14,7 @@ use stentor_wire::omp::frame::{OptionDetail, UiMethod};
 use super::limits;
 
 /// What a request is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum UiKind {
     Dialog,
     Permission,

@@ -7,15 +7,18 @@ use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_journal::message::ToolCall;
 use stentor_journal::usage::Usage;
 use stentor_wire::omp::command::MessageUpdates;
-use stentor_wire::omp::snapshot::{Facts, Snapshot, TextKind};
+use stentor_wire::omp::snapshot::{Facts, Gaps, Snapshot, TextKind};
 
 use super::connection::Connection;
+use super::long_frame::LongFrame;
 
 /// The message that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
     snapshot: Snapshot,
     usage: Usage,
+    /// An update that is going out. The snapshot does not change until it is out.
+    long: Option<LongFrame>,
 }
 
 const NAME: &str = "message_update";
@@ -57,7 +60,7 @@ impl Updates {
             LiveBlockKind::Redacted => return,
         }
         self.update(connection, live, frames, |snapshot, updates, frames| {
-            snapshot.write_opened(updates, frames);
+            snapshot.write_opened(updates, frames)
         });
     }
 
@@ -75,7 +78,7 @@ impl Updates {
         }
         block.with(range, |delta| {
             self.update(connection, live, frames, |snapshot, updates, frames| {
-                snapshot.append(delta, updates, frames);
+                snapshot.append(delta, updates, frames)
             })
         })
     }
@@ -102,12 +105,12 @@ impl Updates {
                     call,
                 };
                 self.update(connection, live, frames, |snapshot, updates, frames| {
-                    snapshot.close_call(&block, updates, frames);
+                    snapshot.close_call(&block, updates, frames)
                 });
             }
             (LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::ToolCall { .. }, _) => {
                 self.update(connection, live, frames, |snapshot, updates, frames| {
-                    snapshot.close_text(updates, frames);
+                    snapshot.close_text(updates, frames)
                 });
             }
         }
@@ -118,13 +121,24 @@ impl Updates {
         self.snapshot.forget();
     }
 
+    /// Appends the next part of a long update. False when there is none.
+    pub fn next_part(&mut self, frames: &mut Vec<u8>) -> bool {
+        let Some(long) = &mut self.long else {
+            return false;
+        };
+        if !long.next_part(&self.snapshot, frames) {
+            self.long = None;
+        }
+        true
+    }
+
     /// Writes one update. Returns its length, if it carries the message.
     fn update(
         &mut self,
         connection: &Connection,
         live: &LiveMessage,
         frames: &mut Vec<u8>,
-        write: impl FnOnce(&mut Snapshot, MessageUpdates, &mut Vec<u8>),
+        write: impl FnOnce(&mut Snapshot, MessageUpdates, &mut Vec<u8>) -> Gaps,
     ) -> usize {
         let usage = live.usage();
         if usage != self.usage {
@@ -139,9 +153,11 @@ impl Updates {
             frames.truncate(start);
             return 0;
         }
-        write(&mut self.snapshot, wanted.updates, frames);
-        let bytes = frames.len() - start;
-        if bytes > 0 {
+        let gaps = write(&mut self.snapshot, wanted.updates, frames);
+        let bytes = frames.len() - start + gaps.bytes();
+        if !gaps.is_empty() {
+            self.long = connection.framing.begin_long(frames, start, gaps, NAME);
+        } else if bytes > 0 {
             connection.framing.finish_event(frames, start, NAME);
         }
         match wanted.updates {

@@ -80,7 +80,7 @@ impl Connection {
         while let Some(line) = input.next().await {
             let refused = match line {
                 Input::Line(line) => {
-                    self.trace.note(Direction::In, line.as_bytes());
+                    self.trace.note(Direction::In, line.as_bytes()).await;
                     self.line(&line).await
                 }
                 Input::TooLong => Err(bare("the line is longer than 16 MiB and was skipped")),

@@ -58,6 +58,7 @@ impl From<SessionError> for OpError {
             | SessionError::Compaction(_)
             | SessionError::Shell(_)
             | SessionError::Command(_)
+            | SessionError::OnlyObserves
             | SessionError::NoSuchQuestion(_) => ErrorCode::Failed,
         };
         Self::new(code, error.to_string())
@@ -70,6 +71,7 @@ impl From<AgentError> for OpError {
             AgentError::Session(error) => error.into(),
             AgentError::Defaults(message) => Self::failed(message),
             AgentError::Store(error) => error.into(),
+            AgentError::InUse => Self::failed(error.to_string()),
         }
     }
 }

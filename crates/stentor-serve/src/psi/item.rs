@@ -73,12 +73,9 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// What makes the writer publish the events of a session from its beginning on.
+    /// What makes the writer publish the events of a session from its beginning on, or from what
+    /// goes on in it.
     pub fn attach(live: &Arc<Live>) -> Self {
-        let events = live
-            .session
-            .subscribe_since(0)
-            .unwrap_or_else(|_| live.session.subscribe());
-        Self::Attach(Arc::clone(live), events)
+        Self::Attach(Arc::clone(live), live.session.subscribe_first())
     }
 }

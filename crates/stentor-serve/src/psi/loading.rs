@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
-use stentor_agent::session::{Session, Storage};
-use stentor_journal::store::{self, EntryKind};
+use stentor_agent::session::Storage;
+use stentor_journal::store::EntryKind;
 use tokio_util::sync::CancellationToken;
 
 use super::error::OpError;
@@ -178,12 +178,10 @@ impl Shared {
         options.thinking = Some(unloaded.thinking);
         options.auto_compaction = unloaded.auto_compaction;
         options.auto_retry = unloaded.auto_retry;
-        let environment = self.agent.environment().clone();
         let session = match &slot.file {
             Some(file) if !unloaded.is_empty => {
-                let file = file.clone();
-                let opened = tokio::task::spawn_blocking(move || store::open(&file)).await??;
-                Session::resume(environment, options, opened)?
+                let (agent, file) = (self.agent.clone(), file.clone());
+                tokio::task::spawn_blocking(move || agent.resume(&file, options)).await??
             }
             file => {
                 options.id = Some(slot.id.to_string());

@@ -45,12 +45,11 @@ use std::time::Duration;
 use stentor_agent::agent::Agent;
 use stentor_agent::memory::MemoryStore;
 
+use crate::connection::{self as transport, Opened};
 use crate::default_model::DefaultModelStore;
 use crate::input::InputLines;
 use crate::login::Login;
-use crate::output::Output;
-use crate::signals::{EndSignal, EndSignals};
-use crate::stdio::Pipes;
+use crate::signals::EndSignal;
 
 use connection::Connection;
 use shared::Shared;
@@ -107,16 +106,20 @@ impl PsiOptions {
 }
 
 /// Serves one client until it goes away. Returns the exit code: 0 at the end of input (section 1).
-pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
-    let (mut signals, output) = match (EndSignals::listen(), Output::write_to(pipes.stdout)) {
-        (Ok(signals), Ok(output)) => (signals, output),
-        (Err(error), _) | (_, Err(error)) => {
+pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOptions) -> u8 {
+    let Opened {
+        source,
+        output,
+        mut signals,
+    } = match client.open() {
+        Ok(opened) => opened,
+        Err(error) => {
             tracing::error!(%error, "the pipes cannot be served");
             return 1;
         }
     };
-    let mut input = InputLines::read(pipes.stdin, limits::MAX_LINE_BYTES);
-    let trace = Trace::open(options.trace_file.as_deref());
+    let mut input = InputLines::read(source, limits::MAX_LINE_BYTES);
+    let (trace, trace_end) = Trace::open(options.trace_file.as_deref());
     let grace = options.grace;
     let (shared, items) = Shared::new(agent, options);
     let writer = Writer::new(Arc::clone(&shared), items, output.clone(), trace.clone());
@@ -132,7 +135,8 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
         () = shared.shutdown.cancelled() => None,
         signal = signals.next() => Some(signal),
     };
-    if ended_by.is_none() {
+    // What others may have to do with goes on by itself.
+    if ended_by.is_none() && !shared.agent.is_sharing() {
         // A turn that was accepted may go on writing for a while.
         tokio::select! {
             _ = tokio::time::timeout(grace, shared.idle()) => {}
@@ -151,6 +155,7 @@ pub async fn serve(agent: Agent, pipes: Pipes, options: PsiOptions) -> u8 {
             _ = writing => output.finish().await,
             () = output.closed() => {}
         }
+        trace_end.wait().await;
     };
     signals.wind_down(grace, last_frames).await;
     ended_by.map_or(0, EndSignal::exit_code)

@@ -3,15 +3,30 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_journal::clock::{Clock, SystemClock, iso_time};
 use stentor_wire::edn::{self, EdnWriter, Keyword};
+use tokio::sync::{mpsc, oneshot};
 
-/// The file frames are appended to, one map each; or none.
+/// How many notes may wait for the disk. Who has one more waits with them.
+const WAITING_NOTES: usize = 64;
+
+/// The file frames are appended to, one map each; or none. A thread reads and writes them: both may
+/// take long.
 #[derive(Clone)]
 pub(super) struct Trace {
-    file: Option<Arc<Mutex<File>>>,
+    notes: Option<mpsc::Sender<Note>>,
+}
+
+/// Ends when everything is written, once every [`Trace`] is gone.
+pub(super) struct TraceEnd(Option<oneshot::Receiver<()>>);
+
+/// Frames that went one way together.
+struct Note {
+    at_ms: u64,
+    direction: Direction,
+    /// Each ended by a newline.
+    frames: Vec<u8>,
 }
 
 /// Which way a frame goes.
@@ -23,36 +38,74 @@ pub(super) enum Direction {
 
 impl Trace {
     /// Opens the file. One that cannot be opened is a warning: the client should be served.
-    pub fn open(path: Option<&Path>) -> Self {
-        let file = path.and_then(|path| {
-            let mut options = File::options();
-            match options.append(true).create(true).open(path) {
-                Ok(file) => Some(Arc::new(Mutex::new(file))),
-                Err(error) => {
+    pub fn open(path: Option<&Path>) -> (Self, TraceEnd) {
+        let started = path.and_then(|path| {
+            let started = start(path);
+            started
+                .inspect_err(|error| {
                     tracing::warn!(path = %path.display(), %error, "frames are not traced");
-                    None
-                }
-            }
+                })
+                .ok()
         });
-        Self { file }
+        let (notes, end) = started.unzip();
+        (Self { notes }, TraceEnd(end))
     }
 
     pub fn is_on(&self) -> bool {
-        self.file.is_some()
+        self.notes.is_some()
     }
 
     /// Notes frames, each ended by a newline.
-    pub fn note(&self, direction: Direction, frames: &[u8]) {
-        let Some(file) = &self.file else {
+    pub async fn note(&self, direction: Direction, frames: &[u8]) {
+        let Some(notes) = &self.notes else {
             return;
         };
-        let ts = iso_time(SystemClock.now_ms());
+        let note = Note {
+            at_ms: SystemClock.now_ms(),
+            direction,
+            frames: frames.to_vec(),
+        };
+        // The thread outlives its queue.
+        let _ = notes.send(note).await;
+    }
+}
+
+impl TraceEnd {
+    pub async fn wait(self) {
+        if let Some(end) = self.0 {
+            // It says nothing: it is dropped with the thread.
+            let _ = end.await;
+        }
+    }
+}
+
+fn start(path: &Path) -> std::io::Result<(mpsc::Sender<Note>, oneshot::Receiver<()>)> {
+    let mut file = File::options().append(true).create(true).open(path)?;
+    let (sender, mut notes) = mpsc::channel::<Note>(WAITING_NOTES);
+    let (ended, end) = oneshot::channel::<()>();
+    let write = move || {
+        while let Some(note) = notes.blocking_recv() {
+            if let Err(error) = file.write_all(&note.lines()) {
+                tracing::warn!(%error, "a frame could not be traced");
+            }
+        }
+        drop(ended);
+    };
+    std::thread::Builder::new()
+        .name("trace".to_owned())
+        .spawn(write)?;
+    Ok((sender, end))
+}
+
+impl Note {
+    fn lines(&self) -> Vec<u8> {
+        let ts = iso_time(self.at_ms);
         let mut lines = Vec::new();
-        for frame in String::from_utf8_lossy(frames).lines() {
+        for frame in String::from_utf8_lossy(&self.frames).lines() {
             let parsed = edn::read_one(frame);
             EdnWriter::new(&mut lines).map(|line| {
                 line.field("ts", &ts)
-                    .field("dir", &Keyword(direction.as_str()))
+                    .field("dir", &Keyword(self.direction.as_str()))
                     .field("raw", frame);
                 match &parsed {
                     Ok(value) => line
@@ -65,10 +118,7 @@ impl Trace {
             });
             lines.push(b'\n');
         }
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = file.write_all(&lines) {
-            tracing::warn!(%error, "a frame could not be traced");
-        }
+        lines
     }
 }
 

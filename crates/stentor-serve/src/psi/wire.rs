@@ -62,7 +62,7 @@ impl Wire {
             self.shared.pending.answered(&id);
         }
         if !self.frames.is_empty() {
-            self.trace.note(Direction::Out, &self.frames);
+            self.trace.note(Direction::Out, &self.frames).await;
             self.closed |= self.output.send_all(&mut self.frames).await.is_err();
             if self.frames.capacity() > 16 * BATCH_BYTES {
                 self.frames = Vec::new();

@@ -143,6 +143,8 @@ impl Child {
         self.pump = None;
         match ended {
             Ok(Err(Closed)) => Ending::EndOfInput,
+            // The server has closed it.
+            Ok(Ok(_)) if self.session.is_shared() => Ending::EndOfInput,
             // The session is gone or the encoder broke, and nobody asked for either.
             Ok(Ok(_)) | Err(_) => Ending::Failure,
         }
@@ -161,9 +163,11 @@ impl Child {
         };
         let session = self.session.clone();
         let winding_down = async {
-            session.abort().await.ok();
-            if let Err(error) = self.take_over_model().await {
-                tracing::warn!(%error, "the last model choice is not stored with the session");
+            if !session.is_shared() {
+                session.abort().await.ok();
+                if let Err(error) = self.take_over_model().await {
+                    tracing::warn!(%error, "the last model choice is not stored with the session");
+                }
             }
             session.close().await;
         };
@@ -207,8 +211,17 @@ fn start_pump(
 ) -> (Answers, JoinHandle<Result<Encoder, Closed>>) {
     let turns = turns.clone();
     let shutdown = shutdown.clone();
-    let encoder = Encoder { turns, shutdown };
-    let (pump, answers) = Pump::new(session.subscribe(), output.clone(), encoder);
+    let encoder = Encoder {
+        turns,
+        shutdown,
+        is_shared: session.is_shared(),
+        foreign: None,
+    };
+    let events = match session.is_joined() {
+        true => session.subscribe_first(),
+        false => session.subscribe(),
+    };
+    let (pump, answers) = Pump::new(events, output.clone(), encoder);
     (answers, tokio::spawn(pump.run()))
 }
 

@@ -7,13 +7,14 @@ use stentor_agent::event::{Event, EventKind, NoticeLevel, Subagent, SubagentEnd}
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ToolCall, text_of};
+use stentor_journal::usage::Usage;
 use stentor_wire::synaps::{self, AssistantEvent, MAX_FRAME_BYTES, ascii, truncated};
 
 use tokio_util::sync::CancellationToken;
 
 use super::closing;
 use super::limits;
-use super::turn::Turns;
+use super::turn::{Turns, turn_usage};
 use crate::pump::EventEncoder;
 
 /// Writes the frames of a session's events.
@@ -21,6 +22,10 @@ pub(super) struct Encoder {
     pub turns: Turns,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
+    /// Others may have to do with the session, too.
+    pub is_shared: bool,
+    /// What the turn of somebody else has consumed, while there is one.
+    pub foreign: Option<Usage>,
 }
 
 impl EventEncoder for Encoder {
@@ -34,10 +39,20 @@ impl EventEncoder for Encoder {
                 }
             }
             EventKind::ToolEnded { call, output, .. } => result(frames, call, output),
-            EventKind::RunEnded(end) => self.turns.ran(event.seq, &end.usage, &end.outcome),
+            EventKind::RunEnded(end) => {
+                self.turns.ran(event.seq, &end.usage, &end.outcome);
+                if self.is_shared {
+                    self.foreign.get_or_insert_default().add(&end.usage);
+                }
+            }
             EventKind::Settled { aborted } => {
+                let foreign = self.foreign.take();
                 if let Some(turn) = self.turns.settled(event.seq, *aborted) {
                     closing::write_end(frames, turn);
+                } else if let Some(consumed) = foreign {
+                    // The end of a turn that another client began: there is no command to answer.
+                    let usage = turn_usage(&consumed, None);
+                    write(frames, &synaps::Event::AgentEnd { usage });
                 }
             }
             EventKind::SubagentStarted(agent) => subagent_started(frames, agent),

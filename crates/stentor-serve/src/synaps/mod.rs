@@ -18,10 +18,8 @@ use std::path::PathBuf;
 use stentor_agent::agent::Agent;
 use stentor_wire::synaps::MAX_FRAME_BYTES;
 
+use crate::connection::{Connection, Opened};
 use crate::input::InputLines;
-use crate::output::Output;
-use crate::signals::EndSignals;
-use crate::stdio::Pipes;
 
 pub use commands::tools_list;
 
@@ -42,13 +40,16 @@ pub struct SynapsOptions {
 
 /// Serves one parent until it goes away. Returns the exit code (section 14), or why it could not
 /// begin, for a person.
-pub async fn serve(agent: Agent, pipes: Pipes, options: SynapsOptions) -> Result<u8, String> {
-    let mut signals =
-        EndSignals::listen().map_err(|error| format!("signals cannot be handled: {error}"))?;
-    let output = Output::write_to(pipes.stdout)
-        .map_err(|error| format!("stdout cannot be written: {error}"))?;
+pub async fn serve(agent: Agent, parent: Connection, options: SynapsOptions) -> Result<u8, String> {
+    let Opened {
+        source,
+        output,
+        mut signals,
+    } = parent
+        .open()
+        .map_err(|error| format!("the parent cannot be served: {error}"))?;
     let mut child = Child::start(agent, options, output.clone()).await?;
-    let mut input = InputLines::read(pipes.stdin, MAX_FRAME_BYTES);
+    let mut input = InputLines::read(source, MAX_FRAME_BYTES);
     let shutdown = child.shutdown.clone();
     let ending = loop {
         let line = tokio::select! {

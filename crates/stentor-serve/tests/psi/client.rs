@@ -11,6 +11,7 @@ use std::time::Duration;
 use expect_test::Expect;
 use regex::Regex;
 use stentor_psi_check::check;
+use stentor_serve::connection::Connection;
 use stentor_serve::psi;
 use stentor_serve::stdio::Pipes;
 use stentor_wire::edn::{self, EdnWriter, Map, Value};
@@ -109,7 +110,7 @@ impl Client {
                 stdin: their_input,
                 stdout: their_output,
             };
-            runtime.block_on(async { psi::serve(agent, pipes, options).await })
+            runtime.block_on(async { psi::serve(agent, Connection::stdio(pipes), options).await })
         });
         let (sender, frames) = channel();
         std::thread::spawn(move || {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
 use stentor_psi_check::check;
+use stentor_serve::connection::Connection;
 use stentor_serve::psi;
 use stentor_serve::stdio::Pipes;
 use stentor_wire::edn::{self, Value};
@@ -105,7 +106,7 @@ fn a_reader_that_sleeps_gets_fewer_deltas_not_more() {
             stdin: their_input,
             stdout: their_output,
         };
-        runtime.block_on(async { psi::serve(agent, pipes, options).await })
+        runtime.block_on(async { psi::serve(agent, Connection::stdio(pipes), options).await })
     });
     let mut input = File::from(input);
     for line in [

@@ -141,7 +141,7 @@ fn section_13_2_slash_login_with_a_browser_says_when_it_came_back_and_blocks_not
         {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         {:id "p" :kind :response :op "ping" :ok true :data {:pong true :protocol-version "1.0"}}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "✓ Logged in at ACME."}] :text "✓ Logged in at ACME."} :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "✓ Logged in to ACME."}] :text "✓ Logged in to ACME."} :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {…} :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {…} :seq N :ts "TIME"}"#]],
     );
@@ -161,7 +161,7 @@ fn section_13_2_the_address_a_browser_elsewhere_was_sent_to_may_be_pasted() {
         &seen,
         &expect![[r#"
         {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "✓ Logged in at ACME."}] :text "✓ Logged in at ACME."} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "✓ Logged in to ACME."}] :text "✓ Logged in to ACME."} :id "p" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {…} :id "p" :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}"#]],
     );
@@ -183,7 +183,7 @@ fn section_13_2_the_prompt_after_slash_login_is_the_code_and_the_model_hears_not
         {:kind :event :event "footer/updated" :data {…} :id "c" :seq N :ts "TIME"}
         {:id "c" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
         {:id "p" :kind :response :op "prompt" :ok true :data {:accepted true}}
-        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "✓ Logged in at PASTY."}] :text "✓ Logged in at PASTY."} :id "p" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "S1" :role "assistant" :content [{:type :text :text "✓ Logged in to PASTY."}] :text "✓ Logged in to PASTY."} :id "p" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {…} :id "p" :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {…} :id "p" :seq N :ts "TIME"}
         {:id "x" :kind :response :op "get_messages" :ok true :data {:messages []}}"#]],

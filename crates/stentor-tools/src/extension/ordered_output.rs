@@ -61,7 +61,7 @@ impl OrderedOutput {
     /// gone.
     pub fn wind_up(&self) {
         let mut waiting = self.lock();
-        while self.port.room().now_or_never().is_some()
+        while self.port.wait_for_capacity().now_or_never().is_some()
             && let Some(output) = waiting.outputs.pop_front()
         {
             output(&self.port);
@@ -93,7 +93,7 @@ impl OrderedOutput {
                 (waiting.outputs.is_empty(), waiting.closed)
             };
             if !is_empty {
-                self.port.room().await;
+                self.port.wait_for_capacity().await;
                 // Taken under the lock, so that nothing that came later can be taken meanwhile.
                 let mut waiting = self.lock();
                 if let Some(output) = waiting.outputs.pop_front() {

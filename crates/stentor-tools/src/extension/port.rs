@@ -69,9 +69,9 @@ impl Port {
     }
 
     /// Waits until the slowest client has room.
-    pub async fn room(&self) {
+    pub async fn wait_for_capacity(&self) {
         if let Some(session) = &self.session {
-            session.room().await;
+            session.wait_for_capacity().await;
         }
     }
 

@@ -58,7 +58,7 @@ impl StateStore {
             return Err(StateError::TooManyKeys);
         }
         // Clients are told of it: one that reads slowly slows down who keeps much.
-        port.room().await;
+        port.wait_for_capacity().await;
         let entry = json!({ "key": key, "value": value });
         let entry_id = port.append(&self.entry_type, entry).await?;
         remember(values, key, value);

@@ -180,6 +180,6 @@ impl Handler for ServerMessages {
     }
 
     fn only_garbage(&self) -> String {
-        "it writes what is no MCP".to_owned()
+        "it writes lines that are not MCP messages".to_owned()
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Endpoint {
 /// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EndpointError {
-    #[error("its url is none: {0}")]
+    #[error("its `url` is invalid: {0}")]
     NoUrl(String),
     #[error("its url begins with {0:?}, not with http")]
     NotHttp(String),
@@ -171,7 +171,7 @@ mod tests {
         for (url, why) in [
             (
                 "example.org",
-                "its url is none: relative URL without a base",
+                "its `url` is invalid: relative URL without a base",
             ),
             (
                 "file:///etc/passwd",

@@ -11,9 +11,9 @@ use super::name::full_names;
 use super::offer::{OfferedTool, short};
 use super::protocol;
 
-/// Names that are told when tools are left out; more are counted.
-const NAMES_TOLD: usize = 5;
-/// The longest name that is told whole.
+/// Names that are listed when tools are left out; more are counted.
+const NAMES_LISTED: usize = 5;
+/// The longest name that is listed whole.
 const NAME_CHARS: usize = 64;
 
 /// A tool as a server lists it.
@@ -70,7 +70,7 @@ pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedT
     let offered = offered.map(|((tool, parameters), name)| offered_tool(name, tool, parameters));
     let problems = Fault::ALL.iter().filter_map(|fault| {
         let names = left_out.get(fault)?;
-        Some(fault.told(names))
+        Some(fault.warning(names))
     });
     (offered.collect(), problems.collect())
 }
@@ -93,7 +93,7 @@ impl Fault {
     ];
 
     /// `tools left out that …: a, b`.
-    fn told(self, names: &[String]) -> String {
+    fn warning(self, names: &[String]) -> String {
         let why = match self {
             Self::Unreadable => "are not described as tools must be",
             Self::Nameless => "have no name",
@@ -102,11 +102,11 @@ impl Fault {
         };
         let short =
             |name: &String| format!("{:?}", name.chars().take(NAME_CHARS).collect::<String>());
-        let mut told: Vec<String> = names.iter().take(NAMES_TOLD).map(short).collect();
-        if let Some(more @ 1..) = names.len().checked_sub(NAMES_TOLD) {
-            told.push(format!("{more} more"));
+        let mut listed: Vec<String> = names.iter().take(NAMES_LISTED).map(short).collect();
+        if let Some(more @ 1..) = names.len().checked_sub(NAMES_LISTED) {
+            listed.push(format!("{more} more"));
         }
-        format!("tools are left out that {why}: {}", told.join(", "))
+        format!("tools are left out that {why}: {}", listed.join(", "))
     }
 }
 

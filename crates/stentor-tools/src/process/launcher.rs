@@ -1,20 +1,20 @@
 //! How programs are started: the one place that decides what they get and what holds them.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
 use super::order::{self, Limits, Order};
-use super::running::{Running, adopt_orphans};
+use super::running::Running;
 use crate::sandbox::Restrictions;
 
 /// Starts programs. Cheap to clone.
@@ -27,6 +27,8 @@ pub struct Launcher {
     restrictions: Option<Arc<Restrictions>>,
     limits: Limits,
     withheld: Arc<[String]>,
+    /// The environment of programs, if it is not ours.
+    environment: Option<Arc<BTreeMap<String, String>>>,
 }
 
 /// A program that, after `first_words`, hands its words to [`supervise`](super::supervise).
@@ -80,6 +82,16 @@ impl Launcher {
             restrictions: None,
             limits,
             withheld: withheld.into(),
+            environment: None,
+        }
+    }
+
+    /// The same, whose programs have this environment and not ours.
+    #[must_use]
+    pub fn in_environment(self, variables: Arc<BTreeMap<String, String>>) -> Self {
+        Self {
+            environment: Some(variables),
+            ..self
         }
     }
 
@@ -189,12 +201,11 @@ impl Launcher {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(pipes.stdout))
             .stderr(Stdio::from(pipes.stderr));
-        adopt_orphans();
-        let supervisor = command.spawn()?;
+        let running = Running::supervised(&mut command, ours)?;
         // The command has the ends that are not ours; with it they are closed here.
         drop(command);
-        send_input(&ours, pipes.stdin.as_ref())?;
-        Running::supervised(supervisor, ours)
+        running.begin(pipes.stdin.as_ref())?;
+        Ok(running)
     }
 
     fn start_directly(&self, program: &Program<'_>, pipes: TheirPipes) -> io::Result<Running> {
@@ -211,10 +222,13 @@ impl Launcher {
     /// A command with the environment it shall have.
     fn command(&self, name: &OsStr, program: &Program<'_>) -> Command {
         let mut command = Command::new(name);
+        if let Some(variables) = &self.environment {
+            command.env_clear().envs(variables.iter());
+        }
         for name in self.withheld.iter() {
             command.env_remove(name);
         }
-        if let Some(home) = missing_home() {
+        if let Some(home) = self.missing_home() {
             command.env("HOME", home);
         }
         command
@@ -222,26 +236,17 @@ impl Launcher {
             .current_dir(program.cwd);
         command
     }
-}
 
-/// Programs find their own files below `HOME`, which a frontend may have left out of our
-/// environment: then it is the one of the password database.
-fn missing_home() -> Option<PathBuf> {
-    match std::env::var_os("HOME") {
-        Some(_) => None,
-        None => std::env::home_dir(),
+    /// Programs find their own files below `HOME`, which a frontend may have left out of its
+    /// environment: then it is the one of the password database.
+    fn missing_home(&self) -> Option<PathBuf> {
+        let is_set = match &self.environment {
+            Some(variables) => variables.contains_key("HOME"),
+            None => std::env::var_os("HOME").is_some(),
+        };
+        match is_set {
+            true => None,
+            false => std::env::home_dir(),
+        }
     }
-}
-
-/// Tells a supervisor to begin, and what its program reads.
-fn send_input(control: &UnixStream, input: Option<&OwnedFd>) -> io::Result<()> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = input.map(|input| [input.as_fd()]);
-    if let Some(descriptors) = &descriptors {
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-    }
-    let bytes = [IoSlice::new(b"+")];
-    sendmsg(control, &bytes, &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
 }

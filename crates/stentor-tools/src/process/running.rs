@@ -1,23 +1,25 @@
 //! A program that runs, with everything it started, as one thing that can be ended.
 
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Pid, Signal, kill_process_group};
 use stentor_agent::left_running::LeftProcess;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::reports::{Ended, KILL, Report, TERMINATE};
-use super::tree;
+use super::supervisors::{self, forget, id_of, kill_adopted};
 
 /// A started program. Dropping it kills the program and what it started, unless
 /// [`Running::leave`] said that there is no need.
@@ -51,12 +53,6 @@ const PATIENCE_AFTER_KILL: Duration = Duration::from_millis(60);
 /// How long a supervisor may take to kill everything before it counts as stopped by somebody.
 const PATIENCE_WITH_SUPERVISOR: Duration = Duration::from_secs(5);
 
-/// The supervisors of this process, so that what it adopted can be told from them.
-static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-
-/// Whether this process adopts what loses its parent below it. It does with the first supervisor.
-static ADOPTS: AtomicBool = AtomicBool::new(false);
-
 /// Those of commands that have ended but left something running, such as a server started with
 /// `&`. It goes when this process ends and the connections with it, or before when its session
 /// ends.
@@ -76,17 +72,35 @@ struct Unattended {
 pub(super) struct LeftBehind(Option<u64>);
 
 impl Running {
-    pub(super) fn supervised(supervisor: Child, control: StdStream) -> io::Result<Self> {
+    /// Starts a supervisor, which waits at the other end of `control` for the word to begin.
+    pub(super) fn supervised(command: &mut Command, control: StdStream) -> io::Result<Self> {
         forget_the_gone();
-        let id = id_of(&supervisor)?;
-        supervisors().push(id);
         control.set_nonblocking(true)?;
+        let control = UnixStream::from_std(control)?;
+        let (supervisor, id) = supervisors::start(command)?;
         Ok(Self(Some(Kind::Supervised(Supervised {
-            control: UnixStream::from_std(control)?,
+            control,
             supervisor,
             id,
             heard: Vec::new(),
         }))))
+    }
+
+    /// Tells a supervisor to begin, and what its program reads. Others have begun.
+    pub(super) fn begin(&self, input: Option<&OwnedFd>) -> io::Result<()> {
+        let Some(Kind::Supervised(supervised)) = &self.0 else {
+            return Ok(());
+        };
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = input.map(|input| [input.as_fd()]);
+        if let Some(descriptors) = &descriptors {
+            ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
+        let bytes = [IoSlice::new(b"+")];
+        let control = &supervised.control;
+        sendmsg(control, &bytes, &mut ancillary, SendFlags::NOSIGNAL)?;
+        Ok(())
     }
 
     pub(super) fn direct(child: Child) -> io::Result<Self> {
@@ -248,22 +262,6 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-fn id_of(child: &Child) -> io::Result<Pid> {
-    child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| io::Error::other("the program has no process id"))
-}
-
-fn supervisors() -> std::sync::MutexGuard<'static, Vec<Pid>> {
-    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn forget(id: Pid) {
-    supervisors().retain(|known| *known != id);
-}
-
 /// Drops the connections to supervisors that have nothing left to watch.
 fn forget_the_gone() {
     left_behind().retain_mut(|one| {
@@ -314,45 +312,7 @@ impl Drop for LeftBehind {
 /// Ends everything that was left behind, for a program that is about to end: nothing of it is there
 /// any more when this returns, unless it is stuck in the kernel.
 pub fn end_everything() {
-    const LONGEST: Duration = Duration::from_secs(5);
-    if !ADOPTS.load(Ordering::Relaxed) {
-        return;
-    }
-    let until = Instant::now() + LONGEST;
     // Without their connections the supervisors kill what they have, and end.
     left_behind().clear();
-    let mut waiting = std::mem::take(&mut *supervisors());
-    while !waiting.is_empty() && Instant::now() < until {
-        waiting.retain(|id| matches!(waitpid(Some(*id), WaitOptions::NOHANG), Ok(None)));
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    for id in waiting {
-        tree::kill(id);
-    }
-    tree::kill_adopted(&[]);
-}
-
-/// Has the processes of a supervisor that somebody kills become ours instead of nobody's. To be
-/// called before the first is started: what it starts may attack us at once.
-pub(super) fn adopt_orphans() {
-    if ADOPTS.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    tree::keep_children_in_sight();
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-        tracing::warn!(%error, "processes without a supervisor are not found again");
-    }
-}
-
-/// Kills what lost its supervisor.
-async fn kill_adopted() {
-    // Looking through all processes takes milliseconds on a busy machine.
-    let killed = tokio::task::spawn_blocking(|| {
-        let known = supervisors().clone();
-        tree::kill_adopted(&known);
-    });
-    if let Err(error) = killed.await {
-        tracing::warn!(%error, "processes without a supervisor were not killed");
-    }
+    supervisors::end();
 }

@@ -29,7 +29,7 @@ use rustix::process::{
 
 use super::order::{self, InvalidOrder, Limits, Order};
 use super::reports::{Ended, KILL, Limit, Report, TERMINATE};
-use super::tree;
+use super::tree::{self, Usage};
 use crate::sandbox;
 
 /// Why a program does not run, and nothing of it.
@@ -47,6 +47,8 @@ pub enum CannotSupervise {
 
 /// How often what is used is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// The same for what uses half of what it may: between two looks it must not get far beyond.
+const CLOSE_INTERVAL: Duration = Duration::from_millis(50);
 /// The same for what a command has left running.
 const LATER_INTERVAL: Duration = Duration::from_secs(1);
 /// How long killing may take: only what is stuck in the kernel takes longer.
@@ -66,7 +68,16 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         .args(arguments)
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .process_group(0);
-    let main = match start(&order, &mut command) {
+    let own_score = order
+        .limits
+        .memory_bytes
+        .and_then(|_| offer_to_be_killed_first());
+    let main = start(&order, &mut command);
+    if let Some(score) = own_score {
+        // This one has to stay, to end the others.
+        let _ = std::fs::write(OOM_SCORE, score);
+    }
+    let main = match main {
         Ok(main) => main,
         Err(CannotStart::Exec(error)) => {
             let errno = error.raw_os_error().unwrap_or(Errno::NOEXEC.raw_os_error());
@@ -97,7 +108,7 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         limits: order.limits,
         lingers: order.lingers,
     };
-    watch.tell(Report::Started);
+    watch.report(Report::Started);
     match watch.until_the_end() {
         Left::Nothing => Ok(()),
         // Whoever started us adopts it, and learns so from how we end.
@@ -123,7 +134,7 @@ fn start(order: &Order, command: &mut Command) -> Result<Pid, CannotStart> {
                 });
                 restricted.join()
             });
-            let crashed = |_| CannotStart::Sandbox("it failed inside".to_owned());
+            let crashed = |_| CannotStart::Sandbox("entering it crashed".to_owned());
             started.map_err(crashed)??
         }
     };
@@ -175,16 +186,24 @@ impl Watch {
                 }
             }
             if Instant::now() >= next_look {
-                if let Some(limit) = self.exceeded() {
-                    self.tell(Report::Ended(Ended::Exceeded(limit)));
+                let usage = self.usage();
+                if let Some(limit) = usage.and_then(|usage| self.exceeded(usage)) {
+                    self.report(Report::Ended(Ended::Exceeded(limit)));
                     return self.kill();
                 }
-                next_look = Instant::now() + self.interval();
+                next_look = Instant::now() + self.interval(usage);
             }
         }
     }
 
-    fn interval(&self) -> Duration {
+    fn interval(&self, usage: Option<Usage>) -> Duration {
+        let doubled = |usage: Usage| Usage {
+            processes: usage.processes.saturating_mul(2),
+            memory_bytes: usage.memory_bytes.saturating_mul(2),
+        };
+        if usage.is_some_and(|usage| self.exceeded(doubled(usage)).is_some()) {
+            return CLOSE_INTERVAL;
+        }
         match self.has_ended {
             true => LATER_INTERVAL,
             false => LOOK_INTERVAL,
@@ -231,7 +250,7 @@ impl Watch {
                         (Some(code), _) => Ended::Exited(code),
                         (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
                     };
-                    self.tell(Report::Ended(ended));
+                    self.report(Report::Ended(ended));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Left::Something,
@@ -241,16 +260,19 @@ impl Watch {
         }
     }
 
-    fn exceeded(&self) -> Option<Limit> {
+    /// What is used of what is limited.
+    fn usage(&self) -> Option<Usage> {
+        let memory = self.limits.memory_bytes;
+        let is_limited = self.limits.processes.is_some() || memory.is_some();
+        is_limited.then(|| tree::usage(memory.unwrap_or(u64::MAX)))
+    }
+
+    fn exceeded(&self, usage: Usage) -> Option<Limit> {
         let Limits {
             processes,
             memory_bytes,
             ..
         } = self.limits;
-        if processes.is_none() && memory_bytes.is_none() {
-            return None;
-        }
-        let usage = tree::usage(memory_bytes.unwrap_or(u64::MAX));
         let too_many = processes.filter(|most| usage.processes > *most);
         let too_much = memory_bytes.filter(|most| usage.memory_bytes > *most);
         too_many
@@ -284,7 +306,7 @@ impl Watch {
         Left::Something
     }
 
-    fn tell(&mut self, report: Report) {
+    fn report(&mut self, report: Report) {
         // Whoever does not hear it is gone, which is noticed at the next look.
         let _ = self.control.write_all(report.line().as_bytes());
     }
@@ -337,6 +359,20 @@ fn set_limits(limits: &Limits) {
         const THREADS: u64 = 4;
         lower(Resource::Nproc, running + processes.saturating_mul(THREADS));
     }
+}
+
+/// How the kernel chooses whom to kill when memory runs out.
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+
+/// Has the kernel prefer what is started next to everything else of the user when memory runs out
+/// faster than it is looked at. Returns the score that this process had, if it was changed. Only
+/// Linux has it.
+fn offer_to_be_killed_first() -> Option<String> {
+    /// As much as if it used another half of the machine's memory.
+    const FIRST: i32 = 500;
+    let own = std::fs::read_to_string(OOM_SCORE).ok()?;
+    let is_lower = own.trim().parse::<i32>().ok()? < FIRST;
+    (is_lower && std::fs::write(OOM_SCORE, FIRST.to_string()).is_ok()).then_some(own)
 }
 
 fn lower(resource: Resource, most: u64) {

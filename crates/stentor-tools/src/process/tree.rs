@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid,
@@ -93,40 +92,34 @@ pub(super) fn usage(memory_limit: u64) -> Usage {
     }
 }
 
-/// Kills what this process adopted: its children in other sessions that are not `known`, and
-/// everything they started.
-pub(super) fn kill_adopted(known: &[Pid]) {
-    /// Only what is stuck in the kernel takes longer.
-    const LONGEST: Duration = Duration::from_secs(5);
-    if !cfg!(target_os = "linux") {
-        // Elsewhere nothing is adopted.
-        return;
-    }
-    let until = Instant::now() + LONGEST;
+/// What can be seen of our children.
+pub(super) enum Children {
+    Seen(Vec<Pid>),
+    /// There are some, but not which.
+    Hidden,
+    /// The kernel says that there are none.
+    None,
+}
+
+/// Our children in other sessions: supervisors, and what was adopted.
+pub(super) fn children_in_other_sessions() -> Children {
     let own_session = session_of(getpid()).ok();
-    let is_adopted = |id: &Pid| match session_of(*id) {
-        Ok(session) => Some(session) != own_session && !known.contains(id),
-        // It has ended. What only cannot be looked at may well be one of those.
-        Err(error) => error.kind() != io::ErrorKind::NotFound && !known.contains(id),
-    };
-    while Instant::now() < until {
-        match children() {
-            Some(mut children) => {
-                children.retain(is_adopted);
-                if children.is_empty() {
-                    return;
-                }
-                kill_with_all_below(&children);
-            }
-            None if has_no_child() => return,
-            // They may come into sight again.
-            None => {}
+    match children() {
+        Some(mut children) => {
+            children.retain(|id| match session_of(*id) {
+                Ok(session) => Some(session) != own_session,
+                // It has ended. What only cannot be looked at may well be one of those.
+                Err(error) => error.kind() != io::ErrorKind::NotFound,
+            });
+            Children::Seen(children)
         }
-        std::thread::sleep(Duration::from_millis(1));
+        None if has_no_child() => Children::None,
+        None => Children::Hidden,
     }
 }
 
-fn kill_with_all_below(children: &[Pid]) {
+/// Kills children of ours and everything they started.
+pub(super) fn kill_with_all_below(children: &[Pid]) {
     let all = all().unwrap_or_default();
     for child in children {
         for below in below(*child, &all) {

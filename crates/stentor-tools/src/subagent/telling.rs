@@ -86,7 +86,7 @@ impl Telling {
         }
         let watched = self.host.subagents().is_some_and(|all| all.is_watched());
         if watched {
-            self.host.room().await;
+            self.host.wait_for_capacity().await;
             self.host.publish(EventKind::SubagentEvent {
                 agent: Arc::clone(&self.agent),
                 event: Box::new(event.clone()),
@@ -99,7 +99,7 @@ impl Telling {
 
     /// Tells what it is doing.
     async fn doing(&self, status: String) {
-        self.host.room().await;
+        self.host.wait_for_capacity().await;
         let line = format!("{}: {status}", self.agent.name);
         self.progress.report(ToolOutput::text(line));
         self.host.publish(EventKind::SubagentProgress {

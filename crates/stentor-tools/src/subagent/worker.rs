@@ -10,7 +10,7 @@ use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
 use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::{Session, SessionOptions, Storage};
-use stentor_agent::subagents::AtWork;
+use stentor_agent::subagents::RunningSubagent;
 use stentor_agent::tool::ToolContext;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store;
@@ -61,7 +61,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
     let everybody = context.host.subagents();
     // Whoever hears of its start reaches it, and it is gone only when its end was told: this is
     // made before and dropped after.
-    let at_work = everybody.map(|all| all.enter(id, session.clone(), cancel.clone()));
+    let running = everybody.map(|all| all.enter(id, session.clone(), cancel.clone()));
     let agent = Subagent {
         id,
         name: job.agent.name.clone(),
@@ -76,7 +76,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
     let mut telling = Telling::start(host, progress, agent, cancel.clone());
     let worker = Worker {
         session: &session,
-        at_work: at_work.as_ref(),
+        running: running.as_ref(),
         cancel: &cancel,
     };
     let result = worker.attend(&job, &mut telling).await;
@@ -182,7 +182,7 @@ impl Failure {
 /// A subagent's session and how others reach it.
 struct Worker<'a> {
     session: &'a Session,
-    at_work: Option<&'a AtWork>,
+    running: Option<&'a RunningSubagent>,
     cancel: &'a CancellationToken,
 }
 
@@ -229,15 +229,15 @@ impl Worker<'_> {
 
     /// What it was told when its run was over already: it goes on with that.
     async fn told_too_late(&self) -> Option<Vec<ContentBlock>> {
-        let at_work = self.at_work?;
-        at_work.close().await;
+        let running = self.running?;
+        running.close().await;
         let waiting = self.session.clear_queues().await.ok()?;
         let texts = waiting.steering.into_iter().chain(waiting.follow_up);
         let content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
         if content.is_empty() {
             return None;
         }
-        at_work.open(self.session.clone()).await;
+        running.open(self.session.clone()).await;
         Some(content)
     }
 }

@@ -197,7 +197,7 @@ async fn lines_that_are_no_messages_are_skipped() {
 #[tokio::test]
 async fn one_that_writes_nothing_but_garbage_is_given_up() {
     let seen = with_fault(once("only-garbage")).await;
-    assert_warned(&seen, "it writes what is no MCP");
+    assert_warned(&seen, "it writes lines that are not MCP messages");
 }
 
 #[tokio::test]

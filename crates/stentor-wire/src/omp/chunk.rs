@@ -32,24 +32,28 @@ pub fn fit(len: usize) -> Fit {
 /// Appends `object`, which [`fit`]s into chunks, as chunk lines. `number` counts the objects sent
 /// this way.
 pub fn write_chunks(object: &[u8], number: u64, out: &mut Vec<u8>) {
-    let count = object.len().div_ceil(CHUNK_BYTES);
     for (index, chunk) in object.chunks(CHUNK_BYTES).enumerate() {
-        let byte_length = object.len();
-        // Writing to a vector does not fail.
-        write!(
-            out,
-            r#"{{"type":"rpc_chunk","chunkId":"rpc-{number}","index":{index},"count":{count},"byteLength":{byte_length},"data":""#
-        )
-        .ok();
-        let start = out.len();
-        let encoded = chunk.len().div_ceil(3) * 4;
-        out.resize(start + encoded, 0);
-        if let Some(space) = out.get_mut(start..) {
-            // The space is exactly as long as the encoding.
-            STANDARD.encode_slice(chunk, space).ok();
-        }
-        out.extend_from_slice(b"\"}\n");
+        write_chunk(chunk, number, index, object.len(), out);
     }
+}
+
+/// Appends one chunk of an object of `byte_length` bytes; all but the last have [`CHUNK_BYTES`].
+pub fn write_chunk(chunk: &[u8], number: u64, index: usize, byte_length: usize, out: &mut Vec<u8>) {
+    let count = byte_length.div_ceil(CHUNK_BYTES);
+    // Writing to a vector does not fail.
+    write!(
+        out,
+        r#"{{"type":"rpc_chunk","chunkId":"rpc-{number}","index":{index},"count":{count},"byteLength":{byte_length},"data":""#
+    )
+    .ok();
+    let start = out.len();
+    let encoded = chunk.len().div_ceil(3) * 4;
+    out.resize(start + encoded, 0);
+    if let Some(space) = out.get_mut(start..) {
+        // The space is exactly as long as the encoding.
+        STANDARD.encode_slice(chunk, space).ok();
+    }
+    out.extend_from_slice(b"\"}\n");
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //!
 //! A `message_update` carries the message so far, twice. Making its JSON anew for each delta would
 //! cost more with every delta; so the JSON is kept as it was, the new text is appended to it
-//! escaped, and a frame is made of two copies of those bytes. For a tool call the arguments so far
-//! are shown as an object (see [`PartialObject`]).
+//! escaped, and a frame is made of two copies of those bytes. A long message is left open in its
+//! frames instead ([`Gaps`]), to be put in while they go out. For a tool call the arguments so far are
+//! shown as an object (see [`PartialObject`]).
 
 use std::io::Write;
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -13,8 +15,25 @@ use super::command::MessageUpdates;
 use super::escape::escape_into;
 use super::partial_object::PartialObject;
 
-/// About what names and keys of a frame take.
-const NAME_BYTES: usize = 512;
+/// From this length on a message is left open in its frames.
+const LONG_BYTES: usize = 512 * 1024;
+
+/// The places of a frame that were left open, in their order: where, and which bytes of the message
+/// belong there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Gaps(Vec<(usize, Range<usize>)>);
+
+impl Gaps {
+    /// True when the frame is complete as it is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes are left out.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|(_, bytes)| bytes.len()).sum()
+    }
+}
 
 /// The parts of a message that do not grow.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +125,26 @@ impl Snapshot {
         *self = Self::default();
     }
 
+    /// Appends the bytes `range` of a frame that was written with gaps, as `around`, since the
+    /// message last changed.
+    pub fn fill(&self, around: &[u8], gaps: &Gaps, range: Range<usize>, out: &mut Vec<u8>) {
+        // Where the piece that is looked at begins: in the frame, and in what is around the gaps.
+        let (mut begin, mut around_from) = (0, 0);
+        let mut piece = |bytes: &[u8]| {
+            let from = range.start.max(begin) - begin;
+            let to = range.end.max(begin) - begin;
+            let bytes_in_range = bytes.get(from.min(bytes.len())..to.min(bytes.len()));
+            out.extend_from_slice(bytes_in_range.unwrap_or_default());
+            begin += bytes.len();
+        };
+        for (at, bytes) in &gaps.0 {
+            piece(around.get(around_from..*at).unwrap_or_default());
+            piece(self.grown.get(bytes.clone()).unwrap_or_default());
+            around_from = *at;
+        }
+        piece(around.get(around_from..).unwrap_or_default());
+    }
+
     /// `message_start`.
     pub fn write_start(&self, frame: &mut Vec<u8>) {
         write(
@@ -115,7 +154,7 @@ impl Snapshot {
                 self.number
             ),
         );
-        self.write_message(frame);
+        self.write_message(&mut Target::whole(frame));
         frame.push(b'}');
     }
 
@@ -151,19 +190,21 @@ impl Snapshot {
         json(&mut self.grown, block);
     }
 
-    /// `message_update` of the block that has just been opened.
-    pub fn write_opened(&self, updates: MessageUpdates, frame: &mut Vec<u8>) {
-        if let Some(open) = &self.open {
-            self.update(updates, frame, open, "start", NAME_BYTES, |frame| {
-                if let OpenKind::Call { named, .. } = &open.kind {
-                    frame.extend_from_slice(named);
-                }
-            });
-        }
+    /// `message_update` of the block that has just been opened. This and the other updates return
+    /// what they leave open.
+    pub fn write_opened(&self, updates: MessageUpdates, frame: &mut Vec<u8>) -> Gaps {
+        let Some(open) = &self.open else {
+            return Gaps::default();
+        };
+        self.update(updates, frame, open, "start", |frame| {
+            if let OpenKind::Call { named, .. } = &open.kind {
+                frame.bytes(named);
+            }
+        })
     }
 
     /// Takes a delta of the open block and writes its `message_update`.
-    pub fn append(&mut self, delta: &str, updates: MessageUpdates, frame: &mut Vec<u8>) {
+    pub fn append(&mut self, delta: &str, updates: MessageUpdates, frame: &mut Vec<u8>) -> Gaps {
         let from = self.grown.len();
         match &mut self.open {
             Some(Open {
@@ -174,30 +215,33 @@ impl Snapshot {
                 kind: OpenKind::Call { arguments, .. },
                 ..
             }) => arguments.append(delta),
-            None => return,
+            None => return Gaps::default(),
         }
-        let Some(open) = &self.open else { return };
-        let escaped = self.grown.get(from..).unwrap_or_default();
-        self.update(updates, frame, open, "delta", delta.len(), |frame| {
-            frame.extend_from_slice(b",\"delta\":\"");
+        let Some(open) = &self.open else {
+            return Gaps::default();
+        };
+        self.update(updates, frame, open, "delta", |frame| {
+            frame.bytes(b",\"delta\":\"");
             match &open.kind {
-                OpenKind::Text(_) => frame.extend_from_slice(escaped),
-                OpenKind::Call { .. } => escape_into(delta, frame),
+                OpenKind::Text(_) => frame.repeat(&self.grown, from..self.grown.len()),
+                OpenKind::Call { .. } => escape_into(delta, frame.out),
             }
-            frame.push(b'"');
-        });
+            frame.bytes(b"\"");
+        })
     }
 
     /// Closes the open text block and writes its `message_update`.
-    pub fn close_text(&mut self, updates: MessageUpdates, frame: &mut Vec<u8>) {
-        let Some(open) = self.open.take() else { return };
+    pub fn close_text(&mut self, updates: MessageUpdates, frame: &mut Vec<u8>) -> Gaps {
+        let Some(open) = self.open.take() else {
+            return Gaps::default();
+        };
         let end = self.grown.len();
         self.grown.extend_from_slice(b"\"}");
-        self.update(updates, frame, &open, "end", end - open.start, |frame| {
-            frame.extend_from_slice(b",\"content\":\"");
-            frame.extend_from_slice(self.grown.get(open.start..end).unwrap_or_default());
-            frame.push(b'"');
-        });
+        self.update(updates, frame, &open, "end", |frame| {
+            frame.bytes(b",\"content\":\"");
+            frame.repeat(&self.grown, open.start..end);
+            frame.bytes(b"\"");
+        })
     }
 
     /// Closes the open tool call; `block` is its complete block.
@@ -206,17 +250,18 @@ impl Snapshot {
         block: &impl Serialize,
         updates: MessageUpdates,
         frame: &mut Vec<u8>,
-    ) {
-        let Some(open) = self.open.take() else { return };
+    ) -> Gaps {
+        let Some(open) = self.open.take() else {
+            return Gaps::default();
+        };
         // The complete block takes the place of the one that showed partial arguments.
         let block_start = open.block_start;
         self.grown.truncate(block_start);
         json(&mut self.grown, block);
-        let block_bytes = self.grown.len() - block_start;
-        self.update(updates, frame, &open, "end", block_bytes, |frame| {
-            frame.extend_from_slice(b",\"toolCall\":");
-            frame.extend_from_slice(self.grown.get(block_start..).unwrap_or_default());
-        });
+        self.update(updates, frame, &open, "end", |frame| {
+            frame.bytes(b",\"toolCall\":");
+            frame.repeat(&self.grown, block_start..self.grown.len());
+        })
     }
 
     /// Makes room for a block; where it begins.
@@ -243,27 +288,24 @@ impl Snapshot {
         frame: &mut Vec<u8>,
         open: &Open,
         step: &str,
-        more_bytes: usize,
-        more: impl FnOnce(&mut Vec<u8>),
-    ) {
-        if updates == MessageUpdates::Full {
-            // A long frame that grew bit by bit would take twice its size while it moves.
-            let message_bytes = self.grown.len() + self.middle.len() + self.usage.len();
-            frame.reserve(2 * message_bytes + more_bytes + NAME_BYTES);
-        }
-        frame.extend_from_slice(br#"{"type":"message_update","#);
+        more: impl FnOnce(&mut Target<'_>),
+    ) -> Gaps {
+        let mut frame = Target::whole(frame);
+        // Without snapshots a frame has little to repeat, and goes on to whom only whole frames help.
+        frame.leaves_open = updates == MessageUpdates::Full && self.grown.len() >= LONG_BYTES;
+        frame.bytes(br#"{"type":"message_update","#);
         if updates == MessageUpdates::Bare {
-            frame.extend_from_slice(b"\"usage\":");
-            frame.extend_from_slice(&self.usage);
+            frame.bytes(b"\"usage\":");
+            frame.bytes(&self.usage);
         } else {
             write(
-                frame,
+                frame.out,
                 format_args!(r#""messageId":"msg-{}","message":"#, self.number),
             );
         }
         match updates {
-            MessageUpdates::Full => self.write_message(frame),
-            MessageUpdates::Delta => frame.extend_from_slice(br#"{"role":"assistant"}"#),
+            MessageUpdates::Full => self.write_message(&mut frame),
+            MessageUpdates::Delta => frame.bytes(br#"{"role":"assistant"}"#),
             MessageUpdates::Bare => {}
         }
         let kind = match open.kind {
@@ -272,43 +314,76 @@ impl Snapshot {
             OpenKind::Call { .. } => "toolcall",
         };
         write(
-            frame,
+            frame.out,
             format_args!(
                 r#","assistantMessageEvent":{{"type":"{kind}_{step}","contentIndex":{}"#,
                 open.index
             ),
         );
-        more(frame);
+        more(&mut frame);
         if updates == MessageUpdates::Full {
-            frame.extend_from_slice(b",\"partial\":");
-            self.write_message(frame);
-            frame.extend_from_slice(b"},\"usage\":");
-            frame.extend_from_slice(&self.usage);
-            frame.push(b'}');
+            frame.bytes(b",\"partial\":");
+            self.write_message(&mut frame);
+            frame.bytes(b"},\"usage\":");
+            frame.bytes(&self.usage);
+            frame.bytes(b"}");
         } else {
-            frame.extend_from_slice(b"}}");
+            frame.bytes(b"}}");
         }
+        frame.gaps
     }
 
-    fn write_message(&self, frame: &mut Vec<u8>) {
-        frame.extend_from_slice(&self.grown);
+    fn write_message(&self, frame: &mut Target<'_>) {
+        frame.repeat(&self.grown, 0..self.grown.len());
         match &self.open {
             Some(Open {
                 kind: OpenKind::Text(_),
                 ..
-            }) => frame.extend_from_slice(b"\"}"),
+            }) => frame.bytes(b"\"}"),
             Some(Open {
                 kind: OpenKind::Call { arguments, .. },
                 ..
             }) => {
-                arguments.write(frame);
-                frame.push(b'}');
+                arguments.write(frame.out);
+                frame.bytes(b"}");
             }
             None => {}
         }
-        frame.extend_from_slice(&self.middle);
-        frame.extend_from_slice(&self.usage);
-        frame.extend_from_slice(&self.end);
+        frame.bytes(&self.middle);
+        frame.bytes(&self.usage);
+        frame.bytes(&self.end);
+    }
+}
+
+/// A frame in the making.
+struct Target<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    leaves_open: bool,
+    gaps: Gaps,
+}
+
+impl<'a> Target<'a> {
+    fn whole(out: &'a mut Vec<u8>) -> Self {
+        Self {
+            start: out.len(),
+            out,
+            leaves_open: false,
+            gaps: Gaps::default(),
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// What the frame repeats of the message.
+    fn repeat(&mut self, grown: &[u8], range: Range<usize>) {
+        if self.leaves_open {
+            self.gaps.0.push((self.out.len() - self.start, range));
+        } else {
+            self.bytes(grown.get(range).unwrap_or_default());
+        }
     }
 }
 

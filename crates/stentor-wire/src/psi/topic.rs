@@ -104,14 +104,17 @@ impl Topic {
 pub struct TopicSet(u32);
 
 impl TopicSet {
+    /// Subscribes to a topic.
     pub fn add(&mut self, topic: Topic) {
         self.0 |= bit(topic);
     }
 
+    /// Takes a topic away. Without any left, everything is sent again.
     pub fn remove(&mut self, topic: Topic) {
         self.0 &= !bit(topic);
     }
 
+    /// Takes all topics away, so that everything is sent.
     pub fn clear(&mut self) {
         self.0 = 0;
     }

@@ -1,22 +1,85 @@
 //! `stentor acp`: the Agent Client Protocol on stdin and stdout.
 
-use stentor_agent::agent::Agent;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Parser;
 use stentor_model::login::Logins;
-use stentor_serve::acp::{self, AcpLogin, AcpOptions, Folders};
-use stentor_serve::stdio::Pipes;
+use stentor_policy::PermissionMode;
+use stentor_serve::acp::{AcpLogin, AcpOptions, Folders};
+use stentor_serve::frontend::Frontend;
+use stentor_wire::attach::Refused;
 
-use crate::frontend::serve_frontend;
+use crate::args::{Args, Command};
+use crate::config::ConfigErrors;
+use crate::frontend::{Prepared, Start};
+use crate::session_places;
+use crate::setup::{self, Defaults};
+use crate::untrusted::question::Asking;
 
-/// Serves one client and returns the exit status.
-pub fn run(agent: Agent, logins: &Logins, pipes: Pipes) -> Result<u8, String> {
+/// Exit status for a wrong command line or configuration.
+const USAGE: u8 = 2;
+
+/// Sets up the agent that a client of the server asks for with these flags.
+pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+    let words = ["stentor", "acp"].into_iter();
+    let words = words.chain(flags.iter().map(String::as_str));
+    let args = Args::try_parse_from(words).map_err(|error| Refused {
+        message: error.to_string(),
+        status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
+    })?;
+    match args.command {
+        Some(Command::Acp { login: None, .. }) => prepare(&args, start),
+        _ => Err(usage(
+            "stentor: a client of the server speaks `stentor acp`",
+        )),
+    }
+}
+
+/// Sets up the agent.
+pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
+    let cwd = args.session.cwd.as_deref();
+    let cwd = start.working_folder(cwd).map_err(usage)?;
+    let home = start.home();
+    let flags = args.layer(&cwd, home.as_deref()).map_err(configured)?;
+    let config = setup::load_config(&cwd, &flags, &start.variables).map_err(configured)?;
+    let models = match &args.command {
+        Some(Command::Acp {
+            agent: Some(command),
+            ..
+        }) => setup::models_with_agent(&config, &flags, &cwd, command),
+        _ => setup::models(&config, &flags, &cwd),
+    };
+    let models = models.map_err(configured)?;
+    let logins = ways_to_log_in(&models.logins());
+    let defaults = Defaults {
+        // Its clients show questions.
+        permission_mode: PermissionMode::Ask,
+        trust: Asking::in_turn(),
+        ..Defaults::new(flags, models, &config)
+    };
+    let files = session_places::own(&config.settings, args.session.no_session);
+    let agent = setup::agent(&config, Arc::new(defaults), files);
     let options = AcpOptions {
-        logins: ways_to_log_in(logins),
+        logins,
         folders: Folders {
-            current: std::env::current_dir().ok(),
-            home: std::env::home_dir(),
+            current: start.folder.canonicalize().ok(),
+            home: start.variables.get("HOME").map(PathBuf::from),
         },
     };
-    serve_frontend(acp::serve(agent, pipes, options))
+    Ok(Prepared::new(Frontend::Acp(agent, options), &config))
+}
+
+fn configured(errors: ConfigErrors) -> Refused {
+    let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
+    usage(texts.join("\nstentor: "))
+}
+
+fn usage(message: impl Into<String>) -> Refused {
+    Refused {
+        message: message.into(),
+        status: USAGE,
+    }
 }
 
 fn ways_to_log_in(logins: &Logins) -> Vec<AcpLogin> {

@@ -1,7 +1,7 @@
 //! `stentor -p`: one prompt, one answer.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::asked_session::AskedSession;
+use crate::asked_session::{AskedSession, Wanted};
+use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
@@ -102,7 +103,10 @@ fn is_written_to(stdin: &File) -> bool {
 impl Ask<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
     pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, String> {
-        let file = self.asked.file()?;
+        let file = match self.asked.wanted {
+            Wanted::Chosen => Some(self.pick()?),
+            Wanted::New | Wanted::Last | Wanted::Named(_) => self.asked.file()?,
+        };
         let session = self.asked.open(file.as_deref())?;
         let asking = session.set_can_ask(self.person.is_some()).await;
         asking.map_err(|error| error.to_string())?;
@@ -239,6 +243,22 @@ impl Person {
             (Some(_), Some(lines)) => lines.recv().await.unwrap_or(Typed::End),
             _ => std::future::pending().await,
         }
+    }
+}
+
+impl Ask<'_> {
+    /// The session that the person at the terminal chooses.
+    fn pick(&self) -> Result<PathBuf, String> {
+        let tty = File::open("/dev/tty")
+            .ok()
+            .filter(|_| io::stderr().is_terminal());
+        let Some(tty) = tty else {
+            return Err("--resume needs an id here; `stentor sessions` lists them".to_owned());
+        };
+        let newest = self.asked.agent.newest_first(Some(self.asked.cwd));
+        let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
+        let picked = picked.map_err(|error| format!("cannot ask: {error}"))?;
+        picked.ok_or_else(|| "no session was chosen".to_owned())
     }
 }
 

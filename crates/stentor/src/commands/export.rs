@@ -1,11 +1,11 @@
-//! `stentor export`: a session as a web page.
+//! `stentor export`: a session as a web page, Markdown, JSON, or a file of its own.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stentor_journal::export::session_page;
-use stentor_journal::store;
+use stentor_journal::export::{session_json, session_markdown, session_page};
+use stentor_journal::store::{self, View};
 
 /// Where the page goes.
 pub enum Target {
@@ -30,7 +30,54 @@ impl Target {
     }
 }
 
-/// Writes the page of the session in `file`. The error is text for a person.
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Page,
+    Markdown,
+    Json,
+    /// A session file with its pictures inside, which every program can open.
+    Session,
+}
+
+impl Form {
+    /// What the name of a file says; a page where it says nothing.
+    fn of(target: &Target) -> Result<Self, String> {
+        let Target::File(path) = target else {
+            return Ok(Self::Page);
+        };
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("html" | "htm") => Ok(Self::Page),
+            Some("md" | "markdown") => Ok(Self::Markdown),
+            Some("json") => Ok(Self::Json),
+            Some("jsonl") => Ok(Self::Session),
+            _ => Err(format!(
+                "{}: use a name that ends in .html, .md, .json or .jsonl",
+                path.display()
+            )),
+        }
+    }
+
+    fn write(self, file: &Path, view: &View) -> Result<Vec<u8>, String> {
+        Ok(match self {
+            Self::Page => session_page(view).into_bytes(),
+            Self::Markdown => session_markdown(view).into_bytes(),
+            Self::Json => {
+                let text = serde_json::to_string_pretty(&session_json(view));
+                let text = text.map_err(|error| error.to_string())?;
+                format!("{text}\n").into_bytes()
+            }
+            Self::Session => {
+                let mut copy = Vec::new();
+                store::copy_with_pictures(file, &mut copy).map_err(|error| error.to_string())?;
+                copy
+            }
+        })
+    }
+}
+
+/// Writes the session in `file` in the form that the name of the output asks for. The error is
+/// text for a person.
 pub fn run(
     file: &Path,
     output: Option<&Path>,
@@ -38,11 +85,12 @@ pub fn run(
     out: &mut impl Write,
 ) -> Result<(), String> {
     let view = store::view(file).map_err(|error| error.to_string())?;
-    let page = session_page(&view);
-    let printed = match Target::choose(output, &view.header.id, cwd) {
-        Target::Stdout => out.write_all(page.as_bytes()),
+    let target = Target::choose(output, &view.header.id, cwd);
+    let written = Form::of(&target)?.write(file, &view)?;
+    let printed = match target {
+        Target::Stdout => out.write_all(&written),
         Target::File(path) => {
-            fs::write(&path, page)
+            fs::write(&path, written)
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
             writeln!(out, "{}", path.display())
         }

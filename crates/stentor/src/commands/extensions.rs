@@ -24,6 +24,19 @@ impl Tested {
         let probed = self.result.as_ref();
         probed.is_ok_and(|probed| probed.problems.is_empty())
     }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is wrong with it.
+    pub fn problem(&self) -> Option<&str> {
+        match &self.result {
+            Ok(probed) => probed.problems.first().map(String::as_str),
+            Err(why) => Some(why),
+        }
+    }
 }
 
 /// Prints the JSON Schema of the protocol.

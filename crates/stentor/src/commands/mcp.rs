@@ -24,6 +24,19 @@ impl Tested {
     pub fn works(&self) -> bool {
         self.probed.result.is_ok()
     }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is wrong with it.
+    pub fn problem(&self) -> Option<&str> {
+        match &self.probed.result {
+            Ok(brought) => brought.problems.first().map(String::as_str),
+            Err(why) => Some(why),
+        }
+    }
 }
 
 /// Lists the servers and where they are configured.

@@ -1,45 +1,114 @@
-//! `stentor sessions`: which conversations there are.
+//! `stentor sessions`: which conversations there are, and where something was said in them.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use stentor_journal::clock::iso_time;
-use stentor_journal::store::Listed;
+use stentor_journal::store::{self, Consumed, Listed, Occurrence, short_id};
 
-/// Prints the list, newest first.
+/// Places of one session that a search shows.
+const MAX_PLACES: usize = 3;
+
+/// A session with what it consumed.
+pub struct SessionLine {
+    pub listed: Listed,
+    pub consumed: Consumed,
+    /// Where the text that was searched for occurs.
+    pub found: Vec<Occurrence>,
+}
+
+impl SessionLine {
+    /// Reads the whole file; what cannot be read counts as nothing.
+    pub fn of(listed: Listed) -> Self {
+        let consumed = store::consumed(&listed.path).unwrap_or_default();
+        Self {
+            listed,
+            consumed,
+            found: Vec::new(),
+        }
+    }
+
+    /// The same if `text` occurs in it.
+    pub fn with(listed: Listed, text: &str) -> Option<Self> {
+        let mut found = store::occurrences(&listed.path, text, MAX_PLACES).unwrap_or_default();
+        let name = listed.name.as_deref().unwrap_or_default();
+        if found.is_empty() && name.to_lowercase().contains(&text.to_lowercase()) {
+            found.push(Occurrence {
+                role: "name",
+                excerpt: name.to_owned(),
+            });
+        }
+        (!found.is_empty()).then(|| Self {
+            found,
+            ..Self::of(listed)
+        })
+    }
+}
+
+/// Prints the sessions, newest first; `none` when there are none.
 pub fn run(
-    sessions: &[Listed],
+    sessions: impl Iterator<Item = SessionLine>,
     all_folders: bool,
+    none: &str,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     if json {
-        let list: Vec<Value> = sessions.iter().map(as_json).collect();
+        let list: Vec<Value> = sessions.map(|session| as_json(&session)).collect();
         serde_json::to_writer_pretty(&mut *out, &list)?;
         return writeln!(out);
     }
-    if sessions.is_empty() {
-        let where_ = if all_folders { "" } else { " of this folder" };
-        return writeln!(out, "no sessions{where_}");
-    }
+    let mut any = false;
     for session in sessions {
-        let when = iso_time(session.modified_ms);
-        let when = when.get(..16).unwrap_or(&when).replace('T', " ");
-        let count = session.message_count.map_or_else(
-            || "many messages".to_owned(),
-            |count| format!("{count} message{}", if count == 1 { "" } else { "s" }),
-        );
-        writeln!(out, "{}  {when}  {count}", session.id)?;
-        if all_folders {
-            writeln!(out, "    in {}", session.cwd)?;
-        }
-        writeln!(out, "    {}", about(session))?;
+        any = true;
+        write_session(&session, all_folders, out)?;
+    }
+    if !any {
+        writeln!(out, "{none}")?;
     }
     Ok(())
 }
 
+fn write_session(session: &SessionLine, all_folders: bool, out: &mut impl Write) -> io::Result<()> {
+    let listed = &session.listed;
+    let count = session.consumed.totals.messages;
+    let messages = if count == 1 { "message" } else { "messages" };
+    write!(
+        out,
+        "{}  {}  {count} {messages}",
+        short_id(&listed.id),
+        moment(listed.modified_ms)
+    )?;
+    if let Some(model) = &session.consumed.model {
+        write!(out, "  {model}")?;
+    }
+    let cost = &session.consumed.totals.usage.cost;
+    if cost.total > 0.0 || cost.is_unknown {
+        write!(
+            out,
+            "  {}",
+            cost.in_words(if cost.total < 0.01 { 4 } else { 2 })
+        )?;
+    }
+    writeln!(out)?;
+    if all_folders {
+        writeln!(out, "    in {}", listed.cwd)?;
+    }
+    writeln!(out, "    {}", about(listed))?;
+    for place in &session.found {
+        writeln!(out, "    {}: {}", place.role, place.excerpt)?;
+    }
+    Ok(())
+}
+
+/// `2026-11-15 07:45`.
+pub fn moment(ms: u64) -> String {
+    let time = iso_time(ms);
+    time.get(..16).unwrap_or(&time).replace('T', " ")
+}
+
 /// The name, else the first prompt, else what is wrong with the file.
-fn about(session: &Listed) -> String {
+pub fn about(session: &Listed) -> String {
     const LONGEST: usize = 90;
     let text = match (&session.problem, &session.name, &session.first_message) {
         (Some(problem), _, _) => format!("cannot be opened: {problem}"),
@@ -55,75 +124,119 @@ fn about(session: &Listed) -> String {
     }
 }
 
-fn as_json(session: &Listed) -> Value {
-    json!({
-        "id": session.id,
-        "path": session.path.display().to_string(),
-        "cwd": session.cwd,
-        "name": session.name,
-        "created": session.created,
-        "modified": iso_time(session.modified_ms),
-        "sizeBytes": session.size_bytes,
-        "messages": session.message_count,
-        "firstMessage": session.first_message,
-        "parentSession": session.parent_session,
-        "problem": session.problem,
-    })
+fn as_json(session: &SessionLine) -> Value {
+    let listed = &session.listed;
+    let usage = &session.consumed.totals.usage;
+    let mut value = json!({
+        "id": listed.id,
+        "shortId": short_id(&listed.id),
+        "path": listed.path.display().to_string(),
+        "cwd": listed.cwd,
+        "name": listed.name,
+        "created": listed.created,
+        "modified": iso_time(listed.modified_ms),
+        "sizeBytes": listed.size_bytes,
+        "messages": session.consumed.totals.messages,
+        "model": session.consumed.model,
+        "usage": usage,
+        "firstMessage": listed.first_message,
+        "parentSession": listed.parent_session,
+        "problem": listed.problem,
+    });
+    if !session.found.is_empty() {
+        let found = session.found.iter();
+        let found = found.map(|place| json!({ "role": place.role, "excerpt": place.excerpt }));
+        value["found"] = found.collect();
+    }
+    value
 }
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use stentor_journal::store::Totals;
+    use stentor_journal::usage::{Cost, Usage};
 
     use super::*;
 
-    fn text(sessions: &[Listed], all_folders: bool) -> String {
+    fn text(sessions: Vec<SessionLine>, all_folders: bool) -> String {
         let mut out = Vec::new();
-        run(sessions, all_folders, false, &mut out).unwrap();
+        run(sessions.into_iter(), all_folders, "none", false, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
+    fn line(listed: Listed, messages: u64, model: Option<&str>, dollars: f64) -> SessionLine {
+        let cost = Cost {
+            total: dollars,
+            ..Cost::default()
+        };
+        let usage = Usage {
+            cost,
+            ..Usage::default()
+        };
+        let totals = Totals {
+            messages,
+            usage,
+            ..Totals::default()
+        };
+        SessionLine {
+            listed,
+            consumed: Consumed {
+                totals,
+                model: model.map(str::to_owned),
+            },
+            found: Vec::new(),
+        }
+    }
+
     #[test]
-    fn a_session_shows_its_name_or_its_first_prompt_or_its_problem() {
+    fn a_session_shows_its_model_its_cost_and_its_name_or_first_prompt_or_problem() {
         let listed = |id: &str| Listed {
             id: id.into(),
             cwd: "/work".into(),
             modified_ms: 1_794_728_738_409,
-            message_count: Some(1),
             first_message: Some("\n fix it\nplease".into()),
             ..Listed::default()
         };
-        let sessions = [
-            listed("a"),
-            Listed {
-                name: Some("Name".into()),
-                message_count: None,
-                ..listed("b")
-            },
-            Listed {
-                problem: Some("it is empty".into()),
-                ..listed("c")
-            },
-            Listed {
-                first_message: Some("é".repeat(200)),
-                message_count: Some(2),
-                ..listed("d")
-            },
+        let named = Listed {
+            name: Some("Name".into()),
+            ..listed("0198c5aa-1111-7222-8333-abcdef012345")
+        };
+        let broken = Listed {
+            problem: Some("it is empty".into()),
+            ..listed("c")
+        };
+        let long = Listed {
+            first_message: Some("é".repeat(200)),
+            ..listed("d")
+        };
+        let mut found = line(long, 2, Some("script/x"), 1.239);
+        found.found.push(Occurrence {
+            role: "user",
+            excerpt: "…here…".into(),
+        });
+        let sessions = vec![
+            line(listed("a"), 1, None, 0.0),
+            line(named, 1234, Some("anthropic/claude"), 0.0031),
+            line(broken, 0, None, 0.0),
+            found,
         ];
         expect![[r#"
             a  2026-11-15 07:45  1 message
                 in /work
                 fix it
-            b  2026-11-15 07:45  many messages
+            abcdef01  2026-11-15 07:45  1234 messages  anthropic/claude  $0.0031
                 in /work
                 Name
-            c  2026-11-15 07:45  1 message
+            c  2026-11-15 07:45  0 messages
                 in /work
                 cannot be opened: it is empty
-            d  2026-11-15 07:45  2 messages
+            d  2026-11-15 07:45  2 messages  script/x  $1.24
                 in /work
                 éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…
-        "#]].assert_eq(&text(&sessions, true));
-        assert_eq!(text(&[], false), "no sessions of this folder\n");
+                user: …here…
+        "#]]
+        .assert_eq(&text(sessions, true));
+        assert_eq!(text(Vec::new(), false), "none\n");
     }
 }

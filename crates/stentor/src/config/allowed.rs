@@ -167,11 +167,13 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
         models,
         extensions,
         mcp_servers,
+        agents,
     } = folder;
     for (section, tables, why, at_once) in [
         ("providers", providers, SENDS_KEYS, false),
         ("models", models, SENDS_KEYS, false),
         ("extensions", extensions, RUNS_PROGRAM, true),
+        ("agents", agents, RUNS_PROGRAM, false),
     ] {
         wanted.extend(tables.drain(..).map(|raw| {
             let what = format!("[{section}.{}]", raw.name);
@@ -308,6 +310,7 @@ mod tests {
                 "use_mcp_servers",
                 "mcp_wait_ms",
                 "use_local_servers",
+                "attach",
                 "trusted_projects",
             ]
         "#]]

@@ -48,6 +48,7 @@ pub fn restrict(
         |_| true,
     );
     refused.drop_if(&mut layer.pass_env, only_yours!("pass_env"), |_| true);
+    refused.drop_if(&mut layer.attach, only_yours!("attach"), |_| true);
     refused.drop_if(
         &mut layer.limits_processes,
         only_yours!("limits.processes"),

@@ -56,6 +56,7 @@ impl Document {
         })
     }
 
+    /// Whether the file sets this key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.content.contains_key(key)
     }

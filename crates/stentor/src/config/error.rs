@@ -39,6 +39,8 @@ pub enum ConfigError {
         name: String,
         message: String,
     },
+    #[error("{}: there is no file {}", place(.at), file.display())]
+    NoSuchFile { at: Source, file: PathBuf },
     #[error("{}: {message}", place(.at))]
     BadRule { at: Source, message: String },
     #[error("{}: `{key}` {problem}", place(.at))]

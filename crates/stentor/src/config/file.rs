@@ -25,10 +25,11 @@ pub struct FileContent {
     pub models: Vec<RawTable>,
     pub extensions: Vec<RawTable>,
     pub mcp_servers: Vec<RawTable>,
+    pub agents: Vec<RawTable>,
 }
 
 /// A table that is not interpreted here but handed on: `[providers.NAME]`, `[models.NAME]`,
-/// `[extensions.NAME]` or `[mcp_servers.NAME]`.
+/// `[extensions.NAME]`, `[mcp_servers.NAME]` or `[agents.NAME]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTable {
     pub name: String,
@@ -46,7 +47,7 @@ pub struct FilePlace<'a> {
 }
 
 /// Sections whose tables are handed on as they are.
-const RAW_SECTIONS: [&str; 4] = ["providers", "models", "extensions", "mcp_servers"];
+const RAW_SECTIONS: [&str; 5] = ["providers", "models", "extensions", "mcp_servers", "agents"];
 const RULES: &str = "permissions";
 /// A configuration is written by hand; a larger file is a mistake, or an attempt on our memory.
 const LARGEST_BYTES: u64 = 1024 * 1024;
@@ -173,6 +174,7 @@ impl<'a> Parser<'a> {
                         "providers" => self.content.providers.push(raw),
                         "extensions" => self.content.extensions.push(raw),
                         "mcp_servers" => self.content.mcp_servers.push(raw),
+                        "agents" => self.content.agents.push(raw),
                         _ => self.content.models.push(raw),
                     }
                 }

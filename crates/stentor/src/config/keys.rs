@@ -9,6 +9,7 @@ use stentor_agent::sandbox::SandboxMode;
 use stentor_agent::session::MAX_ANSWER_BYTES;
 use stentor_policy::PermissionMode;
 
+use super::attach_mode::AttachMode;
 use super::error::Problem;
 use super::source::{Source, Sourced};
 use super::value::{Folders, Input, Name, Seconds, Setting};
@@ -173,6 +174,7 @@ settings! {
         "use_mcp_servers" use_mcp_servers: bool = true, "Whether to start the configured MCP servers.";
         "mcp_wait_ms" mcp_wait_ms: u64 = 10_000, "How long the first prompt waits for MCP servers that are still starting.";
         "use_local_servers" use_local_servers: bool = true, "Whether to look for model servers on this machine.";
+        "attach" attach: AttachMode = AttachMode::Never, "Whether frontends are relays to `stentor serve`.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }
 }

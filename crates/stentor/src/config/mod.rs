@@ -5,6 +5,7 @@
 
 pub mod allowed;
 pub mod always;
+pub mod attach_mode;
 pub mod edit;
 pub mod environment;
 pub mod error;
@@ -19,6 +20,7 @@ pub mod table;
 pub mod value;
 pub mod wanted;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use stentor_agent::model::NamedBy;
 use stentor_agent::project_files::{NotRead, Project, Reader};
 use stentor_policy::{PermissionMode, Rule};
 
+pub use attach_mode::AttachMode;
 pub use error::{ConfigError, ConfigErrors, Warning};
 pub use file::RawTable;
 pub use keys::{Layer, Settings};
@@ -34,6 +37,7 @@ pub use model_choice::{ModelChoice, ModelName};
 pub use source::{Location, Scope, Source, Sourced};
 pub use wanted::{RUNS_PROGRAM, Wanted};
 
+use crate::environment::Variables;
 use crate::trust::Trust;
 use file::{FileContent, FilePlace, read_file};
 use locate::ProjectFile;
@@ -52,6 +56,8 @@ pub struct Config {
     pub extensions: Vec<RawTable>,
     /// Weakest first, as `providers`.
     pub mcp_servers: Vec<RawTable>,
+    /// Weakest first, as `providers`.
+    pub agents: Vec<RawTable>,
     /// Those of a project that is not trusted, which are left out.
     pub untrusted_mcp_servers: Vec<RawTable>,
     /// What the project's file says that waits until the project is trusted.
@@ -61,6 +67,8 @@ pub struct Config {
     pub project: Project,
     pub files: Files,
     pub places: Places,
+    /// The environment of whoever it holds for.
+    pub variables: Variables,
     /// The stance an untrusted project asks for; it counts only where it is stricter.
     project_mode: Option<Sourced<PermissionMode>>,
 }
@@ -182,6 +190,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         models: [user.models, project.models].concat(),
         extensions: [user.extensions, project.extensions].concat(),
         mcp_servers: [user.mcp_servers, project.mcp_servers].concat(),
+        agents: [user.agents, project.agents].concat(),
         untrusted_mcp_servers,
         wanted,
         warnings,
@@ -194,6 +203,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         },
         project: place,
         places,
+        variables: Variables::default(),
         project_mode,
     })
 }
@@ -216,6 +226,11 @@ impl Files {
 }
 
 impl Config {
+    /// A variable of the environment of whoever it holds for.
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        self.variables.get(name)
+    }
+
     /// The permission mode, where the way in has its own `default`.
     pub fn permission_mode(&self, default: PermissionMode) -> Sourced<PermissionMode> {
         let base = self

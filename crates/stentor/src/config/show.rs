@@ -61,6 +61,7 @@ pub fn as_text(config: &Config) -> String {
         "MCP servers",
         config.mcp_servers.iter().map(raw_line),
     );
+    section(&mut text, "agents", config.agents.iter().map(raw_line));
     let waiting = config.wanted.iter().map(|wanted| {
         let place = format!("{}:{}", wanted.file.display(), wanted.line.unwrap_or(1));
         (format!("{}: {}", wanted.what, wanted.why), place)
@@ -117,6 +118,7 @@ pub fn as_json(config: &Config) -> Json {
         "models": raw(&config.models),
         "extensions": raw(&config.extensions),
         "mcpServers": raw(&config.mcp_servers),
+        "agents": raw(&config.agents),
         "waitingForTrust": config.wanted.iter().map(|wanted| json!({
             "what": wanted.what,
             "path": wanted.file,

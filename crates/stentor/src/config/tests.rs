@@ -189,6 +189,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         use_mcp_servers  true  default
         mcp_wait_ms  10000  default
         use_local_servers  true  default
+        attach  "never"  default
         trusted_projects  []  default
     "#]]
     .assert_eq(&readable(&text, world.dir.path()));

@@ -1,6 +1,5 @@
 //! One prompt, and a conversation.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 
 use super::{Failure, Job, UNASKED};
-use crate::asked_session::AskedSession;
+use crate::asked_session::{AskedSession, Wanted};
 use crate::commands::ask::Ask;
 use crate::frontend::serve_frontend;
 use crate::print::printed::stderr;
@@ -17,7 +16,7 @@ use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::terminal::conversation::{Beginning, converse};
 use crate::terminal::tty::Abilities;
-use crate::{environment, session_places, setup};
+use crate::{session_places, setup};
 
 impl Job<'_> {
     /// The stance of sessions of a person's own: where somebody is there, they are asked.
@@ -30,7 +29,8 @@ impl Job<'_> {
 
     fn warn_if_not_stored(&self) {
         let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        if files == SessionFiles::None && !self.args.session.no_session {
+        let no_home = self.config.settings.session_dir.is_none();
+        if files == SessionFiles::None && no_home && !self.args.session.no_session {
             let _ = writeln!(
                 stderr(),
                 "warning: there is no folder to store the session in, because HOME is not set; \
@@ -48,12 +48,12 @@ impl Job<'_> {
         };
         let agent = self.own_agent(person.is_some());
         let chosen = setup::chosen_model(&self.config, &self.models).map_err(Failure::other)?;
-        let abilities = abilities();
+        let abilities = self.abilities();
         let ask = Ask {
             asked: AskedSession {
                 agent: &agent,
                 cwd: &self.cwd,
-                session: &self.args.session,
+                wanted: self.wanted_session(),
                 chosen: &chosen,
             },
             prompt,
@@ -84,35 +84,38 @@ impl Job<'_> {
         let chosen = setup::chosen_model(&self.config, &self.models).map_err(Failure::other)?;
         let data_dir = self.config.settings.data_dir.as_ref();
         let history = data_dir.map(|set| set.value.join("history"));
+        let asked = AskedSession {
+            agent: &agent,
+            cwd: &self.cwd,
+            wanted: self.wanted_session(),
+            chosen: &chosen,
+        };
         let beginning = Beginning {
-            asked: AskedSession {
-                agent: &agent,
-                cwd: &self.cwd,
-                session: &self.args.session,
-                chosen: &chosen,
-            },
+            choose_session: asked.wanted == Wanted::Chosen,
+            asked,
             models: Arc::clone(&self.models),
             input,
             output,
-            abilities: abilities(),
+            abilities: self.abilities(),
             history: history.filter(|_| !self.args.session.no_session),
-            choose_session: false,
         };
         let talked = serve_frontend(converse(beginning)).map_err(Failure::other)?;
         talked.map_err(Failure::other)
     }
-}
 
-/// What the terminal of this program can do, if it has one.
-fn abilities() -> Abilities {
-    let (term, no_color) = (
-        environment::variable("TERM"),
-        environment::variable("NO_COLOR"),
-    );
-    let text = |value: &Option<OsString>| {
-        value
-            .as_ref()
-            .and_then(|value| value.to_str().map(str::to_owned))
-    };
-    Abilities::of(text(&term).as_deref(), text(&no_color).as_deref())
+    fn wanted_session(&self) -> Wanted<'_> {
+        let session = &self.args.session;
+        match (session.resume.as_deref(), session.continue_last) {
+            (Some(""), _) => Wanted::Chosen,
+            (Some(wanted), _) => Wanted::Named(wanted),
+            (None, true) => Wanted::Last,
+            (None, false) => Wanted::New,
+        }
+    }
+
+    /// What the terminal of this program can do, if it has one.
+    fn abilities(&self) -> Abilities {
+        let text = |name: &str| self.config.variable(name)?.into_string().ok();
+        Abilities::of(text("TERM").as_deref(), text("NO_COLOR").as_deref())
+    }
 }

@@ -48,7 +48,7 @@ impl LoadTrusted for Loader {
         for warning in self.defaults.models.reload()? {
             tracing::warn!("{warning}");
         }
-        let config = load_config(&self.cwd, &self.defaults.flags);
+        let config = load_config(&self.cwd, &self.defaults.flags, &self.defaults.variables);
         let config = config.map_err(|errors| errors.to_string())?;
         let options = self.defaults.options(&config, &self.cwd)?;
         let launcher = session_launcher(&config, &self.cwd)?;

@@ -80,7 +80,14 @@ impl Book {
         let cannot = cannot("read", path);
         let mut text = String::new();
         match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Self::default());
+            }
             Err(error) => return Err(cannot(error)),
             Ok(file) => file
                 .take(LARGEST_BYTES)

@@ -175,6 +175,7 @@ impl Question {
         (question, rows)
     }
 
+    /// The number by which the session knows it.
     pub fn id(&self) -> u64 {
         match self {
             Self::Permission { id, .. }

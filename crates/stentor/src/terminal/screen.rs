@@ -55,10 +55,12 @@ impl Screen {
         }
     }
 
+    /// Columns and rows.
     pub fn size(&self) -> Size {
         self.size
     }
 
+    /// What the terminal can do.
     pub fn abilities(&self) -> Abilities {
         self.abilities
     }

@@ -44,6 +44,7 @@ pub struct Span {
 pub struct Row(Vec<Span>);
 
 impl Look {
+    /// Text as it is.
     pub const PLAIN: Self = Self {
         bold: false,
         dim: false,
@@ -52,10 +53,12 @@ impl Look {
         strike: false,
         colour: None,
     };
+    /// Text of more importance.
     pub const BOLD: Self = Self {
         bold: true,
         ..Self::PLAIN
     };
+    /// Text of less importance.
     pub const DIM: Self = Self {
         dim: true,
         ..Self::PLAIN
@@ -102,6 +105,7 @@ impl Span {
         Self::new(text, Look::PLAIN)
     }
 
+    /// How many columns it takes.
     pub fn width(&self) -> usize {
         self.text.width()
     }
@@ -132,6 +136,7 @@ impl Row {
         self
     }
 
+    /// Its pieces.
     pub fn into_spans(self) -> Vec<Span> {
         self.0
     }
@@ -141,6 +146,7 @@ impl Row {
         self.0.iter().map(Span::width).sum()
     }
 
+    /// True when nothing is seen of it.
     pub fn is_blank(&self) -> bool {
         self.0.iter().all(|span| span.text.trim().is_empty())
     }

@@ -1,13 +1,12 @@
 //! Asking whether a folder is to be trusted, and warning of what is left out where nobody is asked.
 //!
-//! It is asked once for each folder and process, with the first prompt, and only of who can answer.
-//! Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::joining`] has what
+//! It is asked once for each folder and process, with the first prompt for which somebody is known
+//! to answer. Before that, a notice with the first prompt lists what is left out. Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::joining`] has what
 //! the folder brings join the session that asked.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
@@ -29,8 +28,15 @@ use crate::trust::store::TrustStore;
 pub struct Asking {
     /// The first prompt waits for the answer: the client takes questions only during a turn.
     in_turn: bool,
-    /// The folders that have been asked about, or notified of.
-    asked: Arc<Mutex<HashSet<PathBuf>>>,
+    /// How far it has come with each folder.
+    mentioned: Arc<Mutex<HashMap<PathBuf, Mentioned>>>,
+}
+
+/// How a folder was brought up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mentioned {
+    Notified,
+    Asked,
 }
 
 impl Asking {
@@ -47,10 +53,28 @@ impl Asking {
         }
     }
 
-    /// Notes that somebody was asked about a folder, or notified of it. False if that was so already.
+    /// Notes that somebody is asked about a folder. False if that was so already.
     pub fn mark_asked(&self, root: &Path) -> bool {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(root.to_owned())
+        self.mark(root, Mentioned::Asked)
+    }
+
+    /// Notes that somebody is notified of a folder. False if that was so already, or somebody was
+    /// asked about it.
+    fn mark_notified(&self, root: &Path) -> bool {
+        self.mark(root, Mentioned::Notified)
+    }
+
+    fn mark(&self, root: &Path, how: Mentioned) -> bool {
+        let mut mentioned = self
+            .mentioned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = mentioned.get(root).copied();
+        if before >= Some(how) {
+            return false;
+        }
+        mentioned.insert(root.to_owned(), how);
+        true
     }
 }
 
@@ -71,7 +95,6 @@ impl HookSource for TrustQuestion {
         Arc::new(Attached(Arc::new(Asked {
             hooked,
             question: self.clone(),
-            prompted: AtomicBool::new(false),
             brought: OnceLock::new(),
         })))
     }
@@ -83,12 +106,30 @@ struct Attached(Arc<Asked>);
 struct Asked {
     hooked: HookedSession,
     question: TrustQuestion,
-    prompted: AtomicBool,
     /// The hooks that the folder brought when it was trusted.
     brought: OnceLock<Arc<dyn Hooks>>,
 }
 
 impl Asked {
+    /// Asks who is known to answer, and notifies everybody else: each once.
+    async fn mention(self: &Arc<Self>, session: Session) {
+        let TrustQuestion { asking, root, .. } = &self.question;
+        if !self.question.can_be_asked(&session) {
+            // Before the prompt is answered: a program that answers just one ends then.
+            if asking.mark_notified(root) {
+                let message = notice(root, &self.question.wanted);
+                notify(&session, NoticeLevel::Warning, message);
+            }
+        } else if asking.mark_asked(root) {
+            if asking.in_turn {
+                self.ask(&session).await;
+            } else {
+                let asked = Arc::clone(self);
+                tokio::spawn(async move { asked.ask(&session).await });
+            }
+        }
+    }
+
     /// Asks, and has what a yes allows join the session.
     async fn ask(&self, session: &Session) {
         if !self.question.is_answered_with_yes(session).await {
@@ -116,7 +157,7 @@ impl Asked {
 
 impl TrustQuestion {
     fn can_be_asked(&self, session: &Session) -> bool {
-        self.store.is_some() && session.can_ask()
+        self.store.is_some() && session.is_known_to_answer()
     }
 
     async fn is_answered_with_yes(&self, session: &Session) -> bool {
@@ -244,23 +285,9 @@ impl Hooks for Attached {
 
     fn before_prompt(&self, text: Arc<str>) -> HookFuture<PromptVerdict> {
         let asked = Arc::clone(&self.0);
-        let is_first = !asked.prompted.swap(true, Ordering::AcqRel);
-        let session = asked.hooked.session.upgrade().filter(|_| is_first);
-        let question = &asked.question;
-        let session = session.filter(|_| question.asking.mark_asked(&question.root));
         Box::pin(async move {
-            match session {
-                // Before the prompt is answered: a program that answers just one ends then.
-                Some(session) if !asked.question.can_be_asked(&session) => {
-                    let message = notice(&asked.question.root, &asked.question.wanted);
-                    notify(&session, NoticeLevel::Warning, message);
-                }
-                Some(session) if asked.question.asking.in_turn => asked.ask(&session).await,
-                Some(session) => {
-                    let asked = Arc::clone(&asked);
-                    tokio::spawn(async move { asked.ask(&session).await });
-                }
-                None => {}
+            if let Some(session) = asked.hooked.session.upgrade() {
+                asked.mention(session).await;
             }
             match asked.brought() {
                 Some(hooks) => hooks.before_prompt(text).await,

@@ -287,8 +287,10 @@ fn a_session_whose_model_is_gone_goes_on_with_another_and_warns() {
     std::fs::remove_file(world.work("gone.toml")).unwrap();
     let Ran { status, err, .. } = world.run(&["-p", "again", "-c"]);
     assert_eq!(status, Some(0), "{err}");
-    let warning = "the session's model script/gone is unknown; using offline/guide";
-    assert_eq!(err.matches(warning).count(), 1, "{err}");
+    let warning = "the session's model script/gone is not used: only a flag, the environment, your \
+        own file or your client can name a scenario file; using offline/guide";
+    assert!(err.contains(warning), "{err}");
+    assert_eq!(err.matches("script/gone").count(), 1, "{err}");
 }
 
 #[test]

@@ -9,7 +9,11 @@ mod crash;
 #[cfg(test)]
 mod dialects;
 #[cfg(test)]
+mod documentation;
+#[cfg(test)]
 mod extensions;
+#[cfg(test)]
+mod finding_ones_way;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
@@ -23,6 +27,8 @@ mod pty;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]

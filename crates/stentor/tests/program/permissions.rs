@@ -152,6 +152,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
     let config = config::load(&surroundings, Layer::default()).unwrap();
     let defaults = Arc::new(Defaults {
         flags: Layer::default(),
+        variables: config.variables.clone(),
         models: setup::models(&config, &Layer::default(), &cwd).unwrap(),
         permission_mode: PermissionMode::Ask,
         subagents: false,

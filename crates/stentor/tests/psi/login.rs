@@ -97,7 +97,7 @@ fn a_code_on_another_device_is_waited_for() {
     seen.extend(welcomed(&mut backend));
     expect![[r#"
         {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"}] :text "Log in at ACME: http://HERE/activate\nOpen the address and enter the code UC-1.\nWaiting for the browser to come back…"} :id "s" :seq N :ts "TIME"}
-        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "✓ Logged in at ACME."}] :text "✓ Logged in at ACME."} :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "✓ Logged in to ACME."}] :text "✓ Logged in to ACME."} :seq N :ts "TIME"}
         {:kind :error :error-code "request/no-pending-login" :error-message "no login was begun; login_begin begins one" :id "o" :op "login_complete"}
         {:id "m" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}
         {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "welcome"}] :text "welcome" :stop-reason :stop} :id "p" :seq N :ts "TIME"}"#]].assert_eq(&seen.join("\n"));
@@ -119,7 +119,7 @@ fn the_prompt_after_slash_login_is_the_code_and_logging_out_ends_it() {
     );
     seen.push(backend.ask("m", "set_model", r#"{:provider "acme" :model-id "m"}"#));
     expect![[r#"
-        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "✓ Logged in at ACME."}] :text "✓ Logged in at ACME."} :id "g" :seq N :ts "TIME"}
+        {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "✓ Logged in to ACME."}] :text "✓ Logged in to ACME."} :id "g" :seq N :ts "TIME"}
         {:id "m" :kind :response :op "set_model" :ok true :data {:model {:provider "acme" :id "m"}}}
         {:kind :event :event "assistant/message" :data {:session-id "SESSION" :role "assistant" :content [{:type :text :text "welcome"}] :text "welcome" :stop-reason :stop} :id "p" :seq N :ts "TIME"}
         {:kind :event :event "command-result" :data {:type "logout" :message "✓ Logged out of ACME."} :id "o" :seq N :ts "TIME"}

@@ -16,6 +16,7 @@ use crate::event::{
     CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues, StateChange,
 };
 use crate::folder_texts::FolderTexts;
+use crate::hub::{ClientNumber, Subscription};
 use crate::model::ThinkingLevel;
 use crate::session::error::SessionError;
 use crate::session::handle::{Accepted, RunId, Session};
@@ -26,6 +27,10 @@ use crate::session::state::{
     BashResult, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState, SessionStats,
 };
 use crate::tool::{Plan, Tool, ToolHost, ToolSpec};
+
+/// The path to where a session goes on from, when it is read.
+pub(in crate::session) type PathReading =
+    oneshot::Receiver<Result<(Header, Vec<Entry>), SessionError>>;
 
 /// Runs.
 impl Session {
@@ -40,7 +45,8 @@ impl Session {
         content: Vec<ContentBlock>,
         options: RunOptions,
     ) -> Result<Accepted, SessionError> {
-        self.ask_async(|actor, reply| Box::pin(actor.prompt(content, options, reply)))
+        self.driving()?
+            .ask_async(|actor, reply| Box::pin(actor.prompt(content, options, reply)))
             .await?
     }
 
@@ -50,43 +56,50 @@ impl Session {
         content: Vec<ContentBlock>,
     ) -> Result<Accepted, SessionError> {
         // Both in one, so that nobody else's prompt can come in between.
-        self.ask_async(|actor, reply| {
-            // The answer to the prompt says that the abort is over too.
-            let (nobody_waits, _) = oneshot::channel();
-            actor.abort(nobody_waits);
-            Box::pin(actor.prompt(content, RunOptions::default(), reply))
-        })
-        .await?
+        self.driving()?
+            .ask_async(|actor, reply| {
+                // The answer to the prompt says that the abort is over too.
+                let (nobody_waits, _) = oneshot::channel();
+                actor.abort(nobody_waits);
+                Box::pin(actor.prompt(content, RunOptions::default(), reply))
+            })
+            .await?
     }
 
     /// Puts a message of an extension into the conversation, now or when its time comes.
     pub async fn inject(&self, injected: Injected, delivery: Delivery) -> Result<(), SessionError> {
-        self.ask_async(move |actor, reply| {
-            Box::pin(async move { answer(reply, actor.inject(injected, delivery).await) })
-        })
-        .await?
+        self.driving()?
+            .ask_async(move |actor, reply| {
+                Box::pin(async move { answer(reply, actor.inject(injected, delivery).await) })
+            })
+            .await?
     }
 
     /// Stops whatever runs and returns when the session is idle.
     pub async fn abort(&self) -> Result<(), SessionError> {
-        self.ask_later(|actor, reply| actor.abort(reply)).await
+        self.driving()?
+            .ask_later(|actor, reply| actor.abort(reply))
+            .await
     }
 
     /// Stops one run, if it is still going on, and returns when it is over.
     pub async fn abort_run(&self, run: RunId) -> Result<(), SessionError> {
-        self.ask_later(move |actor, reply| actor.abort_run(run, reply))
+        self.driving()?
+            .ask_later(move |actor, reply| actor.abort_run(run, reply))
             .await
     }
 
     /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay
     /// queued; nothing is retried any more.
     pub async fn interrupt(&self) -> Result<Interrupted, SessionError> {
-        self.ask(Actor::interrupt).await
+        self.driving()?.ask(Actor::interrupt).await
     }
 
     /// Gives up waiting for an automatic retry.
     pub async fn abort_retry(&self) -> Result<(), SessionError> {
-        self.send(|actor| actor.activities.cancel_retry()).await
+        self.driving()?
+            .send(|actor| actor.activities.cancel_retry())
+            .await
     }
 
     /// Compacts the conversation. A running turn is stopped first.
@@ -113,6 +126,7 @@ impl Session {
         instructions: Option<String>,
     ) -> Result<CompactionResult, SessionError> {
         let compacted = self
+            .driving()?
             .ask_later(move |actor, reply| actor.compact(reason, instructions, reply))
             .await?;
         Ok(compacted?)
@@ -124,24 +138,31 @@ impl Session {
         command: String,
         exclude_from_context: bool,
     ) -> Result<BashResult, SessionError> {
-        self.ask_later(move |actor, reply| {
-            actor.shells.start(command, exclude_from_context, reply);
-        })
-        .await?
+        self.driving()?
+            .ask_later(move |actor, reply| {
+                actor.shells.start(command, exclude_from_context, reply);
+            })
+            .await?
     }
 
     /// Stops the user's shell commands; never those of the model.
     pub async fn abort_bash(&self) -> Result<(), SessionError> {
-        self.send(|actor| actor.shells.cancel_all()).await
+        self.driving()?
+            .send(|actor| actor.shells.cancel_all())
+            .await
     }
 
     /// Has a request for the end of the program published, when nothing runs any more.
     pub async fn ask_for_shutdown(&self) -> Result<(), SessionError> {
-        self.send(Actor::ask_for_shutdown).await
+        self.driving()?.send(Actor::ask_for_shutdown).await
     }
 
-    /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone.
+    /// Stops whatever runs and ends the session, everything on disk. Also fine when it is gone. One
+    /// of several clients that share the session only leaves it: what runs goes on.
     pub async fn close(&self) {
+        if let Some(attachment) = &self.attachment {
+            return attachment.leave();
+        }
         let (reply, answer) = oneshot::channel();
         if self.commands.send(Command::Close { reply }).await.is_ok() {
             answer.await.ok();
@@ -166,34 +187,39 @@ impl Session {
         queue: QueueKind,
         content: Vec<ContentBlock>,
     ) -> Result<(), SessionError> {
-        self.ask_async(move |actor, reply| {
-            Box::pin(async move { answer(reply, actor.enqueue(queue, content).await) })
-        })
-        .await?
+        self.driving()?
+            .ask_async(move |actor, reply| {
+                Box::pin(async move { answer(reply, actor.enqueue(queue, content).await) })
+            })
+            .await?
     }
 
     /// Takes all waiting messages out of the queues and returns them.
     pub async fn clear_queues(&self) -> Result<Queues, SessionError> {
-        self.ask(|actor| actor.queues.clear(&mut actor.log)).await
+        self.driving()?
+            .ask(|actor| actor.queues.clear(&mut actor.log))
+            .await
     }
 
     /// Takes one waiting message out. False when there was none with that text.
     pub async fn remove_queued(&self, queue: QueueKind, text: &str) -> Result<bool, SessionError> {
         let text = text.to_owned();
-        self.ask(move |actor| actor.queues.remove(&mut actor.log, queue, &text))
+        self.driving()?
+            .ask(move |actor| actor.queues.remove(&mut actor.log, queue, &text))
             .await
     }
 
     /// Makes a waiting follow-up a steering message. False when there was none with that text.
     pub async fn promote_queued(&self, text: &str) -> Result<bool, SessionError> {
         let text = text.to_owned();
-        self.ask_async(move |actor, reply| {
-            Box::pin(async move {
-                let promoted = actor.queues.promote(&mut actor.log, &text).await;
-                answer(reply, promoted);
+        self.driving()?
+            .ask_async(move |actor, reply| {
+                Box::pin(async move {
+                    let promoted = actor.queues.promote(&mut actor.log, &text).await;
+                    answer(reply, promoted);
+                })
             })
-        })
-        .await?
+            .await?
     }
 }
 
@@ -202,86 +228,96 @@ impl Session {
     /// Chooses a model.
     pub async fn set_model(&self, provider: &str, id: &str) -> Result<ModelChoice, SessionError> {
         let (provider, id) = (provider.to_owned(), id.to_owned());
-        self.ask(move |actor| {
-            let choice = actor.models.set(&mut actor.log, &provider, &id)?;
-            actor.fallbacks.forget();
-            Ok(choice)
-        })
-        .await?
+        self.driving()?
+            .ask(move |actor| {
+                let choice = actor.models.set(&mut actor.log, &provider, &id)?;
+                actor.fallbacks.forget();
+                Ok(choice)
+            })
+            .await?
     }
 
     /// Chooses the next model. `None` when there is no other.
     pub async fn cycle_model(&self, backward: bool) -> Result<Option<ModelChoice>, SessionError> {
-        self.ask(move |actor| {
-            let choice = actor.models.cycle(&mut actor.log, backward)?;
-            if choice.is_some() {
-                actor.fallbacks.forget();
-            }
-            Ok(choice)
-        })
-        .await?
+        self.driving()?
+            .ask(move |actor| {
+                let choice = actor.models.cycle(&mut actor.log, backward)?;
+                if choice.is_some() {
+                    actor.fallbacks.forget();
+                }
+                Ok(choice)
+            })
+            .await?
     }
 
     /// Chooses how long the model thinks. Returns the level that the model has.
     pub async fn set_thinking(&self, level: ThinkingLevel) -> Result<ThinkingLevel, SessionError> {
-        self.ask(move |actor| actor.models.set_thinking(&mut actor.log, level))
+        self.driving()?
+            .ask(move |actor| actor.models.set_thinking(&mut actor.log, level))
             .await?
     }
 
     /// Chooses the next thinking level. `None` when there is no other.
     pub async fn cycle_thinking(&self) -> Result<Option<ThinkingLevel>, SessionError> {
-        self.ask(|actor| actor.models.cycle_thinking(&mut actor.log))
+        self.driving()?
+            .ask(|actor| actor.models.cycle_thinking(&mut actor.log))
             .await?
     }
 
     /// How many steering messages are delivered at once.
     pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SessionError> {
-        self.send(move |actor| {
-            actor.queues.steering_mode = mode;
-            actor.publish_change(StateChange::SteeringMode(mode));
-        })
-        .await
+        self.driving()?
+            .send(move |actor| {
+                actor.queues.steering_mode = mode;
+                actor.publish_change(StateChange::SteeringMode(mode));
+            })
+            .await
     }
 
     /// How many follow-ups are delivered at once.
     pub async fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SessionError> {
-        self.send(move |actor| {
-            actor.queues.follow_up_mode = mode;
-            actor.publish_change(StateChange::FollowUpMode(mode));
-        })
-        .await
+        self.driving()?
+            .send(move |actor| {
+                actor.queues.follow_up_mode = mode;
+                actor.publish_change(StateChange::FollowUpMode(mode));
+            })
+            .await
     }
 
     /// When a steering message gets through.
     pub async fn set_interrupt_mode(&self, mode: InterruptMode) -> Result<(), SessionError> {
-        self.send(move |actor| {
-            actor.queues.set_interrupt_mode(mode);
-            actor.publish_change(StateChange::InterruptMode(mode));
-        })
-        .await
+        self.driving()?
+            .send(move |actor| {
+                actor.queues.set_interrupt_mode(mode);
+                actor.publish_change(StateChange::InterruptMode(mode));
+            })
+            .await
     }
 
     /// Whether the conversation is compacted when it comes near the window.
     pub async fn set_auto_compaction(&self, on: bool) -> Result<(), SessionError> {
-        self.send(move |actor| {
-            actor.automatic.compaction = on;
-            actor.publish_change(StateChange::AutoCompaction(on));
-        })
-        .await
+        self.driving()?
+            .send(move |actor| {
+                actor.automatic.compaction = on;
+                actor.publish_change(StateChange::AutoCompaction(on));
+            })
+            .await
     }
 
     /// Whether a failed model call is repeated.
     pub async fn set_auto_retry(&self, on: bool) -> Result<(), SessionError> {
-        self.send(move |actor| {
-            actor.automatic.retry = on;
-            actor.publish_change(StateChange::AutoRetry(on));
-        })
-        .await
+        self.driving()?
+            .send(move |actor| {
+                actor.automatic.retry = on;
+                actor.publish_change(StateChange::AutoRetry(on));
+            })
+            .await
     }
 
     /// The stance where no permission rule decides.
     pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), SessionError> {
-        self.send(move |actor| actor.permissions.set_mode(&mut actor.log, mode))
+        self.driving()?
+            .send(move |actor| actor.permissions.set_mode(&mut actor.log, mode))
             .await
     }
 
@@ -291,35 +327,41 @@ impl Session {
         if name.is_empty() {
             return Err(SessionError::EmptyName);
         }
-        self.ask(move |actor| {
-            actor.log.rename(name.clone())?;
-            actor.publish_change(StateChange::Name(Some(name)));
-            Ok(())
-        })
-        .await?
+        self.driving()?
+            .ask(move |actor| {
+                actor.log.rename(name.clone())?;
+                actor.publish_change(StateChange::Name(Some(name)));
+                Ok(())
+            })
+            .await?
     }
 
     /// Replaces the plan.
     pub async fn set_plan(&self, plan: Plan) -> Result<(), SessionError> {
-        self.send(move |actor| {
-            // It is in no tool's result, so it gets an entry of its own.
-            if let Err(error) = actor.log.note(PLAN, &plan, false) {
-                tracing::warn!(%error, "the plan may be outdated when the session is resumed");
-            }
-            actor.tools.host.set_plan(plan);
-        })
-        .await
+        self.driving()?
+            .send(move |actor| {
+                // It is in no tool's result, so it gets an entry of its own.
+                if let Err(error) = actor.log.note(PLAN, &plan, false) {
+                    tracing::warn!(%error, "the plan may be outdated when the session is resumed");
+                }
+                actor.tools.host.set_plan(plan);
+            })
+            .await
     }
 
     /// Has what the texts of the folder say now take the place of what the session began with: the
     /// next model call has it.
     pub async fn set_folder_texts(&self, texts: FolderTexts) -> Result<(), SessionError> {
-        self.ask(move |actor| actor.set_folder_texts(texts)).await
+        self.driving()?
+            .ask(move |actor| actor.set_folder_texts(texts))
+            .await
     }
 
     /// Replaces the tools, from the next model call on.
     pub async fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
-        self.send(move |actor| actor.tools.set(tools)).await
+        self.driving()?
+            .send(move |actor| actor.tools.set(tools))
+            .await
     }
 }
 
@@ -331,15 +373,18 @@ impl Session {
         id: u64,
         given: PermissionAnswer,
     ) -> Result<(), SessionError> {
-        self.ask_async(move |actor, reply| {
-            Box::pin(async move { answer(reply, actor.permissions.answer(id, given).await) })
-        })
-        .await?
+        self.driving()?
+            .ask_async(move |actor, reply| {
+                Box::pin(async move { answer(reply, actor.permissions.answer(id, given).await) })
+            })
+            .await?
     }
 
     /// Answers a question. False when no such question is open: it was answered or timed out.
     pub async fn answer_dialog(&self, id: u64, given: DialogAnswer) -> Result<bool, SessionError> {
-        self.ask(move |actor| actor.dialogs.answer(id, given)).await
+        self.driving()?
+            .ask(move |actor| actor.dialogs.answer(id, given))
+            .await
     }
 }
 
@@ -385,23 +430,35 @@ impl Session {
         data: Option<Value>,
     ) -> Result<String, SessionError> {
         let kind = EntryKind::Custom { custom_type, data };
-        let appended = self.ask(|actor| actor.log.append(kind, false)).await?;
+        let appended = self
+            .driving()?
+            .ask(|actor| actor.log.append(kind, false))
+            .await?;
         Ok(appended?)
     }
 
     /// The entries from the first to the one the session goes on from.
     pub async fn active_path(&self) -> Result<(Header, Vec<Entry>), SessionError> {
-        self.ask_later(|actor, reply| {
-            let leaf = actor.log.leaf().cloned();
-            actor.answer_from_journal(reply, |journal, header| {
-                let path = match leaf {
-                    Some(leaf) => journal.path_to(&leaf)?,
-                    None => journal.read_all()?,
-                };
-                Ok((header.clone(), path))
-            });
+        self.ask_later(|actor, reply| actor.answer_path(reply))
+            .await?
+    }
+
+    /// What goes on and happens from now on, and the path to where the session goes on from at the
+    /// same moment, which is read on another thread.
+    pub(in crate::session) async fn joined_at(
+        &self,
+        client: Option<ClientNumber>,
+    ) -> Result<(Subscription, PathReading), SessionError> {
+        self.ask(move |actor| {
+            let messages = actor.log.conversation().messages();
+            let mut newest_first = messages.iter().rev();
+            let last = newest_first.find_map(|message| message.as_assistant());
+            let events = actor.hub.join(client, last.map(|answer| answer.timestamp));
+            let (reply, reading) = oneshot::channel();
+            actor.answer_path(reply);
+            (events, reading)
         })
-        .await?
+        .await
     }
 
     /// Every entry of the session, of all branches, in the order they were made.

@@ -84,7 +84,13 @@ impl Fallbacks {
         let candidates = chains.after(key, &current, models).into_iter();
         candidates
             .filter_map(|(name, selector)| {
-                let info = models.find(&selector.provider, &selector.id, chains.by)?;
+                let Selector { provider, id, .. } = &selector;
+                let Some(info) = models.find(provider, id, chains.by) else {
+                    if let Some(why) = models.why_not(provider, id, chains.by) {
+                        tracing::warn!("{provider}/{id} is not used: {why}");
+                    }
+                    return None;
+                };
                 let full_name = info.full_name();
                 let cooldown = self.cooldowns.get(&full_name);
                 let may = !tried.contains(&full_name)

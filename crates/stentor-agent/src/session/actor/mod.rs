@@ -221,6 +221,7 @@ impl Actor {
     pub fn shared(&self) -> Shared {
         Shared {
             id: Arc::clone(&self.id),
+            file: self.log.path().map(Arc::from),
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(self.shells.jobs()),

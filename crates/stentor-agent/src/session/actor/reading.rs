@@ -114,6 +114,18 @@ impl Actor {
         }
     }
 
+    /// Answers with the entries from the first to the one the session goes on from.
+    pub(super) fn answer_path(&self, reply: Reply<Result<(Header, Vec<Entry>), SessionError>>) {
+        let leaf = self.log.leaf().cloned();
+        self.answer_from_journal(reply, |journal, header| {
+            let path = match leaf {
+                Some(leaf) => journal.path_to(&leaf)?,
+                None => journal.read_all()?,
+            };
+            Ok((header.clone(), path))
+        });
+    }
+
     /// Answers with what `read` makes of the journal, which it reads on another thread.
     pub(super) fn answer_from_journal<T: Send + 'static>(
         &self,

@@ -126,11 +126,14 @@ impl Actor {
                     Some(usual) => format!("using {}/{}", usual.provider, usual.id),
                     None => "choose another".to_owned(),
                 };
-                let why = match by {
-                    NamedBy::User | NamedBy::OwnFile | NamedBy::Others => "is unknown",
-                    NamedBy::Untrusted => {
-                        "is unknown, or not hosted, which is allowed only in your own session files"
+                let why = match (models.why_not(provider, id, by), by) {
+                    (Some(why), _) => format!("is not used: {why}"),
+                    (None, NamedBy::User | NamedBy::OwnFile | NamedBy::Others) => {
+                        "is unknown".to_owned()
                     }
+                    (None, NamedBy::Untrusted) => "is unknown, or not hosted, which is allowed \
+                        only in your own session files"
+                        .to_owned(),
                 };
                 self.warn(format!(
                     "the session's model {provider}/{id} {why}; {instead}"

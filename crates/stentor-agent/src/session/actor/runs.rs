@@ -140,6 +140,7 @@ impl Actor {
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
             session_id: Arc::clone(&self.id),
+            session_file: self.log.path().map(Arc::from),
             watch: Arc::clone(&self.watch),
             hooks: self.tools.hooks.clone(),
             slash: Arc::clone(&self.tools.slash),

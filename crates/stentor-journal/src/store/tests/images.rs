@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::*;
 use crate::store::blobs::INLINE_BYTES;
-use crate::store::{create, fork, open};
+use crate::store::{copy_with_pictures, create, fork, open};
 
 fn picture(fill: u8, bytes: usize) -> String {
     STANDARD.encode(vec![fill; bytes])
@@ -130,7 +130,7 @@ fn a_reference_with_a_path_in_it_is_not_followed() {
 }
 
 #[test]
-fn forks_share_pictures_also_in_another_folder() {
+fn a_fork_in_another_folder_has_its_pictures_inside() {
     let dir = tempfile::tempdir().unwrap();
     let (one, two) = (dir.path().join("one"), dir.path().join("two"));
     let entry = with_picture("a", None, &picture(3, 90_000));
@@ -142,7 +142,36 @@ fn forks_share_pictures_also_in_another_folder() {
     assert_eq!(blob_names(&one).len(), 1);
     let far = fork(source, None, &two, header("s3"), &clock()).unwrap();
     fs::remove_dir_all(&one).unwrap();
+    assert_eq!(blob_names(&two), Vec::<String>::new());
     assert_eq!(far.journal.read_all().unwrap(), [entry]);
+}
+
+#[test]
+fn a_copy_has_its_pictures_inside_and_is_the_same_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = create(dir.path(), header("s1"), &clock()).unwrap();
+    let entries = [
+        with_picture("a", None, &picture(3, 90_000)),
+        with_picture("b", Some("a"), &picture(4, 10)),
+    ];
+    for entry in &entries {
+        journal.append(entry).unwrap();
+    }
+    let mut copy = Vec::new();
+    copy_with_pictures(journal.path().unwrap(), &mut copy).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = elsewhere.path().join("copy.jsonl");
+    fs::write(&path, &copy).unwrap();
+    assert_eq!(open(&path).unwrap().context, entries);
+    let original = fs::read_to_string(journal.path().unwrap()).unwrap();
+    let copy = String::from_utf8(copy).unwrap();
+    let unchanged = |text: &str| {
+        text.lines()
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(unchanged(&copy), unchanged(&original));
 }
 
 #[test]

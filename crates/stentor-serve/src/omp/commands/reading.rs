@@ -40,7 +40,7 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
     let system_prompt = slash.prompt_with_skills(can_read);
     let connection = Arc::clone(&dialect.connection);
     let write = move |framing: &Framing, frames: &mut Vec<u8>| {
-        if let Some(told) = connection.told_queues.of(live.generation) {
+        if let Some(told) = connection.sent_queues.of(live.generation) {
             state.queues = told;
         }
         let outcome = Data::of(&WireState::of(&state, &system_prompt, &tools));

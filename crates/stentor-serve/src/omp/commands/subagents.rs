@@ -128,7 +128,7 @@ pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> CommandO
     let session = dialect.session();
     match session.subagents().steer(number, content).await {
         Ok(()) => Ok(Data::none()),
-        Err(SteerError::NotAtWork) => Err(not_running()),
+        Err(SteerError::NotRunning) => Err(not_running()),
         Err(SteerError::Refused(why)) => Err(Failure::new(why.to_string())),
     }
 }

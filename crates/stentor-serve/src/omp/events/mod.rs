@@ -21,7 +21,7 @@ use stentor_wire::omp::frame::Frame;
 use super::connection::Connection;
 use super::framing::AgentFrame;
 use super::nested::Nested;
-use super::settling::Outcome;
+use super::prompt_results::RunResult;
 use super::updates::Updates;
 use crate::pump::EventEncoder;
 
@@ -32,7 +32,7 @@ pub(super) struct Encoder {
     generation: u32,
     updates: Updates,
     /// How the last run ended, if there was one since the session was idle.
-    outcome: Option<Outcome>,
+    outcome: Option<RunResult>,
     queues: Arc<Queues>,
     nested: Nested,
     rest: Option<Duration>,
@@ -135,11 +135,11 @@ impl EventEncoder for Encoder {
             } => self.plan_reminder(frames, plan, *attempt, *max_attempts),
             EventKind::RulesTriggered(rules) => self.rules_triggered(frames, rules),
             EventKind::PermissionAsked { id, request } => self.permission(frames, *id, request),
-            EventKind::PermissionAnswered { id, answer } => {
-                self.permission_answered(frames, *id, answer);
+            EventKind::PermissionAnswered { id, .. } => {
+                self.permission_answered(frames, *id);
             }
             EventKind::DialogAsked { id, dialog } => self.dialog_asked(frames, *id, dialog),
-            EventKind::DialogClosed { id, close } => self.dialog_closed(frames, *id, close),
+            EventKind::DialogClosed { id, .. } => self.dialog_closed(frames, *id),
             EventKind::Notice {
                 level,
                 message,
@@ -170,6 +170,10 @@ impl EventEncoder for Encoder {
             EventKind::SubagentEnded { agent, end } => self.subagent_ended(frames, agent, end),
             EventKind::ShutdownAsked => self.connection.shutdown.cancel(),
         }
+    }
+
+    fn next_part(&mut self, frames: &mut Vec<u8>) -> bool {
+        self.updates.next_part(frames)
     }
 
     fn rest(&mut self) -> Option<Duration> {

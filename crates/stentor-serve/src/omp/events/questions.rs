@@ -1,8 +1,7 @@
 //! Questions to a person: permissions and dialogs.
 
-use stentor_agent::dialog::{Dialog, DialogClose};
+use stentor_agent::dialog::Dialog;
 use stentor_agent::permission::PermissionRequest;
-use stentor_policy::PermissionAnswer;
 use stentor_wire::omp::frame::{Frame, UiMethod, UiRequest};
 
 use super::Encoder;
@@ -15,13 +14,12 @@ impl Encoder {
         self.ask(frames, &id, question.method());
     }
 
-    pub(super) fn permission_answered(
-        &self,
-        frames: &mut Vec<u8>,
-        id: u64,
-        answer: &PermissionAnswer,
-    ) {
-        if *answer == PermissionAnswer::Cancelled {
+    /// The client itself answered, or need not any more.
+    pub(super) fn permission_answered(&self, frames: &mut Vec<u8>, id: u64) {
+        if !self
+            .connection
+            .take_answered(UiKind::Permission, self.generation, id)
+        {
             self.withdraw(frames, UiKind::Permission, id);
         }
     }
@@ -31,12 +29,12 @@ impl Encoder {
         self.ask(frames, &id, ui::dialog(dialog));
     }
 
-    pub(super) fn dialog_closed(&self, frames: &mut Vec<u8>, id: u64, close: &DialogClose) {
-        match close {
-            DialogClose::Answered(_) => {}
-            DialogClose::TimedOut | DialogClose::Withdrawn => {
-                self.withdraw(frames, UiKind::Dialog, id);
-            }
+    pub(super) fn dialog_closed(&self, frames: &mut Vec<u8>, id: u64) {
+        if !self
+            .connection
+            .take_answered(UiKind::Dialog, self.generation, id)
+        {
+            self.withdraw(frames, UiKind::Dialog, id);
         }
     }
 

@@ -8,17 +8,17 @@ use stentor_wire::omp::frame::Frame;
 
 use super::Encoder;
 use crate::omp::framing::AgentFrame;
-use crate::omp::settling::{Outcome, unspoken_failure, write_results, write_settled};
+use crate::omp::prompt_results::{RunResult, unspoken_failure, write_results, write_settled};
 
 impl Encoder {
     pub(super) fn run_started(&mut self, frames: &mut Vec<u8>) {
-        self.outcome = Some(Outcome::default());
+        self.outcome = Some(RunResult::default());
         self.event(frames, "agent_start", &Frame::AgentStart);
     }
 
     pub(super) fn run_ended(&mut self, frames: &mut Vec<u8>, end: &RunEnd) {
         const NAME: &str = "agent_end";
-        self.outcome = Some(Outcome::of(end));
+        self.outcome = Some(RunResult::of(end));
         if let Some(why) = unspoken_failure(end) {
             self.notice(frames, NoticeLevel::Error, why, NoticeSource::Agent);
         }

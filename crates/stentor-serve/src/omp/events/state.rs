@@ -12,7 +12,7 @@ use crate::omp::connection::available_commands;
 impl Encoder {
     pub(super) fn queue_changed(&mut self, frames: &mut Vec<u8>, queues: &Arc<Queues>) {
         self.queues = Arc::clone(queues);
-        self.connection.told_queues.tell(self.generation, queues);
+        self.connection.sent_queues.set(self.generation, queues);
         let frame = Frame::QueueUpdate {
             steering: &queues.steering,
             follow_up: &queues.follow_up,

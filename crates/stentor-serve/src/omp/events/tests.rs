@@ -12,6 +12,7 @@ use stentor_journal::usage::Usage;
 use stentor_wire::omp::command::SubagentLevel;
 
 use super::*;
+use crate::omp::ui::UiKind;
 
 fn encoded(connection: &Arc<Connection>, events: Vec<EventKind>) -> String {
     let mut encoder = Encoder::new(Arc::clone(connection), 1);
@@ -86,15 +87,20 @@ fn every_question_has_the_method_of_the_reference() {
 fn a_question_nobody_waits_for_any_more_is_cancelled_an_answered_one_is_not() {
     let closed = |id, close| EventKind::DialogClosed { id, close };
     let answered = DialogClose::Answered(DialogAnswer::Confirmed(true));
+    let connection = Arc::<Connection>::default();
+    connection.answered(UiKind::Dialog, 1, 1);
     let events = vec![
-        closed(1, answered),
+        closed(1, answered.clone()),
         closed(2, DialogClose::TimedOut),
         closed(3, DialogClose::Withdrawn),
+        // By another client of the session.
+        closed(4, answered),
     ];
     expect![[r#"
         {"type":"extension_ui_request","id":"3000000100000001","method":"cancel","targetId":"1000000100000002"}
         {"type":"extension_ui_request","id":"3000000100000002","method":"cancel","targetId":"1000000100000003"}
-    "#]].assert_eq(&encoded(&Arc::default(), events));
+        {"type":"extension_ui_request","id":"3000000100000003","method":"cancel","targetId":"1000000100000004"}
+    "#]].assert_eq(&encoded(&connection, events));
 }
 
 #[test]

@@ -92,8 +92,17 @@ impl Hosting {
     /// Gives the conversation its own tools and what the client offers on top.
     pub async fn equip(&self, dialect: &Dialect) {
         let live = dialect.live();
+        if live.session.is_joined() && !self.has_offers() {
+            // It has its tools from who opened it.
+            return;
+        }
         let tools = self.tools(&live.tools, &dialect.me());
         live.session.set_tools(tools).await.ok();
+    }
+
+    fn has_offers(&self) -> bool {
+        let offers = self.offers();
+        !offers.tools.is_empty() || !offers.schemes.is_empty()
     }
 
     /// `own` tools with what the client offers on top. A tool of the client replaces one of the

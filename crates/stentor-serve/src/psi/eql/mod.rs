@@ -60,7 +60,7 @@ pub(super) enum EqlError {
     Stored(#[from] StoreError),
     #[error("joins nest deeper than {MAX_DEPTH}")]
     TooDeep,
-    #[error("looking it up failed inside: {0}")]
+    #[error("an internal error while looking it up: {0}")]
     Inside(#[from] tokio::task::JoinError),
 }
 

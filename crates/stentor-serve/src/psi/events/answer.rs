@@ -19,6 +19,9 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, kind:
         // A queued message goes in behind an answer that was complete: that one goes out now.
         EventKind::MessageStarted { message, .. } if message.as_user().is_some() => {
             answered_in_between(encoder, wire).await;
+            if encoder.cause.is_none() && encoder.live.session.is_shared() {
+                prompted_elsewhere(encoder, wire, message);
+            }
         }
         EventKind::AnswerStarted(answer) => {
             encoder.live.set_turn(Turn {
@@ -103,6 +106,17 @@ async fn message_ended(encoder: &mut SessionEncoder, wire: &mut Wire, message: &
         }
         Message::Known(_) | Message::Other(_) => {}
     }
+}
+
+/// Another client of the session said something, which nobody has shown here.
+fn prompted_elsewhere(encoder: &SessionEncoder, wire: &mut Wire, message: &Message) {
+    let Some(user) = message.as_user() else {
+        return;
+    };
+    let (id, text) = (Arc::clone(&encoder.live.id), user.content.text());
+    wire.session_event(Topic::AssistantMessage, encoder, |data| {
+        message::write_text(data, &id, "user", &text, None);
+    });
 }
 
 /// The last answer was complete, though the run goes on.

@@ -173,7 +173,7 @@ pub(in crate::psi) fn pasted(
 
 async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<String>) -> String {
     match login.complete(&pending.provider, code).await {
-        Ok(()) => format!("✓ Logged in at {}.", pending.name),
+        Ok(()) => format!("✓ Logged in to {}.", pending.name),
         Err(why) => format!("Login at {} failed: {why}", pending.name),
     }
 }

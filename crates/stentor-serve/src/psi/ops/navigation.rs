@@ -134,6 +134,9 @@ fn live_in(slots: &[Slot], path: &Path) -> Option<Arc<str>> {
 /// Loads a session file.
 pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Live>, OpError> {
     shared.make_room().await?;
+    if let Some(session) = shared.agent.join(path) {
+        return joined(shared, session).await;
+    }
     let file = path.to_owned();
     let open = move || {
         let opened = store::open(&file)?;
@@ -158,8 +161,7 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     if opened.thinking_level.is_some() {
         options.thinking = None;
     }
-    let environment = shared.agent.environment().clone();
-    let session = Session::resume(environment, options, opened)?;
+    let session = shared.agent.resume_opened(opened, options)?;
     let state = session.state().await?;
     if let (None, Some(model)) = (&state.model, usual_model) {
         // The model it was made with is not to be had here.
@@ -170,6 +172,22 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     let origin = Origin {
         cwd: cwd.to_owned(),
         created_ms,
+        ..Origin::default()
+    };
+    Ok(shared.add(Live::new(session, origin)))
+}
+
+/// Takes up a session that is live elsewhere. It stays what it was opened with.
+async fn joined(shared: &Shared, session: Session) -> Result<Arc<Live>, OpError> {
+    if shared.knows(session.id()) {
+        let message = format!("the session {} is open already", session.id());
+        return Err(OpError::failed(message));
+    }
+    let (header, _) = session.entries().await?;
+    let created_ms = stentor_journal::clock::parse_iso_time(&header.timestamp);
+    let origin = Origin {
+        cwd: session.state().await?.cwd,
+        created_ms: created_ms.unwrap_or_else(|| shared.clock().now_ms()),
         ..Origin::default()
     };
     Ok(shared.add(Live::new(session, origin)))

@@ -23,7 +23,7 @@ fn message(content: Value) -> Value {
     })
 }
 
-fn frame(write: impl FnOnce(&mut Vec<u8>)) -> Value {
+fn frame<T>(write: impl FnOnce(&mut Vec<u8>) -> T) -> Value {
     let mut bytes = Vec::new();
     write(&mut bytes);
     assert!(!bytes.contains(&b'\n'));
@@ -103,6 +103,41 @@ fn the_delta_form_carries_only_what_is_new() {
             "assistantMessageEvent": {"type": "text_delta", "contentIndex": 0, "delta": "new"},
         })
     );
+}
+
+#[test]
+fn a_long_message_is_left_open_and_put_in_part_by_part() {
+    let full = MessageUpdates::Full;
+    let mut s = begun();
+    s.open_text(0, TextKind::Text);
+    let long = "\"ä\n".repeat(LONG_BYTES / 4);
+    let mut before = b"frame before\n".to_vec();
+    let start = before.len();
+    let grown = s.append(&long, full, &mut before);
+    assert!(!grown.is_empty());
+    let around = before.split_off(start);
+    assert!(around.len() < 1000, "{} bytes", around.len());
+    let text = json!([{"type": "text", "text": long}]);
+    let event = json!({"type": "text_delta", "contentIndex": 0, "delta": long});
+    assert_eq!(
+        frame(|f| s.fill(&around, &grown, 0..around.len() + grown.bytes(), f)),
+        update(text.clone(), event)
+    );
+    let mut around = Vec::new();
+    let closed = s.close_text(full, &mut around);
+    let len = around.len() + closed.bytes();
+    let event = json!({"type": "text_end", "contentIndex": 0, "content": long});
+    assert_eq!(
+        frame(|f| {
+            for from in (0..len).step_by(10_007) {
+                s.fill(&around, &closed, from..len.min(from + 10_007), f);
+            }
+        }),
+        update(text, event)
+    );
+    let mut bare = Vec::new();
+    s.open_text(1, TextKind::Text);
+    assert!(s.write_opened(MessageUpdates::Delta, &mut bare).is_empty());
 }
 
 #[test]

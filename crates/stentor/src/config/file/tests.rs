@@ -273,6 +273,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         use_mcp_servers = true (default)
         mcp_wait_ms = 10000 (default)
         use_local_servers = true (default)
+        attach = "never" (default)
         trusted_projects = ["/home/u/work"] (config.toml:17)"#]]
     .assert_eq(&shown.join("\n"));
 }

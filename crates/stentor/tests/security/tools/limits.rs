@@ -32,6 +32,17 @@ fn a_command_that_takes_all_memory_is_stopped() {
     assert!(said.contains(expected), "{said}");
 }
 
+/// Faster than anybody looks: then the kernel chooses.
+#[test]
+#[cfg(target_os = "linux")]
+fn when_memory_runs_out_the_command_goes_before_the_program_and_its_supervisor() {
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    let first = own.trim().parse::<i32>().unwrap().max(500);
+    let scores = "cat /proc/self/oom_score_adj /proc/$PPID/oom_score_adj";
+    assert_eq!(said(scores, ""), format!("{first}\n{own}"));
+    assert_eq!(said(scores, "memory_mb = 0"), format!("{own}{own}"));
+}
+
 #[test]
 fn a_file_has_an_end() {
     let endless = "head -c 3000000 /dev/zero > big 2> /dev/null; wc -c < big";

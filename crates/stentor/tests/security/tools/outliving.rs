@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{bash, has_python};
+use super::{bash, has_python, quoted};
 use crate::world::{Child, World};
 
 /// A process that is not gone by then stays.
@@ -252,4 +252,22 @@ fn what_a_subagent_leaves_running_serves_its_session() {
     let answered = lines.iter().any(|line| line.contains("It answered."));
     assert!(answered, "{lines:#?}");
     child.end();
+}
+
+#[test]
+fn a_command_that_starts_while_others_lose_their_supervisors_is_not_taken_for_an_orphan() {
+    // Sixteen run at a time, so that some start while others end.
+    const PAIRS: usize = 20;
+    let call = |command: &str| {
+        let command = quoted(command);
+        format!("{{ tool = \"bash\", arguments = {{ command = {command} }} }}")
+    };
+    let orphans = call("for i in $(seq 20); do (setsid sleep 1000 &); done; kill -9 $PPID");
+    let pair = [orphans, call("echo ran >> ran")].join(", ");
+    let steps = vec![pair; PAIRS].join(", ");
+    let plan = format!("[[turn]]\nsteps = [{steps}]\n[[turn]]\ntext = \"Done.\"\n");
+    let world = World::new(&plan, "");
+    assert_eq!(world.asked(&["-p", "go"]), "Done.\n");
+    let ran = std::fs::read_to_string(world.path("work/ran")).unwrap();
+    assert_eq!(ran, "ran\n".repeat(PAIRS));
 }

@@ -74,19 +74,30 @@ fn acp_takes_everything_else_as_a_no() {
     }
 }
 
+/// A prompt to omp, until it is answered.
+fn prompted_in_omp(child: &mut Child) -> Vec<Value> {
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    child.until_type("agent_settled")
+}
+
+fn is_question(frame: &Value) -> bool {
+    frame["method"] == "confirm"
+}
+
 /// A prompt to omp, with the question that stands beside it.
 fn asked_in_omp(child: &mut Child) -> Value {
-    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
-    let frames = child.until_type("agent_settled");
-    let question = |frame: &Value| frame["type"] == "extension_ui_request";
-    match frames.into_iter().find(question) {
+    let frames = prompted_in_omp(child);
+    match frames.into_iter().find(is_question) {
         Some(asked) => asked,
-        None => child.until_type("extension_ui_request").pop().unwrap(),
+        None => {
+            let asked = child.until(|line| line.contains(r#""method":"confirm""#));
+            serde_json::from_str(asked.last().unwrap()).unwrap()
+        }
     }
 }
 
 #[test]
-fn omp_asks_beside_the_conversation_which_nobody_has_to_answer() {
+fn omp_asks_a_client_started_for_dialogs_and_nobody_has_to_answer() {
     for (answer, trusted) in [
         (Some(json!({ "confirmed": true })), true),
         (Some(json!({ "confirmed": false })), false),
@@ -94,9 +105,8 @@ fn omp_asks_beside_the_conversation_which_nobody_has_to_answer() {
         (None, false),
     ] {
         let world = bringing();
-        let mut child = world.omp();
+        let mut child = world.omp_with_dialogs();
         let asked = asked_in_omp(&mut child);
-        assert_eq!(asked["method"], "confirm", "{asked}");
         if let Some(mut answer) = answer {
             answer["type"] = "extension_ui_response".into();
             answer["id"] = asked["id"].clone();
@@ -108,6 +118,82 @@ fn omp_asks_beside_the_conversation_which_nobody_has_to_answer() {
         child.end();
         assert_eq!(is_trusted(&world), trusted);
     }
+}
+
+/// The notices about the folder among frames.
+fn notices(frames: &[Value]) -> usize {
+    let is_notice = |frame: &&Value| {
+        let message = frame["message"].as_str().unwrap_or_default();
+        frame["method"] == "notify" && message.contains("run `stentor trust ")
+    };
+    frames.iter().filter(is_notice).count()
+}
+
+#[test]
+fn omp_only_notifies_a_client_that_is_not_known_to_answer() {
+    for flags in [&["--mode", "rpc"][..], &["--mode", "rpc-ui", "--no-ui"]] {
+        let world = bringing();
+        let mut child = world.child(flags);
+        let mut frames = prompted_in_omp(&mut child);
+        frames.extend(prompted_in_omp(&mut child));
+        assert_eq!(notices(&frames), 1, "{frames:#?}");
+        assert!(!frames.iter().any(is_question), "{frames:#?}");
+        child.end();
+    }
+}
+
+/// An omp client that has sent `answer` when its first run asked for a permission.
+fn omp_after(world: &World, mut answer: Value) -> Child {
+    let mut child = world.omp();
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    let frames = child.until(|line| line.contains(r#""method":"select""#));
+    assert!(
+        !frames
+            .iter()
+            .any(|line| line.contains(r#""method":"confirm""#))
+    );
+    let asked: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
+    answer["type"] = "extension_ui_response".into();
+    answer["id"] = asked["id"].clone();
+    child.send(&answer.to_string());
+    let frames = child.until_type("agent_settled");
+    assert!(!frames.iter().any(is_question), "{frames:#?}");
+    child
+}
+
+fn asking_for_a_permission() -> World {
+    let call = "[[turn]]\ntool = \"bash\"\narguments = { command = \"touch x\" }\n";
+    let plan = format!("{call}{}", "[[turn]]\ntext = \"Hello.\"\n".repeat(2));
+    let world = world(&plan, "permission_mode = \"ask\"\n");
+    world.file("work/.stentor/config.toml", "auto_compaction = false\n");
+    world
+}
+
+#[test]
+fn omp_asks_a_client_that_has_answered_a_dialog_with_its_next_prompt() {
+    let world = asking_for_a_permission();
+    let mut child = omp_after(&world, json!({ "value": "Deny" }));
+    let asked = asked_in_omp(&mut child);
+    let answer = json!({ "type": "extension_ui_response", "id": asked["id"], "confirmed": true });
+    child.send(&answer.to_string());
+    child.until(|line| line.contains("takes effect with the next session"));
+    child.end();
+    assert!(is_trusted(&world));
+}
+
+#[test]
+fn a_client_that_declines_dialogs_is_not_known_to_answer() {
+    let world = asking_for_a_permission();
+    let mut child = omp_after(&world, json!({ "cancelled": true }));
+    let frames = prompted_in_omp(&mut child);
+    assert!(!frames.iter().any(is_question), "{frames:#?}");
+    child.close_stdin();
+    let rest = child.ended();
+    assert!(
+        !rest
+            .iter()
+            .any(|line| line.contains(r#""method":"confirm""#))
+    );
 }
 
 #[test]

@@ -124,8 +124,8 @@ fn prompt_omp(child: &mut Child) -> Vec<String> {
 #[test]
 fn in_omp_the_next_turn_has_everything() {
     let world = bringing();
-    let mut child = world.omp();
-    let question = |line: &str| line.contains(r#""type":"extension_ui_request""#);
+    let mut child = world.omp_with_dialogs();
+    let question = |line: &str| line.contains(r#""method":"confirm""#);
     let first = prompt_omp(&mut child);
     assert_some_line_contains(&first, "Something is missing.");
     let asked = match first.into_iter().find(|line| question(line)) {

@@ -74,15 +74,19 @@ fn a_template_of_a_folder_does_not_replace_one_of_the_users() {
 #[test]
 fn a_command_in_a_template_goes_through_the_policy_with_the_guide_too() {
     for template in ["!`touch PWNED`\n", "!touch PWNED\n", "Run `touch PWNED`\n"] {
-        let world = world(ECHO, "");
-        world.file(
-            "home/.config/stentor/config.toml",
-            &format!("model = \"offline/guide\"\npermission_mode = \"read-only\"\n{TRUSTED}"),
-        );
-        world.file("work/.claude/commands/go.md", template);
-        let out = world.command(&["-p", "/go"]).output().unwrap();
-        assert_untouched(&world, template);
-        assert!(!out.stdout.is_empty(), "{out:?}");
+        // Where everything is allowed it runs, so it is the policy that keeps it from that.
+        for (mode, runs) in [("read-only", false), ("all", true)] {
+            let world = world(ECHO, "");
+            world.file(
+                "home/.config/stentor/config.toml",
+                &format!("model = \"offline/guide\"\npermission_mode = \"{mode}\"\n{TRUSTED}"),
+            );
+            world.file("work/.claude/commands/go.md", template);
+            let out = world.command(&["-p", "/go"]).output().unwrap();
+            assert!(!out.stdout.is_empty(), "{out:?}");
+            let has_run = world.path("work/PWNED").exists();
+            assert_eq!(has_run, runs, "{mode}: {template} {out:?}");
+        }
     }
 }
 

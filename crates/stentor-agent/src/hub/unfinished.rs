@@ -1,0 +1,161 @@
+//! What has begun in a session and has not ended: what somebody who comes later must know before
+//! anything else happens.
+
+use std::sync::Arc;
+
+use crate::event::{Event, EventKind};
+use crate::live::{LiveBlock, LiveMessage};
+
+/// What goes on in a session, as the events that began it.
+#[derive(Default)]
+pub(super) struct Unfinished {
+    run: Option<EventKind>,
+    turn: Option<EventKind>,
+    answer: Option<Answer>,
+    /// The calls of the turn, those that have ended included: their results may not be recorded.
+    calls: Vec<EventKind>,
+    compaction: Option<EventKind>,
+    retry: Option<EventKind>,
+    queues: Option<EventKind>,
+    questions: Vec<EventKind>,
+}
+
+/// An answer in the making, as far as it was published.
+struct Answer {
+    live: LiveMessage,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    block: Arc<LiveBlock>,
+    published_bytes: usize,
+    ended: Option<EventKind>,
+}
+
+impl Unfinished {
+    /// Notes what is published. A delta costs the same, first or millionth.
+    pub fn note(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::BlockDelta { block, range, .. } => {
+                if let Some(known) = self.block(block) {
+                    known.published_bytes = range.end;
+                }
+            }
+            EventKind::BlockStarted { block, .. } => {
+                if let Some(answer) = &mut self.answer {
+                    answer.blocks.push(Block {
+                        block: Arc::clone(block),
+                        published_bytes: 0,
+                        ended: None,
+                    });
+                }
+            }
+            EventKind::BlockEnded { block, .. } => {
+                if let Some(known) = self.block(block) {
+                    known.ended = Some(kind.clone());
+                }
+            }
+            EventKind::AnswerStarted(live) => {
+                self.answer = Some(Answer {
+                    live: live.clone(),
+                    blocks: Vec::new(),
+                });
+            }
+            EventKind::MessageEnded { number, .. } => {
+                self.answer
+                    .take_if(|answer| answer.live.number() == *number);
+            }
+            // The result of a call is recorded.
+            EventKind::MessageStarted { message, .. } => {
+                if let Some(result) = message.as_tool_result() {
+                    self.calls
+                        .retain(|kind| call_of(kind) != Some(&result.tool_call_id));
+                }
+            }
+            EventKind::RunStarted => self.run = Some(kind.clone()),
+            EventKind::TurnStarted => self.turn = Some(kind.clone()),
+            EventKind::TurnEnded { .. } => {
+                self.turn = None;
+                self.calls.clear();
+            }
+            EventKind::ToolStarted { .. } | EventKind::ToolEnded { .. } => {
+                self.calls.push(kind.clone());
+            }
+            EventKind::CompactionStarted { .. } => self.compaction = Some(kind.clone()),
+            EventKind::CompactionEnded(_) => self.compaction = None,
+            EventKind::RetryStarted { .. } => self.retry = Some(kind.clone()),
+            EventKind::RetryEnded { .. } => self.retry = None,
+            EventKind::QueueChanged(_) => self.queues = Some(kind.clone()),
+            EventKind::RunEnded(_) => {
+                self.run = None;
+                self.turn = None;
+                self.answer = None;
+                self.calls.clear();
+            }
+            EventKind::PermissionAsked { .. } | EventKind::DialogAsked { .. } => {
+                self.questions.push(kind.clone());
+            }
+            EventKind::PermissionAnswered { id, .. } => self.questions.retain(
+                |open| !matches!(open, EventKind::PermissionAsked { id: asked, .. } if asked == id),
+            ),
+            EventKind::DialogClosed { id, .. } => self.questions.retain(
+                |open| !matches!(open, EventKind::DialogAsked { id: asked, .. } if asked == id),
+            ),
+            _ => {}
+        }
+    }
+
+    /// The questions that nobody has answered.
+    pub fn has_questions(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    /// Everything as events that look as if they happened just now, but `recorded`, an answer that
+    /// has that time and is in the conversation already.
+    pub fn events(&self, recorded: Option<u64>, stamp: impl Fn(EventKind) -> Event) -> Vec<Event> {
+        let answer = self.answer.as_ref();
+        let answer = answer.filter(|answer| Some(answer.live.timestamp()) != recorded);
+        let whole = [&self.run, &self.turn].into_iter().flatten().cloned();
+        let goes_on = [&self.compaction, &self.retry, &self.queues];
+        let kinds = whole
+            .chain(answer.into_iter().flat_map(Answer::events))
+            .chain(self.calls.iter().cloned())
+            .chain(goes_on.into_iter().flatten().cloned())
+            .chain(self.questions.iter().cloned());
+        kinds.map(stamp).collect()
+    }
+
+    fn block(&mut self, block: &Arc<LiveBlock>) -> Option<&mut Block> {
+        let answer = self.answer.as_mut()?;
+        let mut newest_first = answer.blocks.iter_mut().rev();
+        newest_first.find(|known| Arc::ptr_eq(&known.block, block))
+    }
+}
+
+fn call_of(kind: &EventKind) -> Option<&str> {
+    match kind {
+        EventKind::ToolStarted { call } | EventKind::ToolEnded { call, .. } => Some(&call.id),
+        _ => None,
+    }
+}
+
+impl Answer {
+    fn events(&self) -> Vec<EventKind> {
+        let mut events = vec![EventKind::AnswerStarted(self.live.clone())];
+        for block in &self.blocks {
+            events.push(EventKind::BlockStarted {
+                live: self.live.clone(),
+                block: Arc::clone(&block.block),
+            });
+            if block.published_bytes > 0 {
+                events.push(EventKind::BlockDelta {
+                    live: self.live.clone(),
+                    block: Arc::clone(&block.block),
+                    range: 0..block.published_bytes,
+                });
+            }
+            events.extend(block.ended.clone());
+        }
+        events
+    }
+}

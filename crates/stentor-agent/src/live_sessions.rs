@@ -1,0 +1,303 @@
+//! The sessions that are live in a server, which its clients share.
+//!
+//! A session is known by its file. Who opens one that is live joins it. When a client leaves, what
+//! runs goes on; a session that nobody has to do with is unloaded when it has been idle for a while.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::runtime::RuntimeFlavor;
+
+use crate::event::Queues;
+use crate::session::{Attached, Session};
+
+/// How long opening a session waits for its unloading.
+const UNLOAD_WAIT: Duration = Duration::from_secs(5);
+
+/// The live sessions of a server. Clones are the same table.
+#[derive(Clone)]
+pub struct LiveSessions {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    table: Mutex<HashMap<PathBuf, LiveSession>>,
+    unload_after: Duration,
+    /// Something was unloaded.
+    unloaded: Condvar,
+}
+
+struct LiveSession {
+    /// The handle that is nobody's: it really closes the session.
+    session: Session,
+    clients: usize,
+    /// Counts how often somebody came.
+    joins: u64,
+    /// It is being closed; its file is not free yet.
+    is_closing: bool,
+}
+
+/// A live session, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveStatus {
+    pub id: String,
+    pub file: PathBuf,
+    /// How many clients have to do with it.
+    pub clients: usize,
+}
+
+impl LiveSessions {
+    /// Sessions that nobody has to do with are unloaded when they were idle for so long.
+    pub fn new(unload_after: Duration) -> Self {
+        let shared = Shared {
+            table: Mutex::default(),
+            unload_after,
+            unloaded: Condvar::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// A client's handle of the session in a file, which `open` opens if it is not live. Waits if
+    /// it is just being unloaded.
+    pub fn join_or_open<E>(
+        &self,
+        file: &Path,
+        observes: bool,
+        open: impl FnOnce() -> Result<Session, E>,
+    ) -> Result<Session, E> {
+        let key = key(file);
+        let mut table = self.shared.when_free(&key);
+        if let Some(live) = table.get_mut(&key) {
+            return Ok(self.client(&key, live, true, observes));
+        }
+        let session = open()?;
+        Ok(self.insert(table, session, observes))
+    }
+
+    /// A client's handle of the session in a file, if it is live.
+    pub fn join(&self, file: &Path, observes: bool) -> Option<Session> {
+        let key = key(file);
+        let mut table = self.shared.when_free(&key);
+        let live = table.get_mut(&key)?;
+        Some(self.client(&key, live, true, observes))
+    }
+
+    /// Takes up a session that a client has started, whose handle is given back. One that is stored
+    /// nowhere is its client's alone.
+    pub fn start(&self, session: Session, observes: bool) -> Session {
+        self.insert(self.shared.lock(), session, observes)
+    }
+
+    /// Closes the session in a file, unless a client has to do with it: then it is false.
+    pub async fn close_unused(&self, file: &Path) -> bool {
+        let key = key(file);
+        let session = {
+            let mut table = self.shared.when_free(&key);
+            match table.get_mut(&key) {
+                None => return true,
+                Some(live) if live.clients > 0 => return false,
+                Some(live) => {
+                    live.is_closing = true;
+                    live.session.clone()
+                }
+            }
+        };
+        self.shared.close(&key, session).await;
+        true
+    }
+
+    /// Stops whatever runs and closes all sessions.
+    pub async fn close_all(&self) {
+        let all: Vec<(PathBuf, Session)> = {
+            let mut table = self.shared.lock();
+            let live = table.iter_mut().map(|(key, live)| {
+                live.is_closing = true;
+                (key.clone(), live.session.clone())
+            });
+            live.collect()
+        };
+        let closing = all.into_iter().map(|(key, session)| {
+            let shared = Arc::clone(&self.shared);
+            async move { shared.close(&key, session).await }
+        });
+        futures_util::future::join_all(closing).await;
+    }
+
+    /// The live sessions, by file.
+    pub fn list(&self) -> Vec<LiveStatus> {
+        let table = self.shared.lock();
+        let live = table.iter().filter(|(_, live)| !live.session.is_closed());
+        let mut listed: Vec<LiveStatus> = live
+            .map(|(file, live)| LiveStatus {
+                id: live.session.id().to_string(),
+                file: file.clone(),
+                clients: live.clients,
+            })
+            .collect();
+        listed.sort_by(|one, other| one.file.cmp(&other.file));
+        listed
+    }
+
+    fn insert(
+        &self,
+        mut table: MutexGuard<'_, HashMap<PathBuf, LiveSession>>,
+        session: Session,
+        observes: bool,
+    ) -> Session {
+        let Some(file) = session.file() else {
+            // Nobody else can find it; its client's rights hold all the same.
+            let kind = Attached {
+                joined: false,
+                observes,
+            };
+            let own = Mutex::new(Some(session.clone()));
+            return session.attach(kind, move || {
+                own.lock().unwrap_or_else(PoisonError::into_inner).take();
+            });
+        };
+        let key = key(file);
+        let live = LiveSession {
+            session,
+            clients: 0,
+            joins: 0,
+            is_closing: false,
+        };
+        let live = table.entry(key.clone()).insert_entry(live).into_mut();
+        self.client(&key, live, false, observes)
+    }
+
+    fn client(&self, key: &Path, live: &mut LiveSession, joined: bool, observes: bool) -> Session {
+        live.clients += 1;
+        live.joins += 1;
+        let (table, key) = (Arc::downgrade(&self.shared), key.to_owned());
+        let kind = Attached { joined, observes };
+        live.session.attach(kind, move || left(&table, &key))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, LiveSession>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The table, when the session of this file is not being closed. What ended by itself is gone.
+    fn when_free(&self, key: &Path) -> MutexGuard<'_, HashMap<PathBuf, LiveSession>> {
+        let table = self.lock();
+        let is_closing = |table: &mut HashMap<PathBuf, LiveSession>| {
+            table.get(key).is_some_and(|live| live.is_closing)
+        };
+        let wait = || {
+            let waited = self
+                .unloaded
+                .wait_timeout_while(table, UNLOAD_WAIT, is_closing);
+            let (table, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            table
+        };
+        // It rarely waits; if it does, what it waits for needs the threads of the runtime.
+        let runtime = tokio::runtime::Handle::try_current();
+        let mut table = match runtime.map(|runtime| runtime.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
+            _ => wait(),
+        };
+        if table.get(key).is_some_and(|live| live.session.is_closed()) {
+            table.remove(key);
+        }
+        table
+    }
+
+    async fn close(&self, key: &Path, session: Session) {
+        session.close().await;
+        self.lock().remove(key);
+        self.unloaded.notify_all();
+    }
+
+    /// The session, if it can be unloaded now: nobody came since `joins`, and nothing goes on in it.
+    async fn idle(&self, key: &Path, joins: u64) -> Idle {
+        let session = match self.lock().get(key) {
+            Some(live) if live.joins == joins && live.clients == 0 && !live.is_closing => {
+                live.session.clone()
+            }
+            _ => return Idle::NotOurs,
+        };
+        let Ok(state) = session.state().await else {
+            return Idle::NotOurs;
+        };
+        let is_busy = state.is_running
+            || state.is_compacting
+            || *state.queues != Queues::default()
+            || session.has_questions()
+            || session.left_running().is_something();
+        let mut table = self.lock();
+        match table.get_mut(key) {
+            Some(live) if live.joins == joins && live.clients == 0 && !live.is_closing => {
+                if is_busy {
+                    return Idle::NotYet;
+                }
+                live.is_closing = true;
+                Idle::Yes(session)
+            }
+            _ => Idle::NotOurs,
+        }
+    }
+}
+
+/// Whether a session can be unloaded.
+enum Idle {
+    Yes(Session),
+    /// Something goes on in it.
+    NotYet,
+    /// Somebody has to do with it, or it is gone.
+    NotOurs,
+}
+
+/// A client has left. The last one starts the time after which the session is unloaded; one that
+/// has no file, because nothing was said in it, can be found by nobody and is closed at once.
+fn left(shared: &Weak<Shared>, key: &Path) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let joins = {
+        let mut table = shared.lock();
+        let Some(live) = table.get_mut(key) else {
+            return;
+        };
+        live.clients = live.clients.saturating_sub(1);
+        if live.clients > 0 || live.is_closing {
+            return;
+        }
+        live.joins
+    };
+    // Without a runtime the process is ending.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return;
+    };
+    let key = key.to_owned();
+    runtime.spawn(async move {
+        loop {
+            if key.exists() {
+                tokio::time::sleep(shared.unload_after).await;
+            }
+            match shared.idle(&key, joins).await {
+                Idle::Yes(session) => return shared.close(&key, session).await,
+                Idle::NotYet => tokio::time::sleep(shared.unload_after).await,
+                Idle::NotOurs => return,
+            }
+        }
+    });
+}
+
+/// One name for a file, however it is named.
+fn key(file: &Path) -> PathBuf {
+    if let Ok(real) = file.canonicalize() {
+        return real;
+    }
+    // It is not there yet.
+    match (file.parent().map(Path::canonicalize), file.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => file.to_owned(),
+    }
+}

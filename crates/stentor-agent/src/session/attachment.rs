@@ -1,0 +1,140 @@
+//! Several clients that share one session: each has handles of its own, and leaves it by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use stentor_journal::store::{Entry, Header};
+
+use super::error::SessionError;
+use super::handle::{Session, Shared};
+use crate::hub::{ClientNumber, Subscription};
+
+/// One client of a session that several may share. When it leaves, its subscriptions end and its
+/// questions are no longer its own; the session goes on.
+pub(super) struct Attachment {
+    client: ClientNumber,
+    shared: Arc<Shared>,
+    kind: Attached,
+    has_left: AtomicBool,
+    on_leave: Box<dyn Fn() + Send + Sync>,
+}
+
+/// How a client came to a session, and what it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attached {
+    /// The session was live already.
+    pub joined: bool,
+    /// The client only watches.
+    pub observes: bool,
+}
+
+/// A session as one who joins it finds it.
+pub struct Joined {
+    pub header: Header,
+    /// What was said, from the first entry to the one the session goes on from.
+    pub entries: Vec<Entry>,
+    /// What goes on, and what happens from now on. Nothing of it is in `entries`.
+    pub events: Subscription,
+}
+
+impl Attachment {
+    /// The client has no more to do with the session. Once is enough.
+    pub fn leave(&self) {
+        if self.has_left.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.shared.hub.leave(self.client);
+        self.shared.dialogs.leave(self.client);
+        (self.on_leave)();
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Session {
+    /// A handle for one client of several. It leaves the session, and `on_leave` is called, when it
+    /// closes the handle or drops all of its handles.
+    pub fn attach(&self, kind: Attached, on_leave: impl Fn() + Send + Sync + 'static) -> Self {
+        let client = self.shared.hub.new_client();
+        self.shared.dialogs.enter(client);
+        let attachment = Attachment {
+            client,
+            shared: Arc::clone(&self.shared),
+            kind,
+            has_left: AtomicBool::new(false),
+            on_leave: Box::new(on_leave),
+        };
+        Self {
+            attachment: Some(Arc::new(attachment)),
+            ..self.clone()
+        }
+    }
+
+    /// True when others may have to do with the session, too.
+    pub fn is_shared(&self) -> bool {
+        self.attachment.is_some()
+    }
+
+    /// True when the session was live before this client came.
+    pub fn is_joined(&self) -> bool {
+        self.kind().is_some_and(|kind| kind.joined)
+    }
+
+    /// True when somebody else who shares the session is known to answer questions.
+    pub fn others_answer(&self) -> bool {
+        let client = self.client();
+        client.is_some_and(|client| self.shared.dialogs.others_answer(client))
+    }
+
+    /// True when somebody was asked something and has not answered.
+    pub fn has_questions(&self) -> bool {
+        self.shared.hub.has_questions()
+    }
+
+    /// True when it has ended.
+    pub fn is_closed(&self) -> bool {
+        self.commands.is_closed()
+    }
+
+    /// Subscribes as the first thing a client does: to what happened since the session was opened,
+    /// or, in a session that was live already, to what goes on.
+    pub fn subscribe_first(&self) -> Subscription {
+        if self.is_joined() {
+            return self.shared.hub.join(self.client(), None);
+        }
+        self.subscribe_since(0).unwrap_or_else(|_| self.subscribe())
+    }
+
+    /// The session as it is at one moment, and everything that happens after it.
+    pub async fn join(&self) -> Result<Joined, SessionError> {
+        let client = self.client();
+        let (events, reading) = self.joined_at(client).await?;
+        let (header, entries) = reading.await.map_err(|_| SessionError::Closed)??;
+        Ok(Joined {
+            header,
+            entries,
+            events,
+        })
+    }
+
+    pub(super) fn client(&self) -> Option<ClientNumber> {
+        self.attachment.as_ref().map(|attachment| attachment.client)
+    }
+
+    /// Itself, if this client may change something.
+    pub(super) fn driving(&self) -> Result<&Self, SessionError> {
+        match self.kind() {
+            Some(kind) if kind.observes => Err(SessionError::OnlyObserves),
+            _ => Ok(self),
+        }
+    }
+
+    fn kind(&self) -> Option<Attached> {
+        let attachment = self.attachment.as_ref();
+        attachment.map(|attachment| attachment.kind)
+    }
+}

@@ -1,0 +1,267 @@
+//! What a child does, as an answer of a model: until it runs tools, or its turn is over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::Value;
+use stentor_agent::live::LiveBlockKind;
+use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
+use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask};
+use stentor_client::{
+    AgentEvent, PlanEntry, PlanStatus as Status, TurnEnd, TurnEndReason, TurnUsage,
+};
+use stentor_journal::message::StopReason;
+use stentor_journal::usage::{Cost, Usage};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
+
+use crate::inbox::{Inbox, Shared};
+
+/// How long the turn may take to begin that a message began which came just after the last one had
+/// ended.
+const NEXT_TURN: Duration = Duration::from_secs(1);
+
+/// An answer that is being given.
+pub(crate) struct Answer {
+    name: String,
+    shared: Arc<Shared>,
+    inbox: OwnedMutexGuard<Inbox>,
+    out: VecDeque<Result<ModelEvent, ModelError>>,
+    open: Option<LiveBlockKind>,
+    has_calls: bool,
+    has_usage: bool,
+    usage: Usage,
+    context_cost: Option<f64>,
+    is_over: bool,
+}
+
+impl Answer {
+    pub fn new(
+        name: String,
+        shared: Arc<Shared>,
+        inbox: OwnedMutexGuard<Inbox>,
+        session: Option<String>,
+    ) -> Self {
+        let response_id = session;
+        Self {
+            name,
+            shared,
+            inbox,
+            out: VecDeque::from([Ok(ModelEvent::Started { response_id })]),
+            open: None,
+            has_calls: false,
+            has_usage: false,
+            usage: Usage::default(),
+            context_cost: None,
+            is_over: false,
+        }
+    }
+
+    /// The next event.
+    pub async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.out.pop_front() {
+                return Some(event);
+            }
+            if self.is_over {
+                return None;
+            }
+            let event = self.inbox.next().await;
+            self.take(event).await;
+        }
+    }
+
+    async fn take(&mut self, event: Option<AgentEvent>) {
+        match event {
+            Some(AgentEvent::Text(text)) => self.write(LiveBlockKind::Text, text),
+            Some(AgentEvent::Thinking(text)) => self.write(LiveBlockKind::Thinking, text),
+            Some(AgentEvent::ToolCalled(call)) => {
+                self.close();
+                self.has_calls = true;
+                self.shared.add_call(&call.id);
+                let arguments = match &call.input {
+                    Value::Object(_) => call.input.to_string(),
+                    Value::Null => "{}".to_owned(),
+                    other => serde_json::json!({ "input": other }).to_string(),
+                };
+                let kind = LiveBlockKind::ToolCall {
+                    id: call.id,
+                    name: call.name,
+                };
+                self.put(ModelEvent::BlockStarted(kind));
+                self.put(ModelEvent::Delta(arguments));
+                self.put(ModelEvent::BlockEnded { signature: None });
+            }
+            Some(
+                event @ (AgentEvent::ToolStarted { .. }
+                | AgentEvent::ToolProgress { .. }
+                | AgentEvent::ToolEnded { .. }),
+            ) => {
+                if self.has_calls {
+                    self.inbox.put_back(event);
+                    self.finish(StopReason::ToolUse, false);
+                }
+            }
+            Some(AgentEvent::AnswerEnded) => {
+                if self.has_calls {
+                    self.finish(StopReason::ToolUse, false);
+                } else {
+                    // Another answer of the same turn is another block.
+                    self.close();
+                }
+            }
+            Some(AgentEvent::UserMessage(_)) => self.inbox.owed = self.inbox.owed.saturating_sub(1),
+            Some(AgentEvent::Usage(usage)) => {
+                self.has_usage = true;
+                self.usage.add(&converted(&usage));
+                self.put(ModelEvent::Usage(self.usage));
+            }
+            Some(AgentEvent::Context(context)) => self.context_cost = context.cost_usd,
+            Some(AgentEvent::Plan(entries)) => self.plan(entries),
+            Some(AgentEvent::Notice { text, .. }) => {
+                self.shared.warn(format!("{}: {text}", self.name));
+                self.put(ModelEvent::Nothing);
+            }
+            Some(AgentEvent::Lost { why }) => {
+                self.shared.warn(format!("{}: {why}", self.name));
+                self.put(ModelEvent::Nothing);
+            }
+            Some(
+                AgentEvent::TurnStarted
+                | AgentEvent::Title(_)
+                | AgentEvent::Model(_)
+                | AgentEvent::Mode(_),
+            ) => self.put(ModelEvent::Nothing),
+            Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
+            Some(AgentEvent::Exited(exit)) => self.gone(exit.to_string()),
+            None => self.gone("the agent has ended".to_owned()),
+        }
+    }
+
+    fn write(&mut self, kind: LiveBlockKind, text: String) {
+        if self.has_calls {
+            // It goes on while its tools have not begun: their answer is complete.
+            let event = match kind {
+                LiveBlockKind::Thinking => AgentEvent::Thinking(text),
+                _ => AgentEvent::Text(text),
+            };
+            self.inbox.put_back(event);
+            return self.finish(StopReason::ToolUse, false);
+        }
+        if self.open.as_ref() != Some(&kind) {
+            self.close();
+            self.open = Some(kind.clone());
+            self.put(ModelEvent::BlockStarted(kind));
+        }
+        self.put(ModelEvent::Delta(text));
+    }
+
+    async fn turn_ended(&mut self, end: TurnEnd) {
+        // A message came when this turn had ended and before we knew: it began another.
+        if std::mem::take(&mut self.inbox.owed) > 0 && end.reason == TurnEndReason::Completed {
+            match timeout(NEXT_TURN, self.inbox.next()).await {
+                Ok(Some(AgentEvent::TurnStarted)) => return self.close(),
+                Ok(Some(other)) => self.inbox.put_back(other),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        self.shared.busy.store(false, Ordering::Release);
+        // Told answer by answer, or once for all of them.
+        if let (false, Some(usage)) = (self.has_usage, &end.usage) {
+            self.usage.add(&converted(usage));
+        }
+        if let Some(cost) = self.context_cost {
+            let spent = (cost - self.inbox.cost_before).max(0.0);
+            self.inbox.cost_before = cost;
+            if self.usage.cost.total == 0.0 {
+                self.usage.cost.total = spent;
+            }
+        }
+        match end.reason {
+            TurnEndReason::Completed => self.finish(StopReason::Stop, false),
+            TurnEndReason::Limit => self.finish(StopReason::Length, false),
+            TurnEndReason::Refused => self.finish(StopReason::Stop, true),
+            TurnEndReason::Aborted => self.fail("the agent was stopped".to_owned()),
+            TurnEndReason::Failed(why) => {
+                // A child that is gone is started again by the next prompt.
+                if let Some(AgentEvent::Exited(_)) = self.inbox.try_next() {
+                    self.inbox.drop_child();
+                }
+                self.fail(why);
+            }
+        }
+    }
+
+    fn gone(&mut self, why: String) {
+        self.shared.busy.store(false, Ordering::Release);
+        self.inbox.drop_child();
+        self.fail(why);
+    }
+
+    fn plan(&mut self, entries: Vec<PlanEntry>) {
+        let tasks = entries.into_iter().map(|entry| PlanTask {
+            content: entry.text,
+            status: match entry.status {
+                Status::Pending => PlanStatus::Pending,
+                Status::InProgress => PlanStatus::InProgress,
+                Status::Completed => PlanStatus::Completed,
+            },
+        });
+        let phase = PlanPhase {
+            name: "Plan".to_owned(),
+            tasks: tasks.collect(),
+        };
+        if let Some(host) = self.shared.host() {
+            host.set_plan(Plan {
+                phases: vec![phase],
+            });
+        }
+        self.put(ModelEvent::Nothing);
+    }
+
+    fn close(&mut self) {
+        if self.open.take().is_some() {
+            self.put(ModelEvent::BlockEnded { signature: None });
+        }
+    }
+
+    fn finish(&mut self, stop_reason: StopReason, refused: bool) {
+        self.close();
+        self.is_over = true;
+        self.put(ModelEvent::Finished(Finish {
+            stop_reason,
+            refused,
+            usage: self.usage,
+        }));
+    }
+
+    fn fail(&mut self, why: String) {
+        self.is_over = true;
+        let text = format!("{}: {why}", self.name);
+        self.out
+            .push_back(Err(ModelError::new(ModelErrorKind::Other, text)));
+    }
+
+    fn put(&mut self, event: ModelEvent) {
+        self.out.push_back(Ok(event));
+    }
+}
+
+fn converted(usage: &TurnUsage) -> Usage {
+    let (input, output) = (usage.input_tokens, usage.output_tokens);
+    let (cache_read, cache_write) = (usage.cache_read_tokens, usage.cache_write_tokens);
+    Usage {
+        input,
+        output,
+        cache_read,
+        cache_write,
+        total_tokens: input + output + cache_read + cache_write,
+        cost: Cost {
+            total: usage.cost_usd.unwrap_or_default(),
+            ..Cost::default()
+        },
+        ..Usage::default()
+    }
+}

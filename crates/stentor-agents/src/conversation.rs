@@ -1,0 +1,207 @@
+//! What a child must be told: the messages that are new, and those it missed.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use stentor_client::{Picture, Prompt};
+use stentor_journal::message::{ContentBlock, KnownBlock, Message, UserContent};
+
+use crate::PROVIDER;
+
+/// How much of a conversation that a child does not know it is told. The newest part counts.
+const MISSED_BYTES: usize = 256 * 1024;
+
+/// What is given to a child that was not asked anything.
+const GO_ON: &str = "Go on.";
+
+/// The messages of a request, seen from an agent.
+pub(crate) struct Conversation<'a> {
+    /// What it has answered, and everything before.
+    before: &'a [Arc<Message>],
+    /// What was said since the last answer.
+    fresh: &'a [Arc<Message>],
+    agent: &'a str,
+}
+
+impl<'a> Conversation<'a> {
+    /// The conversation, seen from the agent of that name.
+    pub fn new(messages: &'a [Arc<Message>], agent: &'a str) -> Self {
+        let last = messages
+            .iter()
+            .rposition(|message| message.as_user().is_none());
+        let (before, fresh) = messages.split_at(last.map_or(0, |last| last + 1));
+        Self {
+            before,
+            fresh,
+            agent,
+        }
+    }
+
+    /// The child's own session that it last answered in.
+    pub fn session(&self) -> Option<&'a str> {
+        let mut answers = self
+            .before
+            .iter()
+            .rev()
+            .filter_map(|message| message.as_assistant());
+        let own = answers.find(|answer| self.is_own(&answer.provider, &answer.model))?;
+        own.response_id.as_deref()
+    }
+
+    /// What a child missed that was last told `told`; everything if that is not in the conversation,
+    /// or nothing was.
+    pub fn missed(&self, told: Option<&Arc<Message>>) -> Missed<'a> {
+        let place = told.and_then(|told| {
+            let same = |message: &Arc<Message>| Arc::ptr_eq(message, told) || message == told;
+            self.before.iter().rposition(same)
+        });
+        match place {
+            Some(place) => Missed {
+                messages: self.of_others(self.before.get(place + 1..).unwrap_or_default()),
+                is_known: true,
+            },
+            None => Missed {
+                messages: self.before.iter().collect(),
+                is_known: self.before.is_empty() && told.is_none(),
+            },
+        }
+    }
+
+    /// What it missed since its own last answer, in a session that was resumed.
+    pub fn missed_since_own(&self) -> Missed<'a> {
+        let own = self.before.iter().rposition(|message| {
+            let answer = message.as_assistant();
+            answer.is_some_and(|answer| self.is_own(&answer.provider, &answer.model))
+        });
+        let after = own.map_or(0, |own| own + 1);
+        Missed {
+            messages: self.of_others(self.before.get(after..).unwrap_or_default()),
+            is_known: true,
+        }
+    }
+
+    /// What it is given: what it missed as text, then what is new. None when there is nothing new.
+    pub fn prompt(&self, missed: &Missed<'_>) -> Prompt {
+        let mut text = missed.text();
+        let mut pictures = Vec::new();
+        let mut said = String::new();
+        for message in self.fresh {
+            let Some(user) = message.as_user() else {
+                continue;
+            };
+            if !said.is_empty() {
+                said.push_str("\n\n");
+            }
+            match &user.content {
+                UserContent::Text(text) => said.push_str(text),
+                UserContent::Blocks(blocks) => add(blocks, &mut said, &mut pictures),
+            }
+        }
+        if said.is_empty() && pictures.is_empty() {
+            said.push_str(GO_ON);
+        }
+        text.push_str(&said);
+        Prompt::with_pictures(text, pictures)
+    }
+
+    /// True when something was said since its last answer.
+    pub fn has_news(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// The messages that are not its own answers and their results.
+    fn of_others(&self, messages: &'a [Arc<Message>]) -> Vec<&'a Arc<Message>> {
+        let has_others = messages.iter().any(|message| {
+            let answer = message.as_assistant();
+            answer.is_some_and(|answer| !self.is_own(&answer.provider, &answer.model))
+        });
+        if has_others {
+            messages.iter().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn is_own(&self, provider: &str, model: &str) -> bool {
+        provider == PROVIDER && model == self.agent
+    }
+}
+
+/// Messages that a child does not know.
+pub(crate) struct Missed<'a> {
+    messages: Vec<&'a Arc<Message>>,
+    /// Its session is still the one of this conversation.
+    pub is_known: bool,
+}
+
+impl Missed<'_> {
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// The messages as text, before what is new.
+    fn text(&self) -> String {
+        if self.messages.is_empty() {
+            return String::new();
+        }
+        let mut parts = Vec::new();
+        let mut bytes = 0;
+        for message in self.messages.iter().rev() {
+            let part = part(message);
+            bytes += part.len();
+            if bytes > MISSED_BYTES {
+                parts.push("[Earlier messages are left out.]\n".to_owned());
+                break;
+            }
+            parts.push(part);
+        }
+        parts.reverse();
+        format!(
+            "This is what was said in this conversation so far.\n\n<conversation>\n{}\
+             </conversation>\n\n",
+            parts.concat()
+        )
+    }
+}
+
+fn part(message: &Message) -> String {
+    let mut text = String::new();
+    if let Some(user) = message.as_user() {
+        let said = match &user.content {
+            UserContent::Text(said) => said.clone(),
+            UserContent::Blocks(blocks) => {
+                let mut said = String::new();
+                add(blocks, &mut said, &mut Vec::new());
+                said
+            }
+        };
+        let _ = writeln!(text, "User: {said}");
+    } else if let Some(answer) = message.as_assistant() {
+        let said = answer.text();
+        if !said.is_empty() {
+            let _ = writeln!(text, "Assistant: {said}");
+        }
+        for call in answer.tool_calls() {
+            let arguments = serde_json::Value::Object(call.arguments.clone());
+            let _ = writeln!(text, "Assistant called {}: {arguments}", call.name);
+        }
+    } else if let Some(result) = message.as_tool_result() {
+        let mut said = String::new();
+        add(&result.content, &mut said, &mut Vec::new());
+        let _ = writeln!(text, "Result of {}: {said}", result.tool_name);
+    }
+    text
+}
+
+fn add(blocks: &[ContentBlock], said: &mut String, pictures: &mut Vec<Picture>) {
+    for block in blocks {
+        match block {
+            ContentBlock::Known(KnownBlock::Text(block)) => said.push_str(&block.text),
+            ContentBlock::Known(KnownBlock::Image(image)) => pictures.push(Picture {
+                mime_type: image.mime_type.clone(),
+                data: image.data.to_string(),
+            }),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The child of a session, and what it has said that nobody has taken yet.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stentor_agent::model_host::ModelHost;
+use stentor_client::{Agent, AgentEvent, Events};
+use stentor_journal::message::Message;
+use tokio::sync::Notify;
+
+/// Events that wait for the end of a call. When there are more, the call is given up.
+const BACKLOG: usize = 4096;
+
+/// What the model, its answers and its calls share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub inbox: Arc<tokio::sync::Mutex<Inbox>>,
+    /// True while the child works on a turn.
+    pub busy: AtomicBool,
+    /// True when the turn is nobody's any more and must be aborted before anything else.
+    pub abandoned: AtomicBool,
+    pub can_steer: AtomicBool,
+    state: Mutex<State>,
+    announced: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// The session, as of the last request.
+    host: Option<Arc<dyn ModelHost>>,
+    /// The calls of the last answer.
+    calls: HashSet<String>,
+    /// Those whose start has been published.
+    announced: HashSet<String>,
+}
+
+impl Shared {
+    pub fn set_host(&self, host: Option<Arc<dyn ModelHost>>) {
+        self.lock().host = host;
+    }
+
+    pub fn host(&self) -> Option<Arc<dyn ModelHost>> {
+        self.lock().host.clone()
+    }
+
+    /// A new answer begins: the calls of the last one are over.
+    pub fn forget_calls(&self) {
+        let mut state = self.lock();
+        state.calls.clear();
+        state.announced.clear();
+    }
+
+    pub fn add_call(&self, id: &str) {
+        self.lock().calls.insert(id.to_owned());
+    }
+
+    pub fn has_call(&self, id: &str) -> bool {
+        self.lock().calls.contains(id)
+    }
+
+    /// The start of a call has been published.
+    pub fn announce(&self, id: &str) {
+        self.lock().announced.insert(id.to_owned());
+        self.announced.notify_waiters();
+    }
+
+    /// Waits until the start of a call has been published: what is asked about it comes after.
+    pub async fn when_announced(&self, id: &str) {
+        loop {
+            let mut notified = std::pin::pin!(self.announced.notified());
+            notified.as_mut().enable();
+            if self.lock().announced.contains(id) {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Warns whoever watches the session.
+    pub fn warn(&self, text: String) {
+        match self.host() {
+            Some(host) => host.warn(text),
+            None => tracing::warn!("{text}"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The child and what it said. Whoever has it locked reads from the child.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    child: Option<Child>,
+    backlog: VecDeque<AgentEvent>,
+    /// The last message the child was given.
+    pub told: Option<Arc<Message>>,
+    /// Messages that steer and have not reached its model yet, as far as one knows.
+    pub owed: usize,
+    /// What the session had cost before this turn.
+    pub cost_before: f64,
+}
+
+struct Child {
+    agent: Agent,
+    events: Events,
+}
+
+impl Inbox {
+    pub fn agent(&self) -> Option<&Agent> {
+        self.child.as_ref().map(|child| &child.agent)
+    }
+
+    pub fn set_child(&mut self, agent: Agent, events: Events) {
+        self.backlog.clear();
+        self.owed = 0;
+        self.cost_before = 0.0;
+        self.child = Some(Child { agent, events });
+    }
+
+    pub fn drop_child(&mut self) {
+        self.child = None;
+        self.told = None;
+        self.backlog.clear();
+    }
+
+    /// What comes next: what somebody else has read, or what the child writes.
+    pub async fn next(&mut self) -> Option<AgentEvent> {
+        match self.backlog.pop_front() {
+            Some(event) => Some(event),
+            None => self.read().await,
+        }
+    }
+
+    /// The next event if it is there already.
+    pub fn try_next(&mut self) -> Option<AgentEvent> {
+        let waiting = self.backlog.pop_front();
+        waiting.or_else(|| self.child.as_mut()?.events.try_next())
+    }
+
+    /// Takes an event back, to be the next.
+    pub fn put_back(&mut self, event: AgentEvent) {
+        self.backlog.push_front(event);
+    }
+
+    /// The next event of a call. The others wait for whoever they are for. `None` when nothing more
+    /// will come, or too much else comes.
+    pub async fn next_of(&mut self, id: &str) -> Option<AgentEvent> {
+        let place = self.backlog.iter().position(|event| is_of(event, id));
+        if let Some(place) = place {
+            return self.backlog.remove(place);
+        }
+        loop {
+            let is_over = |event: &AgentEvent| {
+                matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_))
+            };
+            if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
+                return None;
+            }
+            let event = self.read().await?;
+            if is_of(&event, id) {
+                return Some(event);
+            }
+            let others = tool_of(&event).is_some();
+            self.wait_in_line(event);
+            if others {
+                // Another call waits for it, and for the lock.
+                return Some(AgentEvent::AnswerEnded);
+            }
+        }
+    }
+
+    /// Waits for something the child does at once, and reads what it says meanwhile: one that is not
+    /// read does not answer either.
+    pub async fn while_reading<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let Some(child) = &mut self.child else {
+                return work.await;
+            };
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                event = child.events.next(), if self.backlog.len() < BACKLOG => match event {
+                    Some(event) => self.wait_in_line(event),
+                    None => return work.await,
+                },
+            }
+        }
+    }
+
+    /// Reads to the end of the turn that nobody wants any more.
+    pub async fn abort(&mut self, shared: &Shared) {
+        if let Some(agent) = self.agent().cloned() {
+            // One that is gone needs no abort; one that does not stop is given up by its library.
+            let _ = self.while_reading(agent.abort()).await;
+            while let Some(event) = self.next().await {
+                match event {
+                    AgentEvent::TurnEnded(_) => break,
+                    AgentEvent::Exited(_) => {
+                        self.drop_child();
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.owed = 0;
+        shared.busy.store(false, Ordering::Release);
+        shared.abandoned.store(false, Ordering::Release);
+    }
+
+    async fn read(&mut self) -> Option<AgentEvent> {
+        self.child.as_mut()?.events.next().await
+    }
+
+    /// The state of a running call replaces the one before.
+    fn wait_in_line(&mut self, event: AgentEvent) {
+        if let AgentEvent::ToolProgress { id, .. } = &event
+            && let Some(AgentEvent::ToolProgress { id: before, .. }) = self.backlog.back()
+            && before == id
+        {
+            self.backlog.pop_back();
+        }
+        self.backlog.push_back(event);
+    }
+}
+
+fn is_of(event: &AgentEvent, call: &str) -> bool {
+    tool_of(event) == Some(call)
+}
+
+fn tool_of(event: &AgentEvent) -> Option<&str> {
+    match event {
+        AgentEvent::ToolStarted { id }
+        | AgentEvent::ToolProgress { id, .. }
+        | AgentEvent::ToolEnded { id, .. } => Some(id),
+        _ => None,
+    }
+}

@@ -1,0 +1,34 @@
+//! Other agents as models. A session whose model is `agent/NAME` gives its prompts to a child
+//! process that is an agent of its own; the child's turn becomes the session's: its text and
+//! thinking are answers, its tools are calls that run elsewhere, its questions go through the
+//! session's policy. Dialects, journal and replay cannot tell the difference.
+//!
+//! - `settings`: what a user writes about an agent; `known`: agents that are found on the `PATH`
+//! - `model`: the model; `inbox`: its child and what the child has said so far
+//! - `answer`: what the child does, as an answer; `calls`: as calls
+//! - `conversation`: what a child must be told that it does not know
+//! - `host`: what it asks
+
+mod answer;
+mod calls;
+mod check;
+mod child;
+mod conversation;
+mod host;
+mod inbox;
+mod known;
+mod model;
+mod settings;
+mod table;
+
+pub use check::{CheckReport, check};
+pub use known::{KNOWN, KnownAgent};
+pub use model::AgentModel;
+pub use settings::{AgentSettings, DialectName};
+pub use table::support_table;
+
+/// The provider all agents are models of.
+pub const PROVIDER: &str = "agent";
+
+/// The name of their wire.
+pub const API: &str = "agent";

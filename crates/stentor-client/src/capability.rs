@@ -1,0 +1,258 @@
+//! What each dialect has words for: one table, from which the documentation is written and by
+//! which requests are refused.
+
+use crate::dialect::Dialect;
+
+/// Something one may want of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// A prompt with pictures.
+    Pictures,
+    /// Its thinking as it comes.
+    Thinking,
+    /// The arguments of its tool calls.
+    ToolInput,
+    /// The output of a tool while it runs.
+    ToolProgress,
+    /// Whether a tool failed.
+    ToolErrors,
+    /// The change a tool made to a file.
+    Diffs,
+    /// Its plan.
+    Plan,
+    /// What its turns consume.
+    Usage,
+    /// What its turns cost.
+    Cost,
+    /// A message for the turn that runs.
+    Steer,
+    /// A message for after the turn that runs.
+    FollowUp,
+    /// Stopping a turn.
+    Abort,
+    /// Its permission questions.
+    Permissions,
+    /// Its other questions.
+    Questions,
+    /// Another model.
+    Models,
+    /// Another mode.
+    Modes,
+    /// How long it thinks.
+    ThinkingLevel,
+    /// A new session in the same process.
+    NewSession,
+    /// The list of its sessions.
+    ListSessions,
+    /// Going on with one of its sessions.
+    Resume,
+    /// Going on with one of its sessions, with its messages repeated.
+    Load,
+    /// Its file and terminal requests are run by us.
+    HostTools,
+}
+
+/// Whether a dialect has a [`Feature`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Yes.
+    Yes,
+    /// If the agent says so in its handshake.
+    IfAnnounced,
+    /// Something like it; what is different.
+    Partly(&'static str),
+    /// No; why not.
+    No(&'static str),
+}
+
+use Support::{IfAnnounced, No, Partly, Yes};
+
+impl Feature {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 22] = [
+        Self::Pictures,
+        Self::Thinking,
+        Self::ToolInput,
+        Self::ToolProgress,
+        Self::ToolErrors,
+        Self::Diffs,
+        Self::Plan,
+        Self::Usage,
+        Self::Cost,
+        Self::Steer,
+        Self::FollowUp,
+        Self::Abort,
+        Self::Permissions,
+        Self::Questions,
+        Self::Models,
+        Self::Modes,
+        Self::ThinkingLevel,
+        Self::NewSession,
+        Self::ListSessions,
+        Self::Resume,
+        Self::Load,
+        Self::HostTools,
+    ];
+
+    /// Its name in the table.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Pictures => "pictures in prompts",
+            Self::Thinking => "thinking as it comes",
+            Self::ToolInput => "arguments of tool calls",
+            Self::ToolProgress => "output of running tools",
+            Self::ToolErrors => "failed tools told from others",
+            Self::Diffs => "changes to files as diffs",
+            Self::Plan => "plan",
+            Self::Usage => "tokens",
+            Self::Cost => "cost",
+            Self::Steer => "steering",
+            Self::FollowUp => "follow-ups",
+            Self::Abort => "abort",
+            Self::Permissions => "permission questions",
+            Self::Questions => "other questions",
+            Self::Models => "choice of the model",
+            Self::Modes => "choice of the mode",
+            Self::ThinkingLevel => "choice of the thinking level",
+            Self::NewSession => "new session in the same process",
+            Self::ListSessions => "list of sessions",
+            Self::Resume => "resuming a session",
+            Self::Load => "resuming with the messages repeated",
+            Self::HostTools => "files and terminals of the client",
+        }
+    }
+
+    /// What one does with it, after "cannot".
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Pictures => "take pictures",
+            Self::Thinking => "show its thinking",
+            Self::ToolInput => "show the arguments of tools",
+            Self::ToolProgress => "show the output of running tools",
+            Self::ToolErrors => "report failed tools",
+            Self::Diffs => "show diffs",
+            Self::Plan => "show a plan",
+            Self::Usage => "report tokens",
+            Self::Cost => "report costs",
+            Self::Steer => "be steered",
+            Self::FollowUp => "queue follow-ups",
+            Self::Abort => "be stopped",
+            Self::Permissions => "ask for permissions",
+            Self::Questions => "ask questions",
+            Self::Models => "change its model",
+            Self::Modes => "change its mode",
+            Self::ThinkingLevel => "change its thinking level",
+            Self::NewSession => "begin a new session",
+            Self::ListSessions => "list its sessions",
+            Self::Resume => "resume a session",
+            Self::Load => "repeat a session",
+            Self::HostTools => "use the client's files and terminals",
+        }
+    }
+
+    /// Whether `dialect` has it.
+    pub fn support_in(self, dialect: Dialect) -> Support {
+        let [acp, omp, psi, synaps] = self.row();
+        match dialect {
+            Dialect::Acp => acp,
+            Dialect::Omp => omp,
+            Dialect::Psi => psi,
+            Dialect::Synaps => synaps,
+        }
+    }
+
+    /// The row of the table, in the order of [`Dialect::ALL`].
+    fn row(self) -> [Support; 4] {
+        const NO_QUESTIONS: Support = No("the protocol has no questions to the user");
+        const ONE_PROMPT: Support = No("it answers one prompt at a time");
+        match self {
+            Self::Pictures => [IfAnnounced, Yes, Yes, Partly("as files on this machine")],
+            Self::Thinking | Self::ToolInput | Self::Abort => [Yes; 4],
+            Self::ToolProgress => [Yes, Yes, Yes, No("only results are reported")],
+            Self::ToolErrors => [Yes, Yes, Yes, No("a result has no error flag")],
+            Self::Diffs => [
+                Yes,
+                Partly("as text in the details of a result"),
+                Partly("as text in the details of a result"),
+                No("a result is text"),
+            ],
+            Self::Plan => [
+                Yes,
+                No("plans are tool calls there"),
+                No("plans are tool calls there"),
+                No("plans are tool calls there"),
+            ],
+            Self::Usage => [
+                Partly("in the answer to a prompt, where the agent fills it in"),
+                Yes,
+                Partly("of the last answer of a turn"),
+                Partly("of the turn as a whole"),
+            ],
+            Self::Cost => [
+                Partly("where the agent fills it in"),
+                Yes,
+                Partly("of the last answer of a turn"),
+                No("usage has no cost"),
+            ],
+            Self::Steer => [IfAnnounced, Yes, Yes, ONE_PROMPT],
+            Self::FollowUp => [
+                No("a session has one prompt at a time"),
+                Yes,
+                Yes,
+                ONE_PROMPT,
+            ],
+            Self::Permissions => [
+                Yes,
+                Partly("as a dialog, told by its words"),
+                Partly("as a dialog, told by its options"),
+                NO_QUESTIONS,
+            ],
+            Self::Questions => [
+                No("elicitation is not offered to it"),
+                Yes,
+                Yes,
+                NO_QUESTIONS,
+            ],
+            Self::Models => [IfAnnounced, Yes, Yes, Yes],
+            Self::Modes => [
+                IfAnnounced,
+                No("there are no modes"),
+                No("there are no modes"),
+                No("there are no modes"),
+            ],
+            Self::ThinkingLevel => [IfAnnounced, Yes, Yes, No("there is no command for it")],
+            Self::NewSession => [Yes; 4],
+            Self::ListSessions => [
+                IfAnnounced,
+                No("there is no command for it"),
+                Yes,
+                No("there is no command for it"),
+            ],
+            Self::Resume => [IfAnnounced, Yes, Yes, Partly("when the program is started")],
+            Self::Load => [
+                IfAnnounced,
+                No("a switch repeats nothing"),
+                No("a switch repeats nothing"),
+                No("there is no command for it"),
+            ],
+            Self::HostTools => [
+                Yes,
+                No("tools are the agent's own"),
+                No("tools are the agent's own"),
+                No("tools are the agent's own"),
+            ],
+        }
+    }
+}
+
+impl Support {
+    /// Its cell in the table.
+    pub fn cell(self) -> String {
+        match self {
+            Self::Yes => "yes".to_owned(),
+            Self::IfAnnounced => "if the agent announces it".to_owned(),
+            Self::Partly(how) => how.to_owned(),
+            Self::No(why) => format!("no: {why}"),
+        }
+    }
+}

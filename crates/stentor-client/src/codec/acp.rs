@@ -1,0 +1,558 @@
+//! The Agent Client Protocol, version 1, from the client's side.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use stentor_wire::acp::{PROTOCOL_VERSION, method};
+use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode, encode};
+
+use super::acp_calls::Calls;
+use super::acp_updates::Chunk;
+use super::json::{list, marked, number, str, text};
+use super::pending::{Pending, answer};
+use super::turn::Turn;
+use super::{Answered, Codec, Effects, Reply, Responder, Unreadable, What};
+use crate::capability::Feature;
+use crate::connection::LostCounter;
+use crate::error::AgentError;
+use crate::event::{TurnEndReason, TurnUsage};
+use crate::host::Offers;
+use crate::options::{OpenSession, SessionOpened, StartOptions};
+use crate::prompt::{AgentModel, Prompt, SessionInfo};
+
+/// The error of an agent that wants a login first.
+const AUTH_REQUIRED: i64 = -32000;
+
+/// What a request waits for.
+enum Expected {
+    Initialize,
+    /// The session of the handshake, or of a later request; its id, if it is known already.
+    Session(Option<String>),
+    Sessions,
+    Prompt,
+    Steer,
+    Done,
+}
+
+pub(super) struct Acp {
+    client: String,
+    cwd: PathBuf,
+    resume: Option<String>,
+    pub(super) offers: Offers,
+    pending: Pending<Expected>,
+    pub(super) turn: Turn,
+    pub(super) calls: Calls,
+    pub(super) session: Option<String>,
+    pub(super) opened: SessionOpened,
+    is_open: bool,
+    /// The settings it has: its own words.
+    pub(super) options: Vec<Value>,
+    models: Vec<AgentModel>,
+    /// The message that is being written.
+    pub(super) message_id: String,
+    /// What it asked: our number, and its id.
+    pub(super) asked: Vec<(u64, Id)>,
+    pub(super) last_asked: u64,
+}
+
+impl Acp {
+    pub fn new(options: &StartOptions, offers: Offers, lost: LostCounter) -> Self {
+        let cwd = options.cwd.clone().or_else(|| std::env::current_dir().ok());
+        Self {
+            client: options.client_name.clone(),
+            cwd: cwd.unwrap_or_else(|| PathBuf::from("/")),
+            resume: match &options.session {
+                OpenSession::New => None,
+                OpenSession::Resume(id) => Some(id.clone()),
+            },
+            offers,
+            pending: Pending::new(lost.clone()),
+            turn: Turn::new(lost),
+            calls: Calls::default(),
+            session: None,
+            opened: SessionOpened::default(),
+            is_open: false,
+            options: Vec::new(),
+            models: Vec::new(),
+            message_id: String::new(),
+            asked: Vec::new(),
+            last_asked: 0,
+        }
+    }
+
+    fn send(
+        &mut self,
+        expected: Expected,
+        reply: Option<Responder>,
+        method: &str,
+        params: &Value,
+        fx: &mut Effects,
+    ) {
+        let number = self.pending.wait(expected, reply);
+        let id = Id::from(i64::try_from(number).unwrap_or(i64::MAX));
+        // A value can always be written.
+        write(fx, |out| encode::request(out, &id, method, params));
+    }
+
+    fn new_session(&mut self, reply: Option<Responder>, fx: &mut Effects) {
+        let params = json!({ "cwd": self.cwd, "mcpServers": [] });
+        self.send(
+            Expected::Session(None),
+            reply,
+            method::SESSION_NEW,
+            &params,
+            fx,
+        );
+    }
+
+    fn reopen(&mut self, id: &str, load: bool, reply: Option<Responder>, fx: &mut Effects) {
+        let method = match load || !self.opened.announced.contains(&Feature::Resume) {
+            true => method::SESSION_LOAD,
+            false => method::SESSION_RESUME,
+        };
+        let params = json!({ "sessionId": id, "cwd": self.cwd, "mcpServers": [] });
+        // Updates may come before the answer, and they are of this session.
+        self.session = Some(id.to_owned());
+        self.send(
+            Expected::Session(Some(id.to_owned())),
+            reply,
+            method,
+            &params,
+            fx,
+        );
+    }
+
+    fn with_session(&self, mut params: Value) -> Value {
+        if let (Some(params), Some(id)) = (params.as_object_mut(), &self.session) {
+            params.insert("sessionId".to_owned(), id.clone().into());
+        }
+        params
+    }
+
+    fn prompt(&mut self, prompt: Prompt, reply: Responder, fx: &mut Effects) {
+        if self.turn.is_active() {
+            return answer(Some(reply), Err(AgentError::Busy));
+        }
+        self.message_id.clear();
+        self.turn.begin(fx);
+        let params = self.with_session(json!({ "prompt": blocks(prompt) }));
+        self.send(Expected::Prompt, None, method::SESSION_PROMPT, &params, fx);
+        answer(Some(reply), Ok(Reply::Done));
+    }
+
+    fn response(&mut self, id: &Id, result: RawJson<'_>, fx: &mut Effects) {
+        let number = id.as_i64().and_then(|id| u64::try_from(id).ok());
+        let Some((expected, reply)) = self.pending.take(number) else {
+            return;
+        };
+        let result: Value = result.parse().unwrap_or_default();
+        match expected {
+            Expected::Initialize => self.initialized(&result, fx),
+            Expected::Session(known) => {
+                let Some(id) = known.or_else(|| text(&result, "sessionId")) else {
+                    let what = "session/new";
+                    let why = "there is no sessionId".to_owned();
+                    return self.session_failed(reply, AgentError::BadAnswer { what, why }, fx);
+                };
+                self.session_opened(id, &result);
+                let opened = self.opened.clone();
+                if std::mem::replace(&mut self.is_open, true) {
+                    answer(reply, Ok(Reply::Session(Box::new(opened))));
+                } else {
+                    fx.opened = Some(Ok(opened));
+                }
+            }
+            Expected::Sessions => {
+                let sessions = list(&result, "sessions").iter().map(|session| SessionInfo {
+                    id: str(session, "sessionId").to_owned(),
+                    title: text(session, "title"),
+                    cwd: text(session, "cwd"),
+                    updated_at: text(session, "updatedAt"),
+                });
+                answer(reply, Ok(Reply::Sessions(sessions.collect())));
+            }
+            Expected::Prompt => self.prompted(&result, fx),
+            Expected::Steer => match str(&result, "outcome") {
+                "failed" => {
+                    let why = "no turn is going on".to_owned();
+                    answer(reply, Err(AgentError::Refused(why)));
+                }
+                _ => answer(reply, Ok(Reply::Done)),
+            },
+            Expected::Done => {
+                if result.get("configOptions").is_some_and(Value::is_array) {
+                    self.options = list(&result, "configOptions").to_vec();
+                }
+                answer(reply, Ok(Reply::Done));
+            }
+        }
+    }
+
+    fn initialized(&mut self, result: &Value, fx: &mut Effects) {
+        if number(result, "protocolVersion") != u64::from(PROTOCOL_VERSION) {
+            let version = result.get("protocolVersion").cloned().unwrap_or_default();
+            let why = format!("it speaks version {version} of the protocol");
+            fx.opened = Some(Err(AgentError::NotReady(why)));
+            return;
+        }
+        let capabilities = result.get("agentCapabilities").unwrap_or(&Value::Null);
+        let has = |path: &[&str]| marked(capabilities, path);
+        let announced = [
+            (Feature::Pictures, has(&["promptCapabilities", "image"])),
+            (Feature::Load, has(&["loadSession"])),
+            (Feature::Resume, has(&["sessionCapabilities", "resume"])),
+            (Feature::ListSessions, has(&["sessionCapabilities", "list"])),
+            (
+                Feature::Steer,
+                result
+                    .pointer("/_meta/steering/supported")
+                    .and_then(Value::as_bool)
+                    == Some(true),
+            ),
+        ];
+        let announced = announced
+            .into_iter()
+            .filter_map(|(feature, has)| has.then_some(feature));
+        self.opened.announced = announced.collect();
+        let info = result.get("agentInfo").unwrap_or(&Value::Null);
+        self.opened.agent =
+            text(info, "name").map(|name| format!("{name} {}", str(info, "version")));
+        match self.resume.take() {
+            Some(id) if has(&["loadSession"]) || has(&["sessionCapabilities", "resume"]) => {
+                self.reopen(&id, false, None, fx);
+            }
+            Some(_) => {
+                fx.opened = Some(Err(AgentError::Unsupported {
+                    feature: Feature::Resume,
+                    dialect: crate::dialect::Dialect::Acp,
+                    reason: "the agent does not announce it",
+                }));
+            }
+            None => self.new_session(None, fx),
+        }
+    }
+
+    fn session_opened(&mut self, id: String, result: &Value) {
+        let can_reopen = [Feature::Resume, Feature::Load];
+        let can_reopen = can_reopen
+            .iter()
+            .any(|way| self.opened.announced.contains(way));
+        self.opened.id = Some(id.clone());
+        self.opened.resume_id = can_reopen.then(|| id.clone());
+        self.session = Some(id);
+        self.options = list(result, "configOptions").to_vec();
+        let modes = result.get("modes").unwrap_or(&Value::Null);
+        let names = list(modes, "availableModes")
+            .iter()
+            .map(|mode| (str(mode, "id").to_owned(), str(mode, "name").to_owned()));
+        self.opened.modes = names.collect();
+        self.opened.mode = text(modes, "currentModeId");
+        // Not in the protocol any more, but still written by some.
+        let models = result.get("models").unwrap_or(&Value::Null);
+        let named = list(models, "availableModels")
+            .iter()
+            .map(|model| AgentModel {
+                id: str(model, "modelId").to_owned(),
+                name: str(model, "name").to_owned(),
+            });
+        self.models = named.collect();
+        self.opened.model = text(models, "currentModelId");
+        if let Some(option) = self.option("model") {
+            self.opened.model = text(option, "currentValue");
+        }
+        let found = [
+            (Feature::Modes, !self.opened.modes.is_empty()),
+            (
+                Feature::Models,
+                self.option("model").is_some() || !self.models.is_empty(),
+            ),
+            (
+                Feature::ThinkingLevel,
+                self.option("thought_level").is_some(),
+            ),
+        ];
+        for (feature, has) in found {
+            self.opened.announced.retain(|known| *known != feature);
+            if has {
+                self.opened.announced.push(feature);
+            }
+        }
+    }
+
+    fn session_failed(&mut self, reply: Option<Responder>, error: AgentError, fx: &mut Effects) {
+        match self.is_open {
+            true => answer(reply, Err(error)),
+            false => fx.opened = Some(Err(error)),
+        }
+    }
+
+    /// The setting of a category.
+    pub(super) fn option(&self, category: &str) -> Option<&Value> {
+        self.options
+            .iter()
+            .find(|option| str(option, "category") == category)
+    }
+
+    fn choose(&mut self, category: &str, value: &str, reply: Responder, fx: &mut Effects) {
+        let Some(config) = self
+            .option(category)
+            .map(|option| str(option, "id").to_owned())
+        else {
+            let why = format!("it has no setting for {category}");
+            return answer(Some(reply), Err(AgentError::Refused(why)));
+        };
+        let params = self.with_session(json!({ "configId": config, "value": value }));
+        self.send(
+            Expected::Done,
+            Some(reply),
+            method::SESSION_SET_CONFIG_OPTION,
+            &params,
+            fx,
+        );
+    }
+
+    fn prompted(&mut self, result: &Value, fx: &mut Effects) {
+        let reason = match str(result, "stopReason") {
+            "cancelled" => TurnEndReason::Aborted,
+            "max_tokens" | "max_turn_requests" => TurnEndReason::Limit,
+            "refusal" => TurnEndReason::Refused,
+            _ => TurnEndReason::Completed,
+        };
+        let cost = result
+            .pointer("/_meta/stentor/usage/costUsd")
+            .and_then(Value::as_f64);
+        let usage = result
+            .get("usage")
+            .filter(|usage| usage.is_object())
+            .map(|usage| TurnUsage {
+                input_tokens: number(usage, "inputTokens"),
+                output_tokens: number(usage, "outputTokens"),
+                cache_read_tokens: number(usage, "cachedReadTokens"),
+                cache_write_tokens: number(usage, "cachedWriteTokens"),
+                cost_usd: cost,
+            });
+        self.calls.announce(&mut self.turn, fx);
+        self.calls = Calls::default();
+        self.turn.end(reason, usage, fx);
+    }
+
+    fn refused(&mut self, id: &Id, error: RawJson<'_>, fx: &mut Effects) {
+        let number = id.as_i64().and_then(|id| u64::try_from(id).ok());
+        let Some((expected, reply)) = self.pending.take(number) else {
+            return;
+        };
+        let ErrorObject {
+            code,
+            message,
+            data,
+        } = ErrorObject::from(error);
+        let details = data.as_ref().and_then(|data| {
+            let details = data.as_str().or_else(|| data.get("details")?.as_str());
+            details.map(str::to_owned)
+        });
+        let why = match details {
+            Some(details) => format!("{message} ({details})"),
+            None => message,
+        };
+        let error = match code {
+            AUTH_REQUIRED => AgentError::NeedsLogin(why.clone()),
+            _ => AgentError::Refused(why.clone()),
+        };
+        match expected {
+            Expected::Initialize => fx.opened = Some(Err(AgentError::NotReady(why))),
+            Expected::Session(_) => self.session_failed(reply, error, fx),
+            Expected::Prompt => {
+                self.calls = Calls::default();
+                self.turn.end(TurnEndReason::Failed(why), None, fx);
+            }
+            Expected::Sessions | Expected::Steer | Expected::Done => answer(reply, Err(error)),
+        }
+    }
+}
+
+impl Codec for Acp {
+    fn open(&mut self, fx: &mut Effects) {
+        let params = json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientCapabilities": {
+                "fs": {
+                    "readTextFile": self.offers.read_files,
+                    "writeTextFile": self.offers.write_files,
+                },
+                "terminal": self.offers.terminals,
+                "session": { "notices": {} },
+            },
+            "clientInfo": { "name": self.client, "version": env!("CARGO_PKG_VERSION") },
+        });
+        self.send(Expected::Initialize, None, method::INITIALIZE, &params, fx);
+    }
+
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
+        match decode(line) {
+            Incoming::Notification { method, params } if method == method::SESSION_UPDATE => {
+                if let Ok(chunk) = params.parse::<Chunk<'_>>()
+                    && self.chunk(chunk, fx)
+                {
+                    return Ok(());
+                }
+                let params: Value = params
+                    .parse()
+                    .map_err(|error| Unreadable(error.to_string()))?;
+                self.update(&params, fx);
+            }
+            Incoming::Notification { method, params } if method == method::CANCEL_REQUEST => {
+                let params: Value = params.parse().unwrap_or_default();
+                let target = params.get("requestId").cloned().unwrap_or_default();
+                let target = serde_json::from_value::<Id>(target).ok();
+                if let Some(place) = self
+                    .asked
+                    .iter()
+                    .position(|(_, id)| Some(id) == target.as_ref())
+                {
+                    let (number, id) = self.asked.remove(place);
+                    fx.withdrawn.push(number);
+                    let code = code::REQUEST_CANCELLED;
+                    write(fx, |out| {
+                        encode::error(out, Some(&id), code, "Request cancelled", None)
+                    });
+                }
+            }
+            Incoming::Notification { .. } | Incoming::Ignore { .. } => {}
+            Incoming::Request { id, method, params } => {
+                let params: Value = params
+                    .parse()
+                    .map_err(|error| Unreadable(error.to_string()))?;
+                self.ask(id, &method, &params, fx);
+            }
+            Incoming::Response { id, result } => self.response(&id, result, fx),
+            Incoming::ResponseError { id, error } => self.refused(&id, error, fx),
+            Incoming::Error(fault) => return Err(Unreadable(fault.reason.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+        match what {
+            What::Prompt(prompt) => self.prompt(prompt, reply, fx),
+            What::Steer(prompt) => {
+                let params = self.with_session(json!({ "prompt": blocks(prompt) }));
+                self.send(
+                    Expected::Steer,
+                    Some(reply),
+                    method::SESSION_STEERING,
+                    &params,
+                    fx,
+                );
+            }
+            What::Abort => {
+                let params = self.with_session(json!({}));
+                write(fx, |out| {
+                    encode::notification(out, method::SESSION_CANCEL, &params)
+                });
+                answer(Some(reply), Ok(Reply::Done));
+            }
+            What::Session => {
+                let opened = Box::new(self.opened.clone());
+                answer(Some(reply), Ok(Reply::Session(opened)));
+            }
+            What::NewSession => self.new_session(Some(reply), fx),
+            What::Resume(id) => self.reopen(&id, false, Some(reply), fx),
+            What::Load(id) => self.reopen(&id, true, Some(reply), fx),
+            What::Sessions => {
+                let params = json!({ "cwd": self.cwd });
+                self.send(
+                    Expected::Sessions,
+                    Some(reply),
+                    method::SESSION_LIST,
+                    &params,
+                    fx,
+                );
+            }
+            What::Models => {
+                let models = match self.option("model") {
+                    Some(option) => selectable(option),
+                    None => self.models.clone(),
+                };
+                answer(Some(reply), Ok(Reply::Models(models)));
+            }
+            What::SetModel(model) if self.option("model").is_none() => {
+                let params = self.with_session(json!({ "modelId": model }));
+                self.send(
+                    Expected::Done,
+                    Some(reply),
+                    method::SESSION_SET_MODEL,
+                    &params,
+                    fx,
+                );
+            }
+            What::SetModel(model) => self.choose("model", &model, reply, fx),
+            What::SetThinking(level) => self.choose("thought_level", &level, reply, fx),
+            What::SetMode(mode) => {
+                let params = self.with_session(json!({ "modeId": mode }));
+                self.send(
+                    Expected::Done,
+                    Some(reply),
+                    method::SESSION_SET_MODE,
+                    &params,
+                    fx,
+                );
+            }
+            What::FollowUp(_) | What::Stop => {
+                // The table refuses these before they come here.
+                answer(
+                    Some(reply),
+                    Err(AgentError::Refused("there is no method".to_owned())),
+                );
+            }
+        }
+    }
+
+    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+        self.answer_request(ask, answer, fx);
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
+}
+
+pub(super) fn write(
+    fx: &mut Effects,
+    frame: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+) {
+    let mut line = Vec::new();
+    match frame(&mut line) {
+        Ok(()) => {
+            line.push(b'\n');
+            fx.lines.push(line);
+        }
+        // Values of JSON can always be written.
+        Err(error) => tracing::warn!(%error, "a frame could not be written"),
+    }
+}
+
+fn blocks(prompt: Prompt) -> Vec<Value> {
+    let text = json!({ "type": "text", "text": prompt.text });
+    let pictures = prompt.pictures.into_iter().map(
+        |picture| json!({ "type": "image", "data": picture.data, "mimeType": picture.mime_type }),
+    );
+    std::iter::once(text).chain(pictures).collect()
+}
+
+/// The values of a selection, its groups included.
+fn selectable(option: &Value) -> Vec<AgentModel> {
+    let mut models = Vec::new();
+    for entry in list(option, "options") {
+        let inner = list(entry, "options");
+        let entries = if inner.is_empty() {
+            std::slice::from_ref(entry)
+        } else {
+            inner
+        };
+        models.extend(entries.iter().map(|entry| AgentModel {
+            id: str(entry, "value").to_owned(),
+            name: str(entry, "name").to_owned(),
+        }));
+    }
+    models
+}

@@ -1,0 +1,153 @@
+//! The tool calls of an ACP agent, put together from their updates.
+
+use serde_json::{Value, json};
+
+use super::Effects;
+use super::json::{list, str, text};
+use super::turn::Turn;
+use crate::event::{Diff, ToolCall, ToolOutput};
+
+/// Calls that are remembered; the oldest goes when there are more.
+const CALLS: usize = 1024;
+
+/// What is known of the calls of a session.
+#[derive(Default)]
+pub(super) struct Calls {
+    calls: Vec<Call>,
+}
+
+struct Call {
+    call: ToolCall,
+    output: ToolOutput,
+    is_announced: bool,
+}
+
+impl Calls {
+    /// Takes a `tool_call` or a `tool_call_update`.
+    pub fn take(&mut self, update: &Value, turn: &mut Turn, fx: &mut Effects) {
+        let id = str(update, "toolCallId");
+        let place = self.learn(update);
+        let Some(call) = place.and_then(|place| self.calls.get_mut(place)) else {
+            return;
+        };
+        let has_content = update.get("content").is_some_and(Value::is_array);
+        if has_content || update.get("rawOutput").is_some() {
+            learn_output(&mut call.output, update);
+        }
+        let output = call.output.clone();
+        match str(update, "status") {
+            "in_progress" => {
+                self.announce(turn, fx);
+                turn.started(id, fx);
+                if has_content {
+                    turn.progress(id, output, fx);
+                }
+            }
+            status @ ("completed" | "failed") => {
+                self.announce(turn, fx);
+                turn.ended(id, output, status == "failed", fx);
+                self.calls.retain(|call| call.call.id != id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Announces every call that has not been: their arguments are complete, since something else
+    /// came after them.
+    pub fn announce(&mut self, turn: &mut Turn, fx: &mut Effects) {
+        for call in self.calls.iter_mut().filter(|call| !call.is_announced) {
+            call.is_announced = true;
+            turn.called(call.call.clone(), fx);
+        }
+    }
+
+    /// What is known of a call, with what an update of it says.
+    pub fn learned(&mut self, update: &Value) -> Option<ToolCall> {
+        let place = self.learn(update)?;
+        self.calls.get(place).map(|call| call.call.clone())
+    }
+
+    fn learn(&mut self, update: &Value) -> Option<usize> {
+        let id = text(update, "toolCallId")?;
+        let place = match self.calls.iter().position(|call| call.call.id == id) {
+            Some(place) => place,
+            None => {
+                if self.calls.len() >= CALLS {
+                    self.calls.remove(0);
+                }
+                let call = ToolCall {
+                    id,
+                    input: json!({}),
+                    ..ToolCall::default()
+                };
+                self.calls.push(Call {
+                    call,
+                    output: ToolOutput::default(),
+                    is_announced: false,
+                });
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls.get_mut(place)?.call;
+        if let Some(kind) = text(update, "kind") {
+            call.kind = Some(kind);
+        }
+        if let Some(title) = text(update, "title") {
+            call.title = Some(title);
+        }
+        match text(update, "name") {
+            Some(name) => call.name = name,
+            None if call.name.is_empty() || Some(&call.name) == call.kind.as_ref() => {
+                call.name = call.kind.clone().unwrap_or_else(|| "other".to_owned());
+            }
+            None => {}
+        }
+        if let Some(input) = update.get("rawInput").filter(|input| !input.is_null()) {
+            call.input = input.clone();
+        }
+        Some(place)
+    }
+}
+
+fn learn_output(output: &mut ToolOutput, update: &Value) {
+    if update.get("content").is_some_and(Value::is_array) {
+        output.text.clear();
+        output.pictures.clear();
+        output.diffs.clear();
+        for item in list(update, "content") {
+            match str(item, "type") {
+                "content" => content(output, item.get("content").unwrap_or(&Value::Null)),
+                "diff" => output.diffs.push(Diff {
+                    path: str(item, "path").into(),
+                    old: text(item, "oldText"),
+                    new: str(item, "newText").to_owned(),
+                }),
+                _ => {}
+            }
+        }
+    }
+    if let Some(raw) = update.get("rawOutput").filter(|raw| !raw.is_null()) {
+        if output.text.is_empty()
+            && let Some(said) = raw.as_str().or_else(|| raw.get("output")?.as_str())
+        {
+            output.text = said.to_owned();
+        }
+        output.details = raw.get("details").or(Some(raw)).cloned();
+    }
+}
+
+fn content(output: &mut ToolOutput, block: &Value) {
+    match str(block, "type") {
+        "text" => output.text.push_str(str(block, "text")),
+        "image" => output.pictures.push((
+            str(block, "mimeType").to_owned(),
+            str(block, "data").to_owned(),
+        )),
+        "resource" => {
+            let resource = block.get("resource").unwrap_or(&Value::Null);
+            output.text.push_str(str(resource, "text"));
+        }
+        "resource_link" => output.text.push_str(str(block, "uri")),
+        _ => {}
+    }
+}

@@ -1,0 +1,150 @@
+//! What an ACP agent asks of its client: permissions, files, terminals.
+
+use serde_json::{Value, json};
+use stentor_wire::acp::method;
+use stentor_wire::jsonrpc::{Id, code, encode};
+
+use super::acp::{Acp, write};
+use super::json::{list, str, text};
+use super::{Answered, Ask, Effects};
+use crate::host::{
+    HostRefusal, Permission, PermissionAnswer, PermissionKind, PermissionOption, Terminal,
+    TerminalExit,
+};
+
+/// Requests of the agent that may wait for their answers.
+const ASKED: usize = 256;
+
+impl Acp {
+    /// Takes a request of the agent: what it asks goes to the host.
+    pub fn ask(&mut self, id: Id, name: &str, params: &Value, fx: &mut Effects) {
+        let terminal = || str(params, "terminalId").to_owned();
+        let ask = match name {
+            method::REQUEST_PERMISSION => {
+                let update = params.get("toolCall").unwrap_or(&Value::Null);
+                let call = self.calls.learned(update);
+                self.calls.announce(&mut self.turn, fx);
+                // Whoever is asked knows the call as one that is under way.
+                if let Some(call) = &call {
+                    self.turn.started(&call.id, fx);
+                }
+                let options = list(params, "options").iter().filter_map(permission_option);
+                Ask::Permission(Permission {
+                    call_id: call.as_ref().map(|call| call.id.clone()),
+                    tool: call.as_ref().map(|call| call.name.clone()),
+                    kind: call.as_ref().and_then(|call| call.kind.clone()),
+                    title: call
+                        .as_ref()
+                        .and_then(|call| call.title.clone())
+                        .unwrap_or_default(),
+                    input: call.map(|call| call.input).unwrap_or_default(),
+                    options: options.collect(),
+                })
+            }
+            method::READ_TEXT_FILE if self.offers.read_files => Ask::ReadFile {
+                path: str(params, "path").into(),
+                line: params.get("line").and_then(Value::as_u64),
+                limit: params.get("limit").and_then(Value::as_u64),
+            },
+            method::WRITE_TEXT_FILE if self.offers.write_files => Ask::WriteFile {
+                path: str(params, "path").into(),
+                text: str(params, "content").to_owned(),
+            },
+            method::TERMINAL_CREATE if self.offers.terminals => {
+                let args = list(params, "args").iter().filter_map(Value::as_str);
+                let env = list(params, "env").iter();
+                Ask::TerminalCreate(Terminal {
+                    command: str(params, "command").to_owned(),
+                    args: args.map(str::to_owned).collect(),
+                    env: env
+                        .map(|pair| (str(pair, "name").to_owned(), str(pair, "value").to_owned()))
+                        .collect(),
+                    cwd: text(params, "cwd").map(Into::into),
+                    output_limit_bytes: params.get("outputByteLimit").and_then(Value::as_u64),
+                })
+            }
+            method::TERMINAL_OUTPUT if self.offers.terminals => Ask::TerminalOutput(terminal()),
+            method::TERMINAL_WAIT_FOR_EXIT if self.offers.terminals => {
+                Ask::TerminalWait(terminal())
+            }
+            method::TERMINAL_KILL if self.offers.terminals => Ask::TerminalKill {
+                id: terminal(),
+                release: false,
+            },
+            method::TERMINAL_RELEASE if self.offers.terminals => Ask::TerminalKill {
+                id: terminal(),
+                release: true,
+            },
+            _ => {
+                let code = code::METHOD_NOT_FOUND;
+                let text = "Method not found";
+                return write(fx, |out| encode::error(out, Some(&id), code, text, None));
+            }
+        };
+        if self.asked.len() >= ASKED {
+            let code = code::INTERNAL_ERROR;
+            let text = "Too many requests at once";
+            return write(fx, |out| encode::error(out, Some(&id), code, text, None));
+        }
+        self.last_asked += 1;
+        self.asked.push((self.last_asked, id));
+        fx.asks.push((self.last_asked, ask));
+    }
+
+    /// Answers a request of the agent.
+    pub fn answer_request(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+        let Some(place) = self.asked.iter().position(|(number, _)| *number == ask) else {
+            return;
+        };
+        let (_, id) = self.asked.remove(place);
+        let result = match answer {
+            Answered::Permission(PermissionAnswer::Selected(option)) => {
+                Ok(json!({ "outcome": { "outcome": "selected", "optionId": option } }))
+            }
+            Answered::Permission(PermissionAnswer::Cancelled)
+            | Answered::Question(_)
+            | Answered::Withdrawn => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
+            Answered::File(text) => text.map(|text| json!({ "content": text })),
+            Answered::Written(done) => done.map(|()| json!({})),
+            Answered::Terminal(id) => id.map(|id| json!({ "terminalId": id })),
+            Answered::Output(output) => output.map(|output| {
+                let mut shown = json!({ "output": output.output, "truncated": output.truncated });
+                if let (Some(exit), Some(shown)) = (output.exit, shown.as_object_mut()) {
+                    shown.insert("exitStatus".to_owned(), exit_status(&exit));
+                }
+                shown
+            }),
+            Answered::Exit(exit) => exit.map(|exit| exit_status(&exit)),
+        };
+        match result {
+            Ok(result) => write(fx, |out| encode::result(out, &id, &result)),
+            Err(refusal) => {
+                let code = match refusal {
+                    HostRefusal::NotOffered => code::METHOD_NOT_FOUND,
+                    HostRefusal::Because(_) => code::INTERNAL_ERROR,
+                };
+                let text = refusal.to_string();
+                write(fx, |out| encode::error(out, Some(&id), code, &text, None));
+            }
+        }
+    }
+}
+
+fn permission_option(option: &Value) -> Option<PermissionOption> {
+    let kind = match str(option, "kind") {
+        "allow_once" => PermissionKind::AllowOnce,
+        "allow_always" => PermissionKind::AllowAlways,
+        "reject_once" => PermissionKind::RejectOnce,
+        "reject_always" => PermissionKind::RejectAlways,
+        _ => return None,
+    };
+    Some(PermissionOption {
+        id: text(option, "optionId")?,
+        name: str(option, "name").to_owned(),
+        kind,
+    })
+}
+
+fn exit_status(exit: &TerminalExit) -> Value {
+    json!({ "exitCode": exit.code, "signal": exit.signal })
+}

@@ -1,0 +1,138 @@
+//! What an ACP agent reports of its session.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Effects;
+use super::acp::Acp;
+use super::json::{list, number, str, text};
+use crate::event::{AgentEvent, ContextUse, NoticeLevel, PlanEntry, PlanStatus};
+
+/// The update that comes by the thousand.
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow, rename = "sessionId")]
+    session: Cow<'a, str>,
+    #[serde(borrow)]
+    update: ChunkUpdate<'a>,
+}
+
+#[derive(Deserialize)]
+struct ChunkUpdate<'a> {
+    #[serde(borrow, rename = "sessionUpdate")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Option<ChunkContent<'a>>,
+    #[serde(borrow, rename = "messageId", default)]
+    message: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct ChunkContent<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+impl Acp {
+    /// Takes a chunk of text. False when it is another update.
+    pub fn chunk(&mut self, chunk: Chunk<'_>, fx: &mut Effects) -> bool {
+        let is_text = match &*chunk.update.kind {
+            "agent_message_chunk" => true,
+            "agent_thought_chunk" => false,
+            _ => return false,
+        };
+        if Some(&*chunk.session) != self.session.as_deref() {
+            return true;
+        }
+        self.calls.announce(&mut self.turn, fx);
+        let Some(said) = chunk.update.content.and_then(|content| content.text) else {
+            return true;
+        };
+        if let Some(id) = chunk.update.message.filter(|_| is_text)
+            && *id != *self.message_id
+        {
+            if !self.message_id.is_empty() {
+                fx.events.push_back(AgentEvent::AnswerEnded);
+            }
+            self.message_id = id.into_owned();
+        }
+        let said = said.into_owned();
+        fx.events.push_back(match is_text {
+            true => AgentEvent::Text(said),
+            false => AgentEvent::Thinking(said),
+        });
+        true
+    }
+
+    /// Takes any other update.
+    pub fn update(&mut self, params: &Value, fx: &mut Effects) {
+        if text(params, "sessionId") != self.session {
+            return;
+        }
+        let update = params.get("update").unwrap_or(&Value::Null);
+        match str(update, "sessionUpdate") {
+            "tool_call" | "tool_call_update" => self.calls.take(update, &mut self.turn, fx),
+            "user_message_chunk" => {
+                let content = update.get("content").unwrap_or(&Value::Null);
+                self.calls.announce(&mut self.turn, fx);
+                let said = str(content, "text").to_owned();
+                fx.events.push_back(AgentEvent::UserMessage(said));
+            }
+            "plan" => {
+                let entries = list(update, "entries").iter().map(|entry| PlanEntry {
+                    text: str(entry, "content").to_owned(),
+                    status: match str(entry, "status") {
+                        "in_progress" => PlanStatus::InProgress,
+                        "completed" => PlanStatus::Completed,
+                        _ => PlanStatus::Pending,
+                    },
+                });
+                fx.events.push_back(AgentEvent::Plan(entries.collect()));
+            }
+            "usage_update" => {
+                let cost = update.get("cost").and_then(|cost| cost.get("amount"));
+                fx.events.push_back(AgentEvent::Context(ContextUse {
+                    used: number(update, "used"),
+                    size: number(update, "size"),
+                    cost_usd: cost.and_then(Value::as_f64),
+                }));
+            }
+            "session_info_update" => {
+                if let Some(title) = text(update, "title") {
+                    fx.events.push_back(AgentEvent::Title(title));
+                }
+            }
+            "current_mode_update" => {
+                fx.events
+                    .push_back(AgentEvent::Mode(str(update, "currentModeId").to_owned()));
+            }
+            "config_option_update" => {
+                self.options = list(update, "configOptions").to_vec();
+                let model = self
+                    .option("model")
+                    .and_then(|option| text(option, "currentValue"));
+                if let Some(model) = model.filter(|model| Some(model) != self.opened.model.as_ref())
+                {
+                    self.opened.model = Some(model.clone());
+                    fx.events.push_back(AgentEvent::Model(model));
+                }
+            }
+            "notice" => {
+                let level = match str(update, "severity") {
+                    "warning" => NoticeLevel::Warning,
+                    "error" => NoticeLevel::Error,
+                    _ => NoticeLevel::Info,
+                };
+                let mut said = str(update, "title").to_owned();
+                if let Some(more) = text(update, "description") {
+                    said = format!("{said}: {more}");
+                }
+                fx.events
+                    .push_back(AgentEvent::Notice { level, text: said });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! The RPC mode of omp and pi, in all their generations.
+//!
+//! They differ in how the end of a turn is announced: `agent_settled`, `prompt_result`, or nothing
+//! but the last `agent_end`. So after an `agent_end` the child is asked for its state, unless one of
+//! the others comes first.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::json::{line, list, str, text};
+use super::omp_shapes::{
+    call_of, content, message, opened, permission_options, question, result, usage_of,
+};
+use super::pending::{Pending, answer};
+use super::turn::Turn;
+use super::{Answered, Ask, Codec, Effects, Reply, Responder, Unreadable, What};
+use crate::connection::LostCounter;
+use crate::error::AgentError;
+use crate::event::{AgentEvent, NoticeLevel, TurnEndReason};
+use crate::host::{Answer, Permission, PermissionAnswer, QuestionKind};
+use crate::options::{OpenSession, StartOptions};
+use crate::prompt::{AgentModel, Prompt};
+
+/// How long to wait before a child that still seems busy after an `agent_end` is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Dialogs that are remembered for their answers.
+const DIALOGS: usize = 256;
+
+/// What a request waits for.
+enum Expected {
+    /// The state with which the handshake ends.
+    Hello,
+    Filter,
+    Prompt,
+    /// A queued message; answered when the child has taken it.
+    Done,
+    Abort,
+    /// Whether the turn with this number is over.
+    IsOver(u64),
+    /// A switch of the session, after which the state is asked for.
+    Switched,
+    /// The state of the session that was switched to.
+    Session,
+    Models,
+}
+
+pub(super) struct Omp {
+    resume: Option<String>,
+    pending: Pending<Expected>,
+    turn: Turn,
+    /// How the last answer of the turn ended.
+    last_end: TurnEndReason,
+    /// The next user message is the prompt itself, which is no news.
+    expects_prompt: bool,
+    /// Counts the turns.
+    serial: u64,
+    /// The turn has had an `agent_start`. What announces an end before is about the turn before.
+    has_started: bool,
+    /// Dialogs that are open: our number, their id, and the permission options if it is one.
+    dialogs: Vec<Dialog>,
+    last_dialog: u64,
+}
+
+struct Dialog {
+    number: u64,
+    id: String,
+    is_confirm: bool,
+}
+
+/// The frames that come by the thousand, read without what they repeat.
+#[derive(Deserialize)]
+struct Update<'a> {
+    #[serde(borrow, rename = "assistantMessageEvent")]
+    event: UpdateEvent<'a>,
+}
+
+#[derive(Deserialize)]
+struct UpdateEvent<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    delta: Option<Cow<'a, str>>,
+    #[serde(rename = "toolCall", default)]
+    call: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+impl Omp {
+    pub fn new(options: &StartOptions, lost: LostCounter) -> Self {
+        Self {
+            resume: match &options.session {
+                OpenSession::New => None,
+                OpenSession::Resume(path) => Some(path.clone()),
+            },
+            pending: Pending::new(lost.clone()),
+            turn: Turn::new(lost),
+            last_end: TurnEndReason::Completed,
+            expects_prompt: false,
+            serial: 0,
+            has_started: false,
+            dialogs: Vec::new(),
+            last_dialog: 0,
+        }
+    }
+
+    fn send(
+        &mut self,
+        expected: Expected,
+        reply: Option<Responder>,
+        mut command: Value,
+        fx: &mut Effects,
+    ) {
+        let number = self.pending.wait(expected, reply);
+        if let Some(command) = command.as_object_mut() {
+            command.insert("id".to_owned(), format!("c{number}").into());
+        }
+        fx.lines.push(line(&command));
+    }
+
+    fn prompt(&mut self, prompt: Prompt, reply: Responder, fx: &mut Effects) {
+        if self.turn.is_active() {
+            return answer(Some(reply), Err(AgentError::Busy));
+        }
+        self.last_end = TurnEndReason::Completed;
+        self.expects_prompt = true;
+        self.begin_turn(fx);
+        self.send(Expected::Prompt, None, message("prompt", prompt), fx);
+        answer(Some(reply), Ok(Reply::Done));
+    }
+
+    /// `prompt` with a behaviour, not `steer` or `follow_up`: when the turn has just ended it begins
+    /// another instead of leaving the message in a queue.
+    fn queue(&mut self, prompt: Prompt, behavior: &str, reply: Responder, fx: &mut Effects) {
+        let mut command = message("prompt", prompt);
+        if let Some(command) = command.as_object_mut() {
+            command.insert("streamingBehavior".to_owned(), behavior.into());
+        }
+        self.send(Expected::Done, Some(reply), command, fx);
+    }
+
+    fn response(&mut self, frame: &Value, fx: &mut Effects) {
+        let number = str(frame, "id")
+            .strip_prefix('c')
+            .and_then(|id| id.parse().ok());
+        let failed = frame.get("success").and_then(Value::as_bool) == Some(false);
+        let error = text(frame, "error").unwrap_or_else(|| "it failed".to_owned());
+        let data = frame.get("data").unwrap_or(&Value::Null);
+        if failed && number.is_none() {
+            // Old children answer some failures without the id: it is the prompt, if one waits.
+            let waiting = self
+                .pending
+                .take_where(|kind| !matches!(kind, Expected::Filter));
+            if let Some((expected, reply)) = waiting {
+                self.failed(&expected, reply, error, fx);
+            }
+            return;
+        }
+        let Some((expected, reply)) = self.pending.take(number) else {
+            // A prompt may fail after it was accepted: then its turn is over.
+            if failed && str(frame, "command") == "prompt" {
+                self.turn.end(TurnEndReason::Failed(error), None, fx);
+            }
+            return;
+        };
+        if failed {
+            return self.failed(&expected, reply, error, fx);
+        }
+        match expected {
+            Expected::Hello => match self.resume.take() {
+                Some(path) => {
+                    let command = json!({ "type": "switch_session", "sessionPath": path });
+                    self.send(Expected::Switched, None, command, fx);
+                }
+                None => fx.opened = Some(Ok(opened(data))),
+            },
+            Expected::Filter => {}
+            Expected::Prompt => {
+                // A command that needed no model is over with its answer.
+                let is_handled = str(data, "disposition") == "handled"
+                    || data.get("agentInvoked").and_then(Value::as_bool) == Some(false);
+                if is_handled && !self.has_started {
+                    self.end_turn(fx);
+                }
+            }
+            Expected::IsOver(serial) if serial != self.serial => {}
+            Expected::Done | Expected::Abort => answer(reply, Ok(Reply::Done)),
+            Expected::IsOver(_) => {
+                let says = |key| data.get(key).and_then(Value::as_bool);
+                let busy = says("isStreaming") == Some(true)
+                    || says("isCompacting") == Some(true)
+                    || says("isSettled") == Some(false);
+                if busy {
+                    fx.wake_in = Some(ASK_AGAIN);
+                } else {
+                    self.end_turn(fx);
+                }
+            }
+            Expected::Switched => {
+                let state = json!({ "type": "get_state" });
+                self.send(Expected::Session, reply, state, fx);
+            }
+            Expected::Session => match reply {
+                Some(reply) => answer(Some(reply), Ok(Reply::Session(Box::new(opened(data))))),
+                None => fx.opened = Some(Ok(opened(data))),
+            },
+            Expected::Models => {
+                let models = list(data, "models").iter().map(|model| AgentModel {
+                    id: format!("{}/{}", str(model, "provider"), str(model, "id")),
+                    name: str(model, "name").to_owned(),
+                });
+                answer(reply, Ok(Reply::Models(models.collect())));
+            }
+        }
+    }
+
+    fn failed(
+        &mut self,
+        expected: &Expected,
+        reply: Option<Responder>,
+        error: String,
+        fx: &mut Effects,
+    ) {
+        match expected {
+            Expected::Prompt => self.turn.end(TurnEndReason::Failed(error), None, fx),
+            Expected::Hello => fx.opened = Some(Err(AgentError::NotReady(error))),
+            Expected::Switched | Expected::Session if reply.is_none() => {
+                fx.opened = Some(Err(AgentError::Refused(error)));
+            }
+            Expected::IsOver(serial) if *serial == self.serial => self.end_turn(fx),
+            Expected::IsOver(_) => {}
+            Expected::Filter => {}
+            Expected::Done
+            | Expected::Abort
+            | Expected::Switched
+            | Expected::Session
+            | Expected::Models => answer(reply, Err(AgentError::Refused(error))),
+        }
+    }
+
+    fn begin_turn(&mut self, fx: &mut Effects) {
+        if !self.turn.is_active() {
+            self.serial += 1;
+            self.has_started = false;
+            self.turn.begin(fx);
+        }
+    }
+
+    fn ask_if_over(&mut self, fx: &mut Effects) {
+        let state = json!({ "type": "get_state" });
+        self.send(Expected::IsOver(self.serial), None, state, fx);
+    }
+
+    fn end_turn(&mut self, fx: &mut Effects) {
+        let reason = std::mem::replace(&mut self.last_end, TurnEndReason::Completed);
+        self.turn.end(reason, None, fx);
+    }
+
+    fn update(&mut self, event: UpdateEvent<'_>, fx: &mut Effects) {
+        let delta = || event.delta.map(Cow::into_owned).unwrap_or_default();
+        match &*event.kind {
+            "text_delta" => fx.events.push_back(AgentEvent::Text(delta())),
+            "thinking_delta" => fx.events.push_back(AgentEvent::Thinking(delta())),
+            "toolcall_end" => {
+                if let Some(call) = event.call {
+                    self.turn
+                        .called(call_of(&call, "id", "name", "arguments"), fx);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn message_ended(&mut self, message: &Value, fx: &mut Effects) {
+        match str(message, "role") {
+            "assistant" => {
+                // A child that streams nothing has everything here.
+                for block in list(message, "content") {
+                    if str(block, "type") == "toolCall" {
+                        self.turn
+                            .called(call_of(block, "id", "name", "arguments"), fx);
+                    }
+                }
+                if let Some(usage) = message.get("usage") {
+                    self.turn.consumed(usage_of(usage), fx);
+                }
+                let said = text(message, "errorMessage");
+                self.last_end = match str(message, "stopReason") {
+                    "length" => TurnEndReason::Limit,
+                    "aborted" => TurnEndReason::Aborted,
+                    "error" => {
+                        TurnEndReason::Failed(said.unwrap_or_else(|| "it failed".to_owned()))
+                    }
+                    _ => TurnEndReason::Completed,
+                };
+                fx.events.push_back(AgentEvent::AnswerEnded);
+            }
+            "user" => {
+                if std::mem::take(&mut self.expects_prompt) {
+                    return;
+                }
+                let said = content(message.get("content").unwrap_or(&Value::Null)).text;
+                fx.events.push_back(AgentEvent::UserMessage(said));
+            }
+            _ => {}
+        }
+    }
+
+    fn dialog(&mut self, frame: &Value, fx: &mut Effects) {
+        let title = str(frame, "title").to_owned();
+        let ask = match str(frame, "method") {
+            "select" => {
+                let options = list(frame, "options").iter().filter_map(Value::as_str);
+                let options: Vec<&str> = options.collect();
+                match permission_options(&title, &options) {
+                    Some(options) => {
+                        let call = self.turn.newest();
+                        Ask::Permission(Permission {
+                            call_id: call.map(|call| call.id.clone()),
+                            tool: call.map(|call| call.name.clone()),
+                            kind: None,
+                            input: call.map(|call| call.input.clone()).unwrap_or_default(),
+                            title,
+                            options,
+                        })
+                    }
+                    None => question(
+                        title,
+                        None,
+                        QuestionKind::Select(
+                            options
+                                .iter()
+                                .map(|o| ((*o).to_owned(), (*o).to_owned()))
+                                .collect(),
+                        ),
+                    ),
+                }
+            }
+            "confirm" => question(title, text(frame, "message"), QuestionKind::Confirm),
+            "input" => question(title, None, QuestionKind::Text(String::new())),
+            "editor" => {
+                let prefill = text(frame, "prefill").unwrap_or_default();
+                question(title, None, QuestionKind::Text(prefill))
+            }
+            "notify" => {
+                let level = match str(frame, "notifyType") {
+                    "warning" => NoticeLevel::Warning,
+                    "error" => NoticeLevel::Error,
+                    _ => NoticeLevel::Info,
+                };
+                let text = str(frame, "message").to_owned();
+                return fx.events.push_back(AgentEvent::Notice { level, text });
+            }
+            "cancel" => {
+                let target = str(frame, "targetId");
+                if let Some(place) = self.dialogs.iter().position(|dialog| dialog.id == target) {
+                    fx.withdrawn.push(self.dialogs.remove(place).number);
+                }
+                return;
+            }
+            _ => return,
+        };
+        if self.dialogs.len() >= DIALOGS {
+            self.dialogs.remove(0);
+        }
+        self.last_dialog += 1;
+        self.dialogs.push(Dialog {
+            number: self.last_dialog,
+            id: str(frame, "id").to_owned(),
+            is_confirm: str(frame, "method") == "confirm",
+        });
+        fx.asks.push((self.last_dialog, ask));
+    }
+
+    fn frame(&mut self, kind: &str, frame: &Value, fx: &mut Effects) {
+        match kind {
+            "response" => self.response(frame, fx),
+            "agent_start" => {
+                self.begin_turn(fx);
+                self.has_started = true;
+            }
+            "message_end" => {
+                self.message_ended(frame.get("message").unwrap_or(&Value::Null), fx);
+            }
+            "tool_execution_start" => {
+                self.turn
+                    .called(call_of(frame, "toolCallId", "toolName", "args"), fx);
+                self.turn.started(str(frame, "toolCallId"), fx);
+            }
+            "tool_execution_update" => {
+                let output = result(frame.get("partialResult").unwrap_or(&Value::Null));
+                self.turn.progress(str(frame, "toolCallId"), output, fx);
+            }
+            "tool_execution_end" => {
+                let output = result(frame.get("result").unwrap_or(&Value::Null));
+                let failed = frame.get("isError").and_then(Value::as_bool) == Some(true);
+                self.turn
+                    .ended(str(frame, "toolCallId"), output, failed, fx);
+            }
+            "agent_end" => {
+                let goes_on = frame.get("willRetry").and_then(Value::as_bool) == Some(true);
+                if self.turn.is_active() && !goes_on {
+                    self.ask_if_over(fx);
+                }
+            }
+            "prompt_result" | "session_settled" | "agent_settled" if self.has_started => {
+                self.end_turn(fx);
+            }
+            "extension_ui_request" => self.dialog(frame, fx),
+            "notice" => {
+                let text = str(frame, "message").to_owned();
+                let level = NoticeLevel::Info;
+                fx.events.push_back(AgentEvent::Notice { level, text });
+            }
+            "auto_retry_start" => {
+                let said = str(frame, "errorMessage");
+                let text = format!("the agent asks its model again: {said}");
+                let level = NoticeLevel::Warning;
+                fx.events.push_back(AgentEvent::Notice { level, text });
+            }
+            "session_info_changed" => {
+                if let Some(name) = text(frame, "name") {
+                    fx.events.push_back(AgentEvent::Title(name));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Codec for Omp {
+    fn open(&mut self, fx: &mut Effects) {
+        // Who knows the filter sends deltas without repeating the message in each.
+        let filter =
+            json!({ "type": "set_event_filter", "events": null, "messageUpdates": "delta" });
+        self.send(Expected::Filter, None, filter, fx);
+        self.send(Expected::Hello, None, json!({ "type": "get_state" }), fx);
+    }
+
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
+        let unreadable = |error: serde_json::Error| Unreadable(error.to_string());
+        if line.starts_with(r#"{"type":"message_update""#) {
+            let update: Update<'_> = serde_json::from_str(line).map_err(unreadable)?;
+            self.update(update.event, fx);
+            return Ok(());
+        }
+        let kind: Kind<'_> = serde_json::from_str(line).map_err(unreadable)?;
+        match &*kind.kind {
+            // Long, and known already.
+            "message_start" | "turn_end" | "turn_start" => Ok(()),
+            kind => {
+                let frame: Value = serde_json::from_str(line).map_err(unreadable)?;
+                if kind == "message_update"
+                    && let Ok(update) = serde_json::from_str::<Update<'_>>(line)
+                {
+                    self.update(update.event, fx);
+                }
+                self.frame(kind, &frame, fx);
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+        match what {
+            What::Prompt(prompt) => self.prompt(prompt, reply, fx),
+            What::Steer(prompt) => self.queue(prompt, "steer", reply, fx),
+            What::FollowUp(prompt) => self.queue(prompt, "followUp", reply, fx),
+            What::Abort => {
+                self.send(Expected::Abort, None, json!({ "type": "abort" }), fx);
+                answer(Some(reply), Ok(Reply::Done));
+            }
+            What::Session => {
+                self.send(
+                    Expected::Session,
+                    Some(reply),
+                    json!({ "type": "get_state" }),
+                    fx,
+                );
+            }
+            What::NewSession => {
+                let command = json!({ "type": "new_session" });
+                self.send(Expected::Switched, Some(reply), command, fx);
+            }
+            What::Resume(path) => {
+                let command = json!({ "type": "switch_session", "sessionPath": path });
+                self.send(Expected::Switched, Some(reply), command, fx);
+            }
+            What::Models => {
+                let command = json!({ "type": "get_available_models" });
+                self.send(Expected::Models, Some(reply), command, fx);
+            }
+            What::SetModel(model) => {
+                let (provider, id) = model.split_once('/').unwrap_or(("", &model));
+                let command = json!({ "type": "set_model", "provider": provider, "modelId": id });
+                self.send(Expected::Done, Some(reply), command, fx);
+            }
+            What::SetThinking(level) => {
+                let command = json!({ "type": "set_thinking_level", "level": level });
+                self.send(Expected::Done, Some(reply), command, fx);
+            }
+            What::Load(_) | What::Sessions | What::SetMode(_) | What::Stop => {
+                // The table refuses these before they come here.
+                answer(
+                    Some(reply),
+                    Err(AgentError::Refused("there is no command".to_owned())),
+                );
+            }
+        }
+    }
+
+    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+        let Some(place) = self.dialogs.iter().position(|dialog| dialog.number == ask) else {
+            return;
+        };
+        let dialog = self.dialogs.remove(place);
+        let mut frame = json!({ "type": "extension_ui_response", "id": dialog.id });
+        let (key, value) = match answer {
+            Answered::Permission(PermissionAnswer::Selected(value))
+            | Answered::Question(Answer::Value(value))
+                if !dialog.is_confirm =>
+            {
+                ("value", Value::from(value))
+            }
+            Answered::Question(Answer::Confirmed(yes)) if dialog.is_confirm => {
+                ("confirmed", Value::from(yes))
+            }
+            _ => ("cancelled", Value::from(true)),
+        };
+        if let Some(frame) = frame.as_object_mut() {
+            frame.insert(key.to_owned(), value);
+        }
+        fx.lines.push(line(&frame));
+    }
+
+    fn wake(&mut self, fx: &mut Effects) {
+        if self.turn.is_active() {
+            self.ask_if_over(fx);
+        }
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
+}

@@ -1,0 +1,639 @@
+//! psi's RPC in EDN. Text comes as all of it so far, and a turn is over when its session is idle
+//! again.
+
+use serde_json::Value as Json;
+use stentor_wire::edn::{self, EdnWriter, Keyword, Value};
+
+use super::pending::{Pending, answer};
+use super::turn::Turn;
+use super::{Answered, Ask, Codec, Effects, Reply, Responder, Unreadable, What};
+use crate::connection::LostCounter;
+use crate::error::AgentError;
+use crate::event::{AgentEvent, NoticeLevel, ToolCall, ToolOutput, TurnEndReason, TurnUsage};
+use crate::host::{
+    Answer, Permission, PermissionAnswer, PermissionKind, PermissionOption, Question, QuestionKind,
+};
+use crate::options::{OpenSession, SessionOpened, StartOptions};
+use crate::prompt::{AgentModel, Prompt, SessionInfo};
+
+/// What is subscribed to.
+const TOPICS: [&str; 11] = [
+    "assistant/delta",
+    "assistant/thinking-delta",
+    "assistant/message",
+    "tool/start",
+    "tool/executing",
+    "tool/update",
+    "tool/result",
+    "session/updated",
+    "error",
+    "ui/dialog-requested",
+    "ui/notification",
+];
+
+/// What a request waits for.
+enum Expected {
+    Handshake,
+    Subscribed,
+    Prompt,
+    Done,
+    /// Nobody waits for it.
+    Nothing,
+    Session,
+    Sessions,
+    Models,
+}
+
+pub(super) struct Psi {
+    client: String,
+    resume: Option<String>,
+    pending: Pending<Expected>,
+    turn: Turn,
+    opened: SessionOpened,
+    is_open: bool,
+    /// What was seen of the answer and the thinking that are being written.
+    text: String,
+    thinking: String,
+    /// How the turn ends once its session is idle.
+    end: Option<(TurnEndReason, Option<TurnUsage>)>,
+    /// The dialogs that are open: our number, their id, whether it is a yes or no.
+    dialogs: Vec<(u64, String, bool)>,
+    last_dialog: u64,
+}
+
+impl Psi {
+    pub fn new(options: &StartOptions, lost: LostCounter) -> Self {
+        Self {
+            client: options.client_name.clone(),
+            resume: match &options.session {
+                OpenSession::New => None,
+                OpenSession::Resume(path) => Some(path.clone()),
+            },
+            pending: Pending::new(lost.clone()),
+            turn: Turn::new(lost),
+            opened: SessionOpened::default(),
+            is_open: false,
+            text: String::new(),
+            thinking: String::new(),
+            end: None,
+            dialogs: Vec::new(),
+            last_dialog: 0,
+        }
+    }
+
+    fn send(
+        &mut self,
+        expected: Expected,
+        reply: Option<Responder>,
+        op: &str,
+        params: impl FnOnce(&mut EdnWriter<'_>),
+        fx: &mut Effects,
+    ) {
+        let number = self.pending.wait(expected, reply);
+        let mut line = Vec::new();
+        EdnWriter::new(&mut line).map(|frame| {
+            frame
+                .field("id", &format!("c{number}"))
+                .field("kind", &Keyword("request"))
+                .field("op", op);
+            frame.key("params").map(params);
+        });
+        line.push(b'\n');
+        fx.lines.push(line);
+    }
+
+    fn prompt(&mut self, prompt: &Prompt, reply: Responder, fx: &mut Effects) {
+        if self.turn.is_active() {
+            return answer(Some(reply), Err(AgentError::Busy));
+        }
+        self.end = None;
+        self.forget_texts();
+        self.turn.begin(fx);
+        let params = |params: &mut EdnWriter<'_>| message(params, prompt);
+        self.send(Expected::Prompt, None, "prompt", params, fx);
+        answer(Some(reply), Ok(Reply::Done));
+    }
+
+    fn forget_texts(&mut self) {
+        self.text.clear();
+        self.thinking.clear();
+    }
+
+    fn response(&mut self, frame: &Value<'_>, fx: &mut Effects) {
+        let Some((expected, reply)) = self.pending.take(number(frame)) else {
+            return;
+        };
+        let nothing = Value::Nil;
+        let data = frame.get("data").unwrap_or(&nothing);
+        match expected {
+            Expected::Handshake => {
+                let info = data.get("server-info").unwrap_or(&nothing);
+                self.opened = SessionOpened {
+                    id: text(info, "session-id"),
+                    model: text(info, "model-id"),
+                    ..SessionOpened::default()
+                };
+                let params = |params: &mut EdnWriter<'_>| {
+                    params.field("topics", &TOPICS[..]);
+                };
+                self.send(Expected::Subscribed, None, "subscribe", params, fx);
+            }
+            Expected::Subscribed => match self.resume.take() {
+                Some(path) => self.switch(&path, None, fx),
+                None => {
+                    self.is_open = true;
+                    fx.opened = Some(Ok(self.opened.clone()));
+                }
+            },
+            Expected::Prompt | Expected::Nothing => {}
+            Expected::Done => answer(reply, Ok(Reply::Done)),
+            Expected::Session => {
+                self.opened.id = text(data, "session-id");
+                self.opened.resume_id = text(data, "session-file");
+                let opened = self.opened.clone();
+                if std::mem::replace(&mut self.is_open, true) {
+                    answer(reply, Ok(Reply::Session(Box::new(opened))));
+                } else {
+                    fx.opened = Some(Ok(opened));
+                }
+            }
+            Expected::Sessions => {
+                let sessions = items(data, "sessions").iter().map(|session| SessionInfo {
+                    id: text(session, "session-file")
+                        .or_else(|| text(session, "session-id"))
+                        .unwrap_or_default(),
+                    title: text(session, "display-name").or_else(|| text(session, "session-name")),
+                    cwd: text(session, "worktree-path"),
+                    updated_at: text(session, "updated-at"),
+                });
+                answer(reply, Ok(Reply::Sessions(sessions.collect())));
+            }
+            Expected::Models => {
+                let result = data.get("result").unwrap_or(&nothing);
+                let models = items(result, "psi.agent-session/model-catalog").iter();
+                let models = models.map(|model| {
+                    let of = |key| text(model, key).unwrap_or_default();
+                    let id = format!("{}/{}", of("provider"), of("id"));
+                    AgentModel {
+                        name: text(model, "name").unwrap_or_else(|| id.clone()),
+                        id,
+                    }
+                });
+                answer(reply, Ok(Reply::Models(models.collect())));
+            }
+        }
+    }
+
+    fn error(&mut self, frame: &Value<'_>, fx: &mut Effects) {
+        let said = |key| text(frame, key).unwrap_or_default();
+        let why = format!("{}: {}", said("error-code"), said("error-message"));
+        let Some((expected, reply)) = self.pending.take(number(frame)) else {
+            return;
+        };
+        match expected {
+            Expected::Handshake | Expected::Subscribed => {
+                fx.opened = Some(Err(AgentError::NotReady(why)));
+            }
+            Expected::Session if !self.is_open => {
+                fx.opened = Some(Err(AgentError::Refused(why)));
+            }
+            Expected::Prompt => self.turn.end(TurnEndReason::Failed(why), None, fx),
+            Expected::Nothing => {}
+            Expected::Done | Expected::Session | Expected::Sessions | Expected::Models => {
+                answer(reply, Err(AgentError::Refused(why)));
+            }
+        }
+    }
+
+    fn switch(&mut self, path: &str, reply: Option<Responder>, fx: &mut Effects) {
+        let params = |params: &mut EdnWriter<'_>| {
+            params.field("session-path", path);
+        };
+        self.send(Expected::Session, reply, "switch_session", params, fx);
+    }
+
+    fn event(&mut self, topic: &str, data: &Value<'_>, fx: &mut Effects) {
+        let session = data.get("session-id").and_then(Value::as_str);
+        // Of a session that another client of the same process has in focus.
+        if session.is_some() && self.opened.id.is_some() && session != self.opened.id.as_deref() {
+            return;
+        }
+        match topic {
+            "assistant/delta" => {
+                let all = data.get("text").and_then(Value::as_str).unwrap_or_default();
+                if let Some(more) = newer(&mut self.text, all, fx) {
+                    fx.events.push_back(AgentEvent::Text(more));
+                }
+            }
+            "assistant/thinking-delta" => {
+                let all = data.get("text").and_then(Value::as_str).unwrap_or_default();
+                if let Some(more) = newer(&mut self.thinking, all, fx) {
+                    fx.events.push_back(AgentEvent::Thinking(more));
+                }
+            }
+            "assistant/message" => self.message(data, fx),
+            "tool/executing" => {
+                let id = text(data, "tool-id").unwrap_or_default();
+                self.forget_texts();
+                self.turn.called(call(data, &id), fx);
+                self.turn.started(&id, fx);
+            }
+            "tool/update" | "tool/result" => self.tool(topic == "tool/result", data, fx),
+            "session/updated" => self.updated(data, fx),
+            "error" => {
+                let why = text(data, "error-message").unwrap_or_default();
+                if self.turn.is_active() {
+                    self.end = Some((TurnEndReason::Failed(why), None));
+                } else {
+                    let level = NoticeLevel::Error;
+                    fx.events.push_back(AgentEvent::Notice { level, text: why });
+                }
+            }
+            "ui/dialog-requested" => self.dialog(data, fx),
+            "ui/notification" => {
+                let level = match text(data, "level").as_deref() {
+                    Some("warning") => NoticeLevel::Warning,
+                    Some("error") => NoticeLevel::Error,
+                    _ => NoticeLevel::Info,
+                };
+                let text = text(data, "message").unwrap_or_default();
+                fx.events.push_back(AgentEvent::Notice { level, text });
+            }
+            _ => {}
+        }
+    }
+
+    fn tool(&mut self, is_over: bool, data: &Value<'_>, fx: &mut Effects) {
+        let id = text(data, "tool-id").unwrap_or_default();
+        self.turn.called(call(data, &id), fx);
+        let details = data.get("details").filter(|details| !details.is_nil());
+        let pictures = items(data, "content")
+            .iter()
+            .filter_map(|block| Some((text(block, "mime-type")?, text(block, "data")?)));
+        let output = ToolOutput {
+            text: text(data, "result-text").unwrap_or_default(),
+            pictures: pictures.collect(),
+            diffs: Vec::new(),
+            details: details.map(json),
+        };
+        if is_over {
+            let failed = data.get("is-error").is_some_and(Value::is_truthy);
+            self.turn.ended(&id, output, failed, fx);
+        } else {
+            self.turn.progress(&id, output, fx);
+        }
+    }
+
+    fn message(&mut self, data: &Value<'_>, fx: &mut Effects) {
+        if text(data, "role").as_deref() == Some("user") {
+            let said = text(data, "text").unwrap_or_default();
+            return fx.events.push_back(AgentEvent::UserMessage(said));
+        }
+        // What was not streamed is here.
+        if let Some(all) = text(data, "text")
+            && self.text.is_empty()
+            && !all.is_empty()
+            && self.turn.is_active()
+        {
+            fx.events.push_back(AgentEvent::Text(all));
+        }
+        self.forget_texts();
+        let said = text(data, "error-message");
+        let reason = match text(data, "stop-reason").as_deref() {
+            Some("aborted") => TurnEndReason::Aborted,
+            Some("length") => TurnEndReason::Limit,
+            Some("error") => TurnEndReason::Failed(said.unwrap_or_else(|| "it failed".to_owned())),
+            _ => TurnEndReason::Completed,
+        };
+        if self.turn.is_active() {
+            fx.events.push_back(AgentEvent::AnswerEnded);
+            self.end = Some((reason, data.get("usage").map(usage)));
+        }
+    }
+
+    fn updated(&mut self, data: &Value<'_>, fx: &mut Effects) {
+        self.opened.resume_id = text(data, "session-file");
+        let is_idle = text(data, "phase").as_deref() == Some("idle");
+        let streams = data.get("is-streaming").is_some_and(Value::is_truthy);
+        if streams && self.is_open && !self.turn.is_active() {
+            self.end = None;
+            self.turn.begin(fx);
+        }
+        if is_idle
+            && !streams
+            && let Some((reason, usage)) = self.end.take()
+        {
+            self.forget_texts();
+            self.turn.end(reason, usage, fx);
+        }
+    }
+
+    fn dialog(&mut self, data: &Value<'_>, fx: &mut Effects) {
+        let title = text(data, "title").unwrap_or_default();
+        let message = text(data, "message");
+        let options = items(data, "options").iter().filter_map(|option| {
+            let value = text(option, "value")?;
+            Some((value.clone(), text(option, "label").unwrap_or(value)))
+        });
+        let options: Vec<(String, String)> = options.collect();
+        let kind = text(data, "kind").unwrap_or_default();
+        let ask = match (kind.as_str(), permission_options(&options)) {
+            ("select", Some(options)) => {
+                let call = self.turn.newest();
+                Ask::Permission(Permission {
+                    call_id: call.map(|call| call.id.clone()),
+                    tool: call.map(|call| call.name.clone()),
+                    kind: None,
+                    input: call.map(|call| call.input.clone()).unwrap_or_default(),
+                    title: message.unwrap_or(title),
+                    options,
+                })
+            }
+            (kind, _) => {
+                let kind = match kind {
+                    "select" => QuestionKind::Select(options),
+                    "confirm" => QuestionKind::Confirm,
+                    _ => QuestionKind::Text(String::new()),
+                };
+                Ask::Question(Question {
+                    title,
+                    message,
+                    kind,
+                })
+            }
+        };
+        // One dialog is open at a time: another one means the last is gone.
+        self.dialogs
+            .drain(..)
+            .for_each(|(number, ..)| fx.withdrawn.push(number));
+        self.last_dialog += 1;
+        let id = text(data, "dialog-id").unwrap_or_default();
+        self.dialogs.push((self.last_dialog, id, kind == "confirm"));
+        fx.asks.push((self.last_dialog, ask));
+    }
+}
+
+impl Codec for Psi {
+    fn open(&mut self, fx: &mut Effects) {
+        let client = self.client.clone();
+        let params = |params: &mut EdnWriter<'_>| {
+            params.key("client-info").map(|info| {
+                info.field("name", &client)
+                    .field("version", env!("CARGO_PKG_VERSION"))
+                    .field("protocol-version", "1.0");
+            });
+        };
+        self.send(Expected::Handshake, None, "handshake", params, fx);
+    }
+
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
+        let frame = edn::read_one(line).map_err(|error| Unreadable(error.to_string()))?;
+        match frame.get("kind").and_then(Value::as_keyword) {
+            Some("event") => {
+                let topic = frame
+                    .get("event")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                if let Some(data) = frame.get("data") {
+                    self.event(topic, data, fx);
+                }
+                Ok(())
+            }
+            Some("response") => {
+                self.response(&frame, fx);
+                Ok(())
+            }
+            Some("error") => {
+                self.error(&frame, fx);
+                Ok(())
+            }
+            _ => Err(Unreadable(
+                "it is neither a response nor an event".to_owned(),
+            )),
+        }
+    }
+
+    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+        match what {
+            What::Prompt(prompt) => self.prompt(&prompt, reply, fx),
+            What::Steer(prompt) | What::FollowUp(prompt) if !self.turn.is_active() => {
+                // While nothing runs the backend would leave it in a queue.
+                self.prompt(&prompt, reply, fx);
+            }
+            What::Steer(prompt) => {
+                let params = |params: &mut EdnWriter<'_>| message(params, &prompt);
+                self.send(Expected::Done, Some(reply), "steer", params, fx);
+            }
+            What::FollowUp(prompt) => {
+                let params = |params: &mut EdnWriter<'_>| message(params, &prompt);
+                self.send(Expected::Done, Some(reply), "follow_up", params, fx);
+            }
+            What::Abort => {
+                self.send(Expected::Nothing, None, "abort", |_| {}, fx);
+                answer(Some(reply), Ok(Reply::Done));
+            }
+            What::Session => {
+                let opened = Box::new(self.opened.clone());
+                answer(Some(reply), Ok(Reply::Session(opened)));
+            }
+            What::NewSession => {
+                self.send(Expected::Session, Some(reply), "new_session", |_| {}, fx);
+            }
+            What::Resume(path) => self.switch(&path, Some(reply), fx),
+            What::Sessions => {
+                self.send(Expected::Sessions, Some(reply), "list_sessions", |_| {}, fx);
+            }
+            What::Models => {
+                let params = |params: &mut EdnWriter<'_>| {
+                    params.field("query", "[:psi.agent-session/model-catalog]");
+                };
+                self.send(Expected::Models, Some(reply), "query_eql", params, fx);
+            }
+            What::SetModel(model) => {
+                let (provider, id) = model.split_once('/').unwrap_or(("", &model));
+                let params = |params: &mut EdnWriter<'_>| {
+                    params.field("provider", provider).field("model-id", id);
+                };
+                self.send(Expected::Done, Some(reply), "set_model", params, fx);
+            }
+            What::SetThinking(level) => {
+                let params = |params: &mut EdnWriter<'_>| {
+                    params.field("level", &level);
+                };
+                self.send(
+                    Expected::Done,
+                    Some(reply),
+                    "set_thinking_level",
+                    params,
+                    fx,
+                );
+            }
+            What::Load(_) | What::SetMode(_) | What::Stop => {
+                // The table refuses these before they come here.
+                answer(
+                    Some(reply),
+                    Err(AgentError::Refused("there is no op".to_owned())),
+                );
+            }
+        }
+    }
+
+    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+        let Some(place) = self.dialogs.iter().position(|(number, ..)| *number == ask) else {
+            return;
+        };
+        let (_, id, is_confirm) = self.dialogs.remove(place);
+        let resolved = |value: Value<'static>| Some(value);
+        let result = match answer {
+            Answered::Permission(PermissionAnswer::Selected(value))
+            | Answered::Question(Answer::Value(value))
+                if !is_confirm =>
+            {
+                resolved(value.into())
+            }
+            Answered::Question(Answer::Confirmed(yes)) if is_confirm => resolved(Value::Bool(yes)),
+            _ => None,
+        };
+        let op = if result.is_some() {
+            "resolve_dialog"
+        } else {
+            "cancel_dialog"
+        };
+        let params = |params: &mut EdnWriter<'_>| {
+            params.field("dialog-id", &id);
+            if let Some(result) = &result {
+                params.field("result", result);
+            }
+        };
+        self.send(Expected::Nothing, None, op, params, fx);
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
+}
+
+/// What is new in a text that is sent as a whole each time. A text that does not begin with what
+/// was seen is another answer.
+fn newer(seen: &mut String, all: &str, fx: &mut Effects) -> Option<String> {
+    let more = match all.strip_prefix(seen.as_str()) {
+        Some(more) => more,
+        None => {
+            seen.clear();
+            fx.events.push_back(AgentEvent::AnswerEnded);
+            all
+        }
+    };
+    seen.push_str(more);
+    (!more.is_empty()).then(|| more.to_owned())
+}
+
+fn message(params: &mut EdnWriter<'_>, prompt: &Prompt) {
+    params.field("message", &prompt.text);
+    if prompt.pictures.is_empty() {
+        return;
+    }
+    params.key("images").vector(|images| {
+        for picture in &prompt.pictures {
+            images.map(|image| {
+                image
+                    .field("type", &Keyword("image"))
+                    .field("mime-type", &picture.mime_type)
+                    .field("data", &picture.data);
+            });
+        }
+    });
+}
+
+fn number(frame: &Value<'_>) -> Option<u64> {
+    let id = frame.get("id").and_then(Value::as_str)?;
+    id.strip_prefix('c')?.parse().ok()
+}
+
+/// Text, whether it was written as a string or as a keyword.
+fn text(value: &Value<'_>, key: &str) -> Option<String> {
+    let value = value.get(key)?;
+    value
+        .as_str()
+        .or_else(|| value.as_keyword())
+        .map(str::to_owned)
+}
+
+fn items<'v, 'a>(value: &'v Value<'a>, key: &str) -> &'v [Value<'a>] {
+    value.get(key).and_then(Value::as_items).unwrap_or_default()
+}
+
+fn call(data: &Value<'_>, id: &str) -> ToolCall {
+    let arguments = data.get("parsed-args").map(json);
+    ToolCall {
+        id: id.to_owned(),
+        name: text(data, "tool-name").unwrap_or_default(),
+        title: text(data, "call-summary"),
+        kind: None,
+        input: arguments.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
+    }
+}
+
+fn usage(usage: &Value<'_>) -> TurnUsage {
+    let count = |key| {
+        let count = usage.get(key).and_then(Value::as_i64);
+        count
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or_default()
+    };
+    let cost = usage.get("cost").and_then(|cost| cost.get("total"));
+    TurnUsage {
+        input_tokens: count("input-tokens"),
+        output_tokens: count("output-tokens"),
+        cache_read_tokens: count("cache-read-tokens"),
+        cache_write_tokens: count("cache-write-tokens"),
+        cost_usd: cost.and_then(Value::as_f64),
+    }
+}
+
+/// A permission is told by the values of its options.
+fn permission_options(options: &[(String, String)]) -> Option<Vec<PermissionOption>> {
+    let kind = |value: &str| match value {
+        "allow-once" => Some(PermissionKind::AllowOnce),
+        "allow-always" => Some(PermissionKind::AllowAlways),
+        "reject-once" => Some(PermissionKind::RejectOnce),
+        "reject-always" => Some(PermissionKind::RejectAlways),
+        _ => None,
+    };
+    let options = options.iter().map(|(value, label)| {
+        Some(PermissionOption {
+            id: value.clone(),
+            name: label.clone(),
+            kind: kind(value)?,
+        })
+    });
+    options
+        .collect::<Option<Vec<_>>>()
+        .filter(|options| !options.is_empty())
+}
+
+/// The same as JSON. What JSON has no form for becomes its text.
+fn json(value: &Value<'_>) -> Json {
+    match value {
+        Value::Nil => Json::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Int(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::List(items) | Value::Vector(items) => items.iter().map(json).collect(),
+        Value::Set(items) => items.iter().map(json).collect(),
+        Value::Map(map) => {
+            let entries = map.iter().map(|(key, value)| {
+                let name = key.as_str().or_else(|| key.as_keyword());
+                (
+                    name.map_or_else(|| format!("{key:?}"), str::to_owned),
+                    json(value),
+                )
+            });
+            Json::Object(entries.collect())
+        }
+        other => match other.as_str().or_else(|| other.as_keyword()) {
+            Some(text) => text.into(),
+            None => format!("{other:?}").into(),
+        },
+    }
+}

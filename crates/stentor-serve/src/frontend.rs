@@ -1,0 +1,51 @@
+//! A frontend that is to be served, in whichever dialect: the agent it drives and what its dialect
+//! was started with.
+
+use stentor_agent::agent::Agent;
+use stentor_agent::live_sessions::LiveSessions;
+use stentor_wire::attach::{ClientHello, Refused};
+
+use crate::acp::{self, AcpOptions};
+use crate::connection::{Access, Connection};
+use crate::omp::{self, OmpOptions};
+use crate::psi::{self, PsiOptions};
+use crate::synaps::{self, SynapsOptions};
+
+/// A frontend of one dialect.
+pub enum Frontend {
+    Acp(Agent, AcpOptions),
+    Omp(Agent, OmpOptions),
+    Psi(Agent, PsiOptions),
+    Synaps(Agent, SynapsOptions),
+}
+
+/// Sets frontends up from what their clients say: reads the configuration and prepares an agent.
+pub trait FrontendSetup: Send + Sync {
+    /// The frontend of a client, or why it is not served. Reads files.
+    fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused>;
+}
+
+impl Frontend {
+    /// The same, whose sessions are shared with the other clients of `live`.
+    #[must_use]
+    pub fn sharing(self, live: &LiveSessions, access: Access) -> Self {
+        let share = |agent: Agent| agent.sharing(live.clone(), access == Access::Observe);
+        match self {
+            Self::Acp(agent, options) => Self::Acp(share(agent), options),
+            Self::Omp(agent, options) => Self::Omp(share(agent), options),
+            Self::Psi(agent, options) => Self::Psi(share(agent), options),
+            Self::Synaps(agent, options) => Self::Synaps(share(agent), options),
+        }
+    }
+
+    /// Serves its client until that goes away. Returns the exit status, or why it could not begin,
+    /// for a person.
+    pub async fn serve(self, connection: Connection) -> Result<u8, String> {
+        match self {
+            Self::Acp(agent, options) => Ok(acp::serve(agent, connection, options).await),
+            Self::Omp(agent, options) => Ok(omp::serve(agent, connection, options).await),
+            Self::Psi(agent, options) => Ok(psi::serve(agent, connection, options).await),
+            Self::Synaps(agent, options) => synaps::serve(agent, connection, options).await,
+        }
+    }
+}

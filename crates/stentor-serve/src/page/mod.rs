@@ -1,0 +1,3 @@
+//! The page: sessions shown and driven in a browser.
+
+pub mod assets;

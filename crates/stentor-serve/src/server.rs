@@ -1,0 +1,229 @@
+//! The server: many clients at once, each over a connection of its own, in whichever dialect.
+//!
+//! A transport accepts clients, checks who they are, and hands each to [`Server::serve`] together
+//! with what it says of itself. The Unix socket is one of them ([`unix_socket`]).
+
+mod clients;
+mod limits;
+pub mod unix_socket;
+
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use stentor_agent::live_sessions::LiveSessions;
+use stentor_wire::attach::{ClientHello, Refused};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::{Access, Connection};
+use crate::frontend::{Frontend, FrontendSetup};
+
+pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
+
+use clients::{ClientPlace, Clients};
+
+/// The exit status of a program whose client was not served.
+const FAILED: u8 = 1;
+
+/// What the connections of a server share. Clones are the same server.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    setup: Arc<dyn FrontendSetup>,
+    options: ServerOptions,
+    clients: Clients,
+    /// The sessions that clients share.
+    live: LiveSessions,
+    /// A permit for each connection.
+    connections: Arc<Semaphore>,
+    /// Fires when the server is to stop.
+    stop: CancellationToken,
+    /// Ends the connections.
+    end: CancellationToken,
+    /// Where it is reached over HTTP, if it is.
+    http: OnceLock<HttpStatus>,
+}
+
+/// What a server is started with.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Names this life of the server.
+    pub epoch: String,
+    /// Connections at once; one more is refused.
+    pub max_connections: usize,
+    /// A session that no client has to do with is unloaded when it was idle for so long.
+    pub unload_after: Duration,
+}
+
+impl ServerOptions {
+    /// The usual limits.
+    pub fn new(epoch: impl Into<String>) -> Self {
+        Self {
+            epoch: epoch.into(),
+            max_connections: limits::MAX_CONNECTIONS,
+            unload_after: limits::UNLOAD_AFTER,
+        }
+    }
+}
+
+/// A client that has been admitted and set up.
+pub struct Admitted {
+    server: Server,
+    frontend: Frontend,
+    access: Access,
+    place: ClientPlace,
+}
+
+impl Server {
+    /// A server without clients.
+    pub fn new(setup: Arc<dyn FrontendSetup>, options: ServerOptions) -> Self {
+        let shared = Shared {
+            setup,
+            clients: Clients::default(),
+            live: LiveSessions::new(options.unload_after),
+            connections: Arc::new(Semaphore::new(options.max_connections)),
+            options,
+            stop: CancellationToken::new(),
+            end: CancellationToken::new(),
+            http: OnceLock::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Names this life of the server.
+    pub fn epoch(&self) -> &str {
+        &self.shared.options.epoch
+    }
+
+    /// Has the server stop: nobody is admitted any more. [`Server::wind_down`] ends the rest.
+    pub fn stop(&self) {
+        self.shared.stop.cancel();
+    }
+
+    /// Ends all sessions, what runs in them as interrupted, then all connections. Clients see the
+    /// end of what runs before the end of their connection.
+    pub async fn wind_down(&self) {
+        self.stop();
+        let closing = self.shared.live.close_all();
+        let closed = tokio::time::timeout(limits::CLOSE_WAIT, closing).await;
+        if closed.is_err() {
+            tracing::warn!("not all sessions ended in time");
+        }
+        self.shared.end.cancel();
+        self.idle().await;
+    }
+
+    /// Waits until the server is to stop.
+    pub async fn stopping(&self) {
+        self.shared.stop.cancelled().await;
+    }
+
+    /// True when the server is to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stop.is_cancelled()
+    }
+
+    /// Waits until no connection is left.
+    pub async fn idle(&self) {
+        let all = u32::try_from(self.shared.options.max_connections).unwrap_or(u32::MAX);
+        // It is never closed.
+        drop(self.shared.connections.acquire_many(all).await);
+    }
+
+    /// True when there is no connection.
+    pub fn is_idle(&self) -> bool {
+        self.shared.connections.available_permits() == self.shared.options.max_connections
+    }
+
+    /// How many clients were ever admitted.
+    pub fn admitted(&self) -> u64 {
+        self.shared.clients.count()
+    }
+
+    /// Where it is reached over HTTP, if it is.
+    pub fn http(&self) -> Option<&HttpStatus> {
+        self.shared.http.get()
+    }
+
+    /// Notes where it is reached over HTTP.
+    pub fn set_http(&self, status: HttpStatus) {
+        self.shared.http.get_or_init(|| status);
+    }
+
+    /// What goes on in it.
+    pub fn status(&self) -> ServerStatus {
+        ServerStatus {
+            epoch: self.epoch().to_owned(),
+            pid: std::process::id(),
+            http: self.http().cloned(),
+            clients: self.shared.clients.list(),
+            sessions: self
+                .shared
+                .live
+                .list()
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+        }
+    }
+
+    /// Sets a client up, unless there are too many or it cannot be.
+    pub async fn admit(&self, client: ClientHello, access: Access) -> Result<Admitted, Refused> {
+        if self.is_stopping() {
+            return Err(refused("the server is stopping"));
+        }
+        let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {
+            let most = self.shared.options.max_connections;
+            let why = format!("the server has {most} connections already, which is its limit");
+            return Err(refused(why));
+        };
+        let place = self.shared.clients.enter(&client, access, permit);
+        let setup = Arc::clone(&self.shared.setup);
+        let frontend = tokio::task::spawn_blocking(move || setup.frontend(&client)).await;
+        let frontend = frontend.map_err(|panicked| refused(panicked.to_string()))??;
+        let frontend = frontend.sharing(&self.shared.live, access);
+        Ok(Admitted {
+            server: self.clone(),
+            frontend,
+            access,
+            place,
+        })
+    }
+}
+
+impl Admitted {
+    /// Serves the client at the other end of `stream` until it goes away or the server stops.
+    /// `read_ahead` was read already and comes first. The stream is shut down afterwards. Returns
+    /// the exit status of a program that was started for this client, or why it was not served.
+    pub async fn serve(self, stream: UnixStream, read_ahead: Vec<u8>) -> Result<u8, Refused> {
+        let end = self.server.shared.end.child_token();
+        let connection = Connection::of_server(&stream, read_ahead, self.access, end);
+        let connection = connection.map_err(|error| refused(error.to_string()))?;
+        // What panics is one client's end and no other's.
+        let served = tokio::spawn(self.frontend.serve(connection)).await;
+        // A thread may still read from it.
+        stream.shutdown(std::net::Shutdown::Both).ok();
+        drop(self.place);
+        match served {
+            Ok(Ok(status)) => Ok(status),
+            Ok(Err(why)) => Err(refused(why)),
+            Err(panicked) => {
+                tracing::error!(%panicked, "a connection failed inside");
+                Err(refused("the server failed inside"))
+            }
+        }
+    }
+}
+
+fn refused(message: impl Into<String>) -> Refused {
+    Refused {
+        message: message.into(),
+        status: FAILED,
+    }
+}

@@ -1,0 +1,18 @@
+//! The numbers of the server.
+
+use std::time::Duration;
+
+/// Connections at once, unless somebody wants others.
+pub const MAX_CONNECTIONS: usize = 256;
+
+/// How long a session that no client has to do with stays loaded, unless somebody wants otherwise.
+pub const UNLOAD_AFTER: Duration = Duration::from_secs(1800);
+
+/// How long sessions may take to end when the server stops.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a client may take for its first line.
+pub const HELLO_WAIT: Duration = Duration::from_secs(10);
+
+/// How long accepting rests when the process has no more descriptors.
+pub const ACCEPT_REST: Duration = Duration::from_millis(100);

@@ -1,0 +1,138 @@
+//! Clients over a Unix socket: each begins with a line that says who it is, then its dialect's bytes
+//! follow (`stentor_wire::attach`).
+
+use std::io;
+
+use stentor_wire::attach::{
+    ClientHello, Control, Hello, MAX_HELLO_BYTES, Outcome, Refused, Served, Welcome, Wish,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::{Server, limits, refused};
+use crate::connection::Access;
+
+/// Accepts clients until the server stops.
+pub async fn accept(server: &Server, listener: &UnixListener) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = server.stopping() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let server = server.clone();
+                tokio::spawn(async move { greet(server, stream).await });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a client could not be accepted");
+                tokio::time::sleep(limits::ACCEPT_REST).await;
+            }
+        }
+    }
+}
+
+/// Reads who connects and serves it.
+async fn greet(server: Server, mut stream: UnixStream) {
+    let greeted = match is_our_user(&stream) {
+        true => hello(&mut stream).await,
+        false => Err(refused("only the user who started the server may connect")),
+    };
+    let answered = match greeted {
+        Ok((Wish::Control(control), _)) => answer(&server, control, &mut stream).await,
+        Ok((Wish::Serve(client), read_ahead)) => {
+            serve(&server, client, stream, read_ahead).await;
+            return;
+        }
+        Err(why) => welcome(&mut stream, Outcome::Refused(why)).await,
+    };
+    if let Err(error) = answered {
+        tracing::debug!(%error, "a client went away before it was answered");
+    }
+}
+
+fn is_our_user(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+}
+
+/// The first line, and what came behind it already.
+async fn hello(stream: &mut UnixStream) -> Result<(Wish, Vec<u8>), Refused> {
+    let reading = tokio::time::timeout(limits::HELLO_WAIT, first_line(stream));
+    let (line, rest) = match reading.await {
+        Ok(Ok(read)) => read,
+        Ok(Err(error)) => return Err(refused(format!("the first line is missing: {error}"))),
+        Err(_) => return Err(refused("the first line did not come in time")),
+    };
+    let hello = Hello::parse(&line).map_err(|error| refused(error.to_string()))?;
+    Ok((hello.wish, rest))
+}
+
+async fn first_line(stream: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut read = Vec::new();
+    loop {
+        let so_far = read.len();
+        if stream.read_buf(&mut read).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let new = read.get(so_far..).unwrap_or_default();
+        if let Some(end) = new.iter().position(|byte| *byte == b'\n') {
+            let rest = read.split_off(so_far + end + 1);
+            return Ok((read, rest));
+        }
+        if read.len() > MAX_HELLO_BYTES {
+            let why = format!("it is longer than {MAX_HELLO_BYTES} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+    }
+}
+
+async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, read_ahead: Vec<u8>) {
+    let access = match client.observe {
+        true => Access::Observe,
+        false => Access::Drive,
+    };
+    let admitted = match server.admit(client, access).await {
+        Ok(admitted) => admitted,
+        Err(why) => {
+            welcome(&mut stream, Outcome::Refused(why)).await.ok();
+            return;
+        }
+    };
+    let epoch = server.epoch().to_owned();
+    let greeted = welcome(&mut stream, Outcome::Served(Served { epoch })).await;
+    let stream = greeted.and_then(|()| {
+        let stream = stream.into_std()?;
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    });
+    match stream {
+        Ok(stream) => {
+            if let Err(why) = admitted.serve(stream, read_ahead).await {
+                tracing::warn!("a client was not served: {}", why.message);
+            }
+        }
+        Err(error) => tracing::debug!(%error, "a client went away before it was served"),
+    }
+}
+
+async fn welcome(stream: &mut UnixStream, outcome: Outcome) -> io::Result<()> {
+    let line = Welcome::line(outcome)?;
+    stream.write_all(&line).await
+}
+
+/// Answers by one line.
+async fn answer(server: &Server, control: Control, stream: &mut UnixStream) -> io::Result<()> {
+    let mut line = serde_json::to_vec(&server.status())?;
+    line.push(b'\n');
+    stream.write_all(&line).await?;
+    match control {
+        Control::Status => {}
+        Control::Stop => {
+            server.stop();
+            // The end of the stream is the end of the process.
+            std::future::pending().await
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! The first lines of a connection to `stentor serve`: who connects, and what the server answers.
+//!
+//! Each side writes one JSON object on one line. What follows are the bytes of the dialect, as they
+//! would be on stdin and stdout. Unknown fields are ignored, so that either side can be the newer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the handshake.
+pub const VERSION: u32 = 1;
+
+/// The longest first line: it holds the client's arguments and environment.
+pub const MAX_HELLO_BYTES: usize = 1 << 20;
+
+/// What a client writes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The version of the handshake, [`VERSION`].
+    pub stentor: u32,
+    #[serde(flatten)]
+    pub wish: Wish,
+}
+
+/// What a client wants of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wish {
+    /// To be served in a dialect.
+    #[serde(rename = "client")]
+    Serve(ClientHello),
+    /// Something about the server itself, answered by one line.
+    Control(Control),
+}
+
+/// A client of a dialect, and where it was started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientHello {
+    /// `acp`, `omp`, `psi` or `synaps`.
+    pub dialect: String,
+    /// The flags of the dialect, without the words that name it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The folder it was started in, absolute.
+    pub cwd: String,
+    /// Its environment. What is not UTF-8 is left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// It only watches.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observe: bool,
+}
+
+/// What can be asked of the server itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Control {
+    Status,
+    Stop,
+}
+
+/// What the server answers to a client of a dialect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The version of the handshake, [`VERSION`].
+    pub stentor: u32,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// Whether a client is served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The dialect's bytes follow.
+    Served(Served),
+    /// Nothing follows.
+    Refused(Refused),
+}
+
+/// What a client learns of the server that serves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// A life of the server.
+    pub epoch: String,
+}
+
+/// Why a client is not served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// For a person.
+    pub message: String,
+    /// The exit status of a program that was started for this client.
+    pub status: u8,
+}
+
+impl Hello {
+    /// The first line of a client, its end included.
+    pub fn line(wish: Wish) -> Result<Vec<u8>, serde_json::Error> {
+        line(&Self {
+            stentor: VERSION,
+            wish,
+        })
+    }
+
+    /// Reads a first line.
+    pub fn parse(line: &[u8]) -> Result<Self, BadHello> {
+        #[derive(Deserialize)]
+        struct Version {
+            stentor: u32,
+        }
+        let Version { stentor } = serde_json::from_slice(line).map_err(BadHello::Unreadable)?;
+        if stentor != VERSION {
+            return Err(BadHello::Version(stentor));
+        }
+        serde_json::from_slice(line).map_err(BadHello::Unreadable)
+    }
+}
+
+impl Welcome {
+    /// The first line of the server, its end included.
+    pub fn line(outcome: Outcome) -> Result<Vec<u8>, serde_json::Error> {
+        line(&Self {
+            stentor: VERSION,
+            outcome,
+        })
+    }
+}
+
+/// A first line that is not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum BadHello {
+    #[error("the first line must be a JSON object that names a dialect: {0}")]
+    Unreadable(serde_json::Error),
+    #[error("the handshake has version {0}, this program speaks version {VERSION}")]
+    Version(u32),
+}
+
+fn line(what: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_line_is_written_and_read_alike() {
+        let client = ClientHello {
+            dialect: "acp".into(),
+            args: vec!["--model".into(), "m".into()],
+            cwd: "/work".into(),
+            env: [("HOME".to_owned(), "/home/me".to_owned())].into(),
+            observe: false,
+        };
+        let line = Hello::line(Wish::Serve(client.clone())).unwrap();
+        assert_eq!(
+            String::from_utf8(line.clone()).unwrap(),
+            concat!(
+                r#"{"stentor":1,"client":{"dialect":"acp","args":["--model","m"],"#,
+                r#""cwd":"/work","env":{"HOME":"/home/me"}}}"#,
+                "\n"
+            )
+        );
+        assert_eq!(Hello::parse(&line).unwrap().wish, Wish::Serve(client));
+        let line = Hello::line(Wish::Control(Control::Stop)).unwrap();
+        assert_eq!(line, b"{\"stentor\":1,\"control\":\"stop\"}\n");
+        let refused = Refused {
+            message: "no".into(),
+            status: 2,
+        };
+        let line = Welcome::line(Outcome::Refused(refused)).unwrap();
+        assert_eq!(
+            line,
+            b"{\"stentor\":1,\"refused\":{\"message\":\"no\",\"status\":2}}\n"
+        );
+    }
+
+    #[test]
+    fn another_version_and_other_lines_are_told_apart() {
+        let newer = Hello::parse(br#"{"stentor":2,"client":7}"#);
+        assert!(matches!(newer, Err(BadHello::Version(2))), "{newer:?}");
+        for line in [&b"{}"[..], b"hello", b"[1]", br#"{"stentor":1}"#] {
+            let read = Hello::parse(line);
+            assert!(matches!(read, Err(BadHello::Unreadable(_))), "{read:?}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `stentor agents`: which agents there are besides this one, and what each can do.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use serde_json::json;
+use stentor_agents::{AgentSettings, CheckReport, KNOWN, PROVIDER};
+
+/// Prints the agents that are set up, and the entries of known ones that are on the `PATH`.
+pub fn list(
+    agents: &BTreeMap<String, Arc<AgentSettings>>,
+    path: &OsStr,
+    json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let found = KNOWN.iter().filter(|known| known.is_in(path));
+    let found = found.filter(|known| !agents.contains_key(known.name));
+    if json {
+        let set_up = agents.iter().map(|(name, agent)| {
+            json!({
+                "model": format!("{PROVIDER}/{name}"),
+                "command": agent.command,
+                "dialect": agent.dialect.dialect().as_str(),
+            })
+        });
+        let found = found.map(|known| json!({ "name": known.name, "entry": known.entry() }));
+        let report = json!({
+            "agents": set_up.collect::<Vec<_>>(),
+            "found": found.collect::<Vec<_>>(),
+        });
+        return writeln!(out, "{report}");
+    }
+    if agents.is_empty() {
+        writeln!(out, "No agents are set up.")?;
+    }
+    for (name, agent) in agents {
+        let dialect = agent.dialect.dialect();
+        writeln!(
+            out,
+            "{PROVIDER}/{name}  {dialect}  {}",
+            agent.command.join(" ")
+        )?;
+    }
+    let mut found = found.peekable();
+    if found.peek().is_some() {
+        writeln!(
+            out,
+            "\nFound on the PATH; to use one, add its entry to your configuration:"
+        )?;
+    }
+    for known in found {
+        write!(out, "\n{}", known.entry())?;
+    }
+    Ok(())
+}
+
+/// Prints what an agent can do.
+pub fn report(
+    name: &str,
+    report: &CheckReport,
+    json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if json {
+        let features = report.features.iter();
+        let features = features.map(
+            |(feature, support)| json!({ "feature": feature.title(), "support": support.cell() }),
+        );
+        let report = json!({
+            "agent": report.agent,
+            "model": report.model,
+            "models": report.models,
+            "sessions": report.sessions,
+            "features": features.collect::<Vec<_>>(),
+        });
+        return writeln!(out, "{report}");
+    }
+    let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let count = |value: Option<usize>| value.map_or("unknown".to_owned(), |n| n.to_string());
+    writeln!(out, "{PROVIDER}/{name} works.\n")?;
+    writeln!(out, "program   {}", said(&report.agent))?;
+    writeln!(out, "model     {}", said(&report.model))?;
+    writeln!(out, "models    {}", count(report.models))?;
+    writeln!(out, "sessions  {}\n", count(report.sessions))?;
+    let width = report
+        .features
+        .iter()
+        .map(|(feature, _)| feature.title().len());
+    let width = width.max().unwrap_or(0);
+    for (feature, support) in &report.features {
+        writeln!(out, "{:<width$}  {}", feature.title(), support.cell())?;
+    }
+    Ok(())
+}

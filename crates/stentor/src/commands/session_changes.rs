@@ -1,0 +1,75 @@
+//! `stentor sessions rename` and `stentor sessions delete`.
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use stentor_journal::clock::{Clock, iso_time};
+use stentor_journal::store::{self, Entry, EntryKind, StoreError, new_entry_id, short_id};
+
+/// Gives the session in `file` a name, as every dialect does: with an entry at its end.
+pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreError> {
+    let mut opened = store::open(file)?;
+    let taken = opened.journal.read_all()?;
+    let entry = Entry {
+        id: new_entry_id(clock, |id| taken.iter().any(|entry| entry.id == id)),
+        parent_id: opened.leaf,
+        timestamp: iso_time(clock.now_ms()),
+        kind: EntryKind::SessionInfo {
+            name: name.to_owned(),
+        },
+    };
+    opened.journal.append(&entry)
+}
+
+/// Whether sessions may be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// `--yes` was given.
+    Given,
+    /// Somebody is at the terminal.
+    Ask,
+    /// Nobody can be asked.
+    Missing,
+}
+
+/// Why sessions were not deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteError {
+    #[error("deleting cannot be undone: add --yes")]
+    NoConsent,
+    #[error("cannot ask: {0}")]
+    Asking(#[from] io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Deletes the sessions, if that is wanted. Returns how many were.
+pub fn delete(
+    files: &[PathBuf],
+    consent: Consent,
+    answers: &mut impl BufRead,
+    questions: &mut impl Write,
+) -> Result<usize, DeleteError> {
+    let mut deleted = 0;
+    for file in files {
+        let wanted = match consent {
+            Consent::Given => true,
+            Consent::Missing => return Err(DeleteError::NoConsent),
+            Consent::Ask => {
+                let view = store::view(file)?;
+                let id = short_id(&view.header.id);
+                let name = view.name.as_deref().unwrap_or(&view.header.cwd);
+                write!(questions, "Delete {id} ({name}) for good? [y/N] ")?;
+                questions.flush()?;
+                let mut answer = String::new();
+                answers.read_line(&mut answer)?;
+                matches!(answer.trim(), "y" | "Y" | "yes")
+            }
+        };
+        if wanted {
+            store::remove(file)?;
+            deleted += 1;
+        }
+    }
+    Ok(deleted)
+}

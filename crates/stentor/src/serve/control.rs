@@ -1,0 +1,65 @@
+//! What a server that runs is asked: how it is, and to stop.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use stentor_serve::server::ServerStatus;
+use stentor_wire::attach::{Control, Hello, Wish};
+
+use super::ServeError;
+use crate::relay::{RelayError, connect};
+
+/// Prints what goes on in the server on `socket`.
+pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), ServeError> {
+    let (status, _) = ask(socket, Control::Status)?;
+    if as_json {
+        let line = serde_json::to_string(&status).map_err(io::Error::from)?;
+        return Ok(writeln!(out, "{line}")?);
+    }
+    writeln!(
+        out,
+        "A server listens on {} (process {}).",
+        socket.display(),
+        status.pid
+    )?;
+    if let Some(http) = &status.http {
+        writeln!(out, "  {}", http.address)?;
+    }
+    for client in &status.clients {
+        let observes = if client.observes { ", observing" } else { "" };
+        writeln!(out, "  {} in {}{observes}", client.dialect, client.cwd)?;
+    }
+    for session in &status.sessions {
+        let clients = match session.clients {
+            0 => "no client".to_owned(),
+            1 => "1 client".to_owned(),
+            many => format!("{many} clients"),
+        };
+        writeln!(out, "  session {} ({clients})", session.id)?;
+    }
+    Ok(())
+}
+
+/// Stops the server on `socket` and waits for its end.
+pub fn stop(socket: &Path) -> Result<(), ServeError> {
+    let (_, mut rest) = ask(socket, Control::Stop)?;
+    // The stream ends with the process, also where that ends in the middle.
+    io::copy(&mut rest, &mut io::sink()).ok();
+    Ok(())
+}
+
+pub(super) fn ask(
+    socket: &Path,
+    control: Control,
+) -> Result<(ServerStatus, impl Read + use<>), ServeError> {
+    let stream = connect(socket)?;
+    let hello = Hello::line(Wish::Control(control)).map_err(io::Error::from)?;
+    (&stream).write_all(&hello)?;
+    let mut answers = BufReader::<UnixStream>::new(stream);
+    let mut line = String::new();
+    answers.read_line(&mut line)?;
+    let status = serde_json::from_str(&line);
+    let status = status.map_err(|_| RelayError::Foreign(line.trim().to_owned()))?;
+    Ok((status, answers))
+}

@@ -1,0 +1,47 @@
+//! How the server sets up the frontend of a client: by the same words that start it alone.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use stentor_serve::frontend::{Frontend, FrontendSetup};
+use stentor_wire::attach::{ClientHello, Refused};
+
+use crate::commands::acp;
+use crate::dialect::Dialect;
+use crate::environment::Variables;
+use crate::frontend::Start;
+use crate::{omp, rpc, rpc_edn};
+
+/// Exit status for what cannot be served.
+const FAILED: u8 = 1;
+
+/// Sets up frontends where their clients are.
+pub struct ClientSetup;
+
+impl FrontendSetup for ClientSetup {
+    fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused> {
+        let refused = |message: String| Refused {
+            message,
+            status: FAILED,
+        };
+        let dialect = Dialect::from_str(&client.dialect, false);
+        let dialect =
+            dialect.map_err(|_| refused(format!("there is no dialect {:?}", client.dialect)))?;
+        let start = Start {
+            folder: PathBuf::from(&client.cwd),
+            variables: Variables::OfClient(Arc::new(client.env.clone())),
+        };
+        if !start.folder.is_absolute() {
+            let why = format!("the working folder {:?} is not absolute", client.cwd);
+            return Err(refused(why));
+        }
+        let prepared = match dialect {
+            Dialect::Acp => acp::for_client(&client.args, &start),
+            Dialect::Omp => omp::for_client(&client.args, &start),
+            Dialect::Psi => rpc_edn::for_client(&client.args, &start),
+            Dialect::Synaps => rpc::for_client(&client.args, &start),
+        };
+        prepared.map(|prepared| prepared.frontend)
+    }
+}

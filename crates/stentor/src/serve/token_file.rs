@@ -1,0 +1,135 @@
+//! The file with the tokens of HTTP clients: one to drive, one to observe.
+//!
+//! ```text
+//! drive TOKEN
+//! observe TOKEN
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use stentor_serve::http::{NoToken, Token, Tokens};
+
+/// Only the user may read it.
+const OWN: u32 = 0o600;
+
+/// What nobody else may do with it.
+const OTHERS: u32 = 0o077;
+
+/// A file of tokens is not longer.
+const MOST_BYTES: u64 = 4096;
+
+/// The tokens of a file.
+pub struct TokenFile {
+    pub tokens: Tokens,
+    /// It was made just now.
+    pub is_new: bool,
+}
+
+/// Why there are no tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    #[error("{} can be read by others; `chmod 600` it, or remove it and get a new one", .0.display())]
+    Readable(PathBuf),
+    #[error("{} belongs to somebody else", .0.display())]
+    NotOurs(PathBuf),
+    #[error("{}: it must have a line `drive TOKEN` and a line `observe TOKEN`; remove it and get a new one", .0.display())]
+    Missing(PathBuf),
+    #[error("{}: {why}", path.display())]
+    Unusable { path: PathBuf, why: NoToken },
+    #[error("{}: {why}", path.display())]
+    Io { path: PathBuf, why: io::Error },
+}
+
+/// Where the tokens are unless somebody says otherwise.
+pub fn beside(socket: &Path) -> PathBuf {
+    socket.with_file_name("serve.token")
+}
+
+impl TokenFile {
+    /// The tokens of a file, which is made if it is not there.
+    pub fn read_or_make(path: &Path) -> Result<Self, TokenFileError> {
+        let failed = |why| TokenFileError::Io {
+            path: path.to_owned(),
+            why,
+        };
+        let new = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(OWN)
+            .open(path);
+        match new {
+            Ok(mut file) => {
+                let (drive, observe) = (random_token(), random_token());
+                let text = format!("drive {drive}\nobserve {observe}\n");
+                file.write_all(text.as_bytes()).map_err(failed)?;
+                file.sync_all().map_err(failed)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let tokens = read(path)?;
+                let is_new = false;
+                return Ok(Self { tokens, is_new });
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        let tokens = read(path)?;
+        let is_new = true;
+        Ok(Self { tokens, is_new })
+    }
+}
+
+/// Writes a file that only the user can read.
+pub fn write_own(path: &Path, text: &str) -> io::Result<()> {
+    // What is there may be readable: it is not written into.
+    std::fs::remove_file(path).ok();
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(OWN)
+        .open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// The tokens of a file.
+pub fn read(path: &Path) -> Result<Tokens, TokenFileError> {
+    let failed = |why| TokenFileError::Io {
+        path: path.to_owned(),
+        why,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(TokenFileError::NotOurs(path.to_owned()));
+    }
+    if about.mode() & OTHERS != 0 {
+        return Err(TokenFileError::Readable(path.to_owned()));
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    let token = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        let (_, token) = lines
+            .find(|(of, _)| *of == name)
+            .ok_or_else(|| TokenFileError::Missing(path.to_owned()))?;
+        Token::parse(token.trim()).map_err(|why| TokenFileError::Unusable {
+            path: path.to_owned(),
+            why,
+        })
+    };
+    Ok(Tokens {
+        drive: token("drive")?,
+        observe: token("observe")?,
+    })
+}
+
+/// 244 random bits.
+fn random_token() -> String {
+    let random = || uuid::Uuid::new_v4().into_bytes();
+    URL_SAFE_NO_PAD.encode([random(), random()].concat())
+}

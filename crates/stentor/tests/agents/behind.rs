@@ -1,0 +1,134 @@
+//! The program behind the program, in every dialect behind every dialect: the same conversation
+//! with and without a child in between.
+
+use expect_test::expect;
+use stentor_client::{Agent, AgentEvent, Dialect, Events};
+
+use crate::shown::{Answering, options, turn, until, words};
+use crate::world::World;
+
+/// Thinking, two tools, a permission, then an answer that is aborted, then one that is steered.
+const CONVERSATION: &str = r#"
+usage = { input = 3, output = 1 }
+[[turn]]
+steps = [
+  { thinking = "Let me see." },
+  { text = "Looking." },
+  { tool = "ls", arguments = {} },
+  { tool = "write", arguments = { path = "new.txt", content = "hello\n" } },
+]
+[[turn]]
+text = "Done."
+[[turn]]
+steps = [{ text = "I" }, { hang = true }]
+[[turn]]
+steps = [{ text = "One." }, { wait_for = "go" }]
+[[turn]]
+text = "You said {{last_user}}"
+"#;
+
+/// The configuration with which the program that lives in `inner` is a child of another.
+pub fn agent(inner: &World, dialect: Dialect) -> String {
+    let home = inner.path("home").display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let program = env!("CARGO_BIN_EXE_stentor");
+    let mut command = vec!["env".to_owned(), "-i".to_owned()];
+    command.extend([
+        format!("HOME={home}"),
+        format!("PATH={path}"),
+        program.to_owned(),
+    ]);
+    command.extend(words(dialect).iter().map(|word| (*word).to_owned()));
+    format!("[agents.inner]\ncommand = {command:?}\ndialect = \"{dialect}\"\n")
+}
+
+/// The whole conversation as lines.
+async fn conversation(agent: &Agent, events: &mut Events, world: &World) -> Vec<String> {
+    agent.prompt("Go on.").await.unwrap();
+    let mut lines = turn(events).await;
+    agent.prompt("Hang.").await.unwrap();
+    until(events, |event| matches!(event, AgentEvent::Text(_))).await;
+    agent.abort().await.unwrap();
+    lines.extend(turn(events).await);
+    agent.prompt("Begin.").await.unwrap();
+    until(events, |event| matches!(event, AgentEvent::Text(_))).await;
+    match agent.steer("turn left").await {
+        Ok(()) => {
+            world.file("work/go", "");
+            lines.extend(turn(events).await);
+        }
+        Err(_) => {
+            world.file("work/go", "");
+            lines.extend(turn(events).await);
+            agent.prompt("turn left").await.unwrap();
+            lines.extend(turn(events).await);
+        }
+    }
+    lines
+}
+
+async fn direct(outer: Dialect) -> (Vec<String>, Vec<String>) {
+    let world = World::new(CONVERSATION, "");
+    let host = Answering::default();
+    let (agent, mut events) = Agent::start(options(&world, outer), host.clone())
+        .await
+        .unwrap();
+    let lines = conversation(&agent, &mut events, &world).await;
+    let asked = host.asked.lock().unwrap().clone();
+    (lines, asked)
+}
+
+async fn behind(outer: Dialect, inner: Dialect) -> (Vec<String>, Vec<String>) {
+    let inner_world = World::new(CONVERSATION, "");
+    let world = World::new("", &agent(&inner_world, inner));
+    let mut options = options(&world, outer);
+    options
+        .command
+        .extend(["--model".to_owned(), "agent/inner".to_owned()]);
+    let host = Answering::default();
+    let (agent, mut events) = Agent::start(options, host.clone()).await.unwrap();
+    let lines = conversation(&agent, &mut events, &world).await;
+    let asked = host.asked.lock().unwrap().clone();
+    (lines, asked)
+}
+
+/// What is missing (`-`) and what is more (`+`).
+fn difference(direct: &[String], behind: &[String]) -> String {
+    let mut text = String::new();
+    let mut rest = behind.to_vec();
+    for line in direct {
+        match rest.iter().position(|other| other == line) {
+            Some(place) => drop(rest.remove(place)),
+            None => text.push_str(&format!("    - {line}\n")),
+        }
+    }
+    for line in rest {
+        text.push_str(&format!("    + {line}\n"));
+    }
+    if text.is_empty() && direct != behind {
+        text = "    the same in another order:\n".to_owned();
+        for line in behind {
+            text.push_str(&format!("      {line}\n"));
+        }
+    }
+    text
+}
+
+#[tokio::test]
+async fn every_dialect_behind_every_dialect_loses_only_what_is_listed() {
+    let mut table = String::new();
+    for outer in Dialect::ALL {
+        let (lines, asked) = direct(outer).await;
+        for inner in Dialect::ALL {
+            let (others, others_asked) = behind(outer, inner).await;
+            table.push_str(&format!("{inner} behind {outer}\n"));
+            table.push_str(&difference(&lines, &others));
+            if asked != others_asked {
+                table.push_str(&format!(
+                    "    asked {others_asked:?} instead of {asked:?}\n"
+                ));
+            }
+        }
+    }
+    expect![[r#""#]].assert_eq(&table);
+}

@@ -1,0 +1,165 @@
+//! Children that behave badly: nothing of ours hangs, and what is lost is counted.
+
+use std::time::Duration;
+
+use stentor_client::{Agent, AgentError, AgentEvent, DenyAll, Dialect, StartOptions};
+
+use crate::shown::turn;
+
+/// A child that is a shell script.
+fn script(dialect: Dialect, script: &str) -> StartOptions {
+    let mut options = StartOptions::new(dialect, ["sh", "-c", script]);
+    options.limits.abort_within = Duration::from_millis(200);
+    options.limits.exit_within = Duration::from_millis(200);
+    options
+}
+
+const READY: &str = r#"echo '{"type":"ready","session_id":"s","model":"m","protocol_version":1}'"#;
+
+#[tokio::test]
+async fn a_child_that_dies_before_it_is_ready_is_reported_with_its_last_lines() {
+    for dialect in Dialect::ALL {
+        let options = script(dialect, "echo one >&2; echo 'no key' >&2; exit 3");
+        let failed = Agent::start(options, DenyAll).await.map(drop);
+        let Err(AgentError::NotReady(why)) = failed else {
+            panic!("{dialect}: {failed:?}");
+        };
+        assert_eq!(
+            why,
+            "the agent ended (exit status: 3); its last lines: one | no key"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_never_shakes_hands_is_given_up() {
+    for dialect in Dialect::ALL {
+        let mut options = script(dialect, "sleep 600");
+        options.limits.ready_within = Duration::from_millis(50);
+        let failed = Agent::start(options, DenyAll).await.map(drop);
+        let Err(AgentError::NotReady(why)) = failed else {
+            panic!("{dialect}: {failed:?}");
+        };
+        assert_eq!(
+            why,
+            "the agent was given up: it took too long to shake hands"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_an_error() {
+    let options = StartOptions::new(Dialect::Acp, ["/no/such/program"]);
+    let failed = Agent::start(options, DenyAll).await.map(drop);
+    assert!(matches!(failed, Err(AgentError::Spawn(_))), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_child_that_dies_in_a_turn_ends_the_turn_with_its_last_lines() {
+    let dies = format!("{READY}; read prompt; echo 'out of memory' >&2; exit 9");
+    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &dies), DenyAll)
+        .await
+        .unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    let end = "end Failed the agent ended (exit status: 9); its last lines: out of memory 0+0";
+    assert_eq!(turn(&mut events).await, ["turn", end]);
+    assert!(matches!(events.next().await, Some(AgentEvent::Exited(_))));
+    assert_eq!(events.next().await, None);
+}
+
+#[tokio::test]
+async fn a_turn_that_does_not_end_when_it_is_aborted_costs_the_child() {
+    let hangs = format!("{READY}; exec sleep 600");
+    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &hangs), DenyAll)
+        .await
+        .unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    agent.abort().await.unwrap();
+    let end = "end Failed the agent was given up: it did not stop when it was told to 0+0";
+    assert_eq!(turn(&mut events).await, ["turn", end]);
+}
+
+#[tokio::test]
+async fn garbage_is_skipped_and_counted_and_nothing_but_garbage_ends_the_child() {
+    let answer = r#"echo '{"type":"response","id":"c1","command":"prompt","ok":true}'"#;
+    let mixed = format!("{READY}; read prompt; echo rubbish; echo '[]'; {answer}; read more");
+    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &mixed), DenyAll)
+        .await
+        .unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    let lines = turn(&mut events).await;
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(
+        lines[1].starts_with("lost it wrote a line that cannot be read"),
+        "{lines:?}"
+    );
+    assert_eq!(agent.lost().unreadable, 2);
+
+    let only = format!("{READY}; while :; do echo rubbish; done");
+    let (_agent, mut events) = Agent::start(script(Dialect::Synaps, &only), DenyAll)
+        .await
+        .unwrap();
+    let mut last = None;
+    while let Some(event) = events.next().await {
+        last = Some(event);
+    }
+    let Some(AgentEvent::Exited(exit)) = last else {
+        panic!("{last:?}")
+    };
+    assert!(
+        exit.given_up
+            .is_some_and(|why| why.contains("cannot be read"))
+    );
+}
+
+#[tokio::test]
+async fn a_line_of_a_hundred_megabytes_is_skipped_without_being_stored() {
+    let answer = r#"echo '{"type":"response","id":"c1","command":"prompt","ok":true}'"#;
+    let long = "head -c 100000000 /dev/zero | tr '\\0' x; echo";
+    let child = format!("{READY}; read prompt; {long}; {answer}; read more");
+    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &child), DenyAll)
+        .await
+        .unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    let lines = turn(&mut events).await;
+    let limit = "lost it wrote a line of more than 67108864 bytes";
+    assert_eq!(lines, ["turn", limit, "end Completed 0+0"]);
+    assert_eq!(agent.lost().too_long, 1);
+}
+
+#[tokio::test]
+async fn a_second_answer_is_counted_and_changes_nothing() {
+    let answer = r#"echo '{"type":"response","id":"c1","command":"prompt","ok":true}'"#;
+    let result = r#"echo '{"type":"message_update","event":{"type":"toolcall_result","tool_id":"t","result":"r"}}'"#;
+    let again = r#"echo '{"type":"response","id":"c2","command":"prompt","ok":true}'"#;
+    let child = format!(
+        "{READY}; read prompt; {result}; {answer}; {answer}; read more; {again}; read more"
+    );
+    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &child), DenyAll)
+        .await
+        .unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    assert_eq!(turn(&mut events).await, ["turn", "end Completed 0+0"]);
+    agent.prompt("Once more.").await.unwrap();
+    assert_eq!(turn(&mut events).await, ["turn", "end Completed 0+0"]);
+    assert_eq!(agent.lost().unexpected, 2);
+}
+
+#[tokio::test]
+async fn a_child_that_writes_without_end_waits_for_its_reader() {
+    let flood = r#"while :; do echo '{"type":"message_update","event":{"type":"text_delta","delta":"x"}}'; done"#;
+    let child = format!("{READY}; read prompt; {flood}");
+    let mut options = script(Dialect::Synaps, &child);
+    options.limits.events = 16;
+    let (agent, mut events) = Agent::start(options, DenyAll).await.unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    // Requests get through although nobody reads the events.
+    agent.abort().await.unwrap();
+    agent.stop().await;
+    let mut count = 0;
+    while let Some(event) = events.next().await {
+        count += usize::from(matches!(event, AgentEvent::Text(_)));
+    }
+    // What one read of the pipe brought, and what the queue holds.
+    assert!(count < 64 * 1024 / 60 + 16, "{count}");
+}

@@ -1,0 +1,13 @@
+//! Agents as children: the client library against the built program in all four dialects.
+
+#[cfg(test)]
+mod behind;
+#[cfg(test)]
+mod driven;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod shown;
+#[cfg(test)]
+#[path = "../support/world.rs"]
+mod world;

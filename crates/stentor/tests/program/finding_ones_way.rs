@@ -1,0 +1,181 @@
+//! `doctor`, `help`, manual pages and completions, and what happens where something is missing.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::world::{Ran, World};
+
+#[test]
+fn doctor_says_what_works_what_does_not_and_what_to_do() {
+    let world = World::new();
+    world.file(
+        "home/.config/stentor/config.toml",
+        "use_local_servers = false\n[mcp_servers.broken]\ncommand = \"/nowhere/server\"\n",
+    );
+    world.file(
+        "work/.mcp.json",
+        "{\"mcpServers\":{\"x\":{\"command\":\"x\"}}}",
+    );
+    let Ran { status, out, err } = world.run(&["doctor"]);
+    assert_eq!((status, err.as_str()), (Some(1), ""), "{out}");
+    for line in [
+        "  ok    stentor 0.1.0 on ",
+        "  ok    working folder: ~~/work\n",
+        "  ok    data: ~~/home/.local/share/stentor (made when needed)\n",
+        "  note  offline/guide would answer: no key is configured",
+        "  note  anthropic: 9 models, not usable yet\n        -> set ANTHROPIC_API_KEY, or run `stentor login anthropic`\n",
+        "  BAD   broken: ",
+        "        -> `stentor mcp test` shows more",
+        "~~/work is not trusted, so these are not used: ",
+        "        -> look at them, then run `stentor trust`\n",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+    let json: Value = serde_json::from_str(&world.run(&["doctor", "--json"]).out).unwrap();
+    let checks = json["checks"].as_array().unwrap();
+    let bad: Vec<&Value> = checks.iter().filter(|one| one["state"] == "bad").collect();
+    assert_eq!(
+        (bad.len(), &bad[0]["section"]),
+        (1, &Value::from("MCP servers"))
+    );
+}
+
+#[test]
+fn doctor_reports_a_configuration_that_cannot_be_read() {
+    let world = World::new();
+    world.file("home/.config/stentor/config.toml", "modle = \"x\"\n");
+    let Ran { status, out, .. } = world.run(&["doctor"]);
+    assert_eq!(status, Some(1));
+    assert!(
+        out.contains("  BAD   ~~/home/.config/stentor/config.toml:1:1: unknown key `modle`"),
+        "{out}"
+    );
+}
+
+#[test]
+fn help_names_a_command_and_shows_only_its_own_flags() {
+    let world = World::new();
+    let help = world.run(&["help", "sessions", "delete"]).ok();
+    expect![[r#"
+        Delete sessions for good
+
+        Usage: stentor sessions delete [OPTIONS] <ID>...
+
+        Arguments:
+          <ID>...
+                  The sessions
+
+        Options:
+          -y, --yes
+                  Do not ask
+
+          -h, --help
+                  Print help
+
+        The flags of `stentor` itself work here, too: `stentor --help` lists them.
+    "#]]
+    .assert_eq(&help);
+    assert_eq!(world.run(&["sessions", "delete", "--help"]).ok(), help);
+    assert!(world.run(&["help"]).ok().contains("Examples:"));
+    let Ran { status, err, .. } = world.run(&["help", "sesions"]);
+    assert_eq!(
+        (status, err.as_str()),
+        (
+            Some(2),
+            "stentor: there is no command `sesions`; did you mean `sessions`? `stentor help` lists them\n"
+        )
+    );
+    for words in [
+        &["--rpc-edn", "--help"][..],
+        &["rpc", "--dialect", "psi", "--help"],
+    ] {
+        let help = world.run(words).ok();
+        assert!(help.starts_with("Serve psi's Emacs frontend"), "{help}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let world = World::new();
+    let written = world.run(&["man", "pages"]).ok();
+    for name in [
+        "stentor.1",
+        "stentor-sessions.1",
+        "stentor-sessions-search.1",
+        "stentor-mcp-add.1",
+    ] {
+        assert!(written.lines().any(|line| line == name), "{written}");
+        let page = std::fs::read_to_string(world.work("pages").join(name)).unwrap();
+        assert!(page.contains(".SH NAME"), "{page}");
+    }
+}
+
+#[test]
+fn shells_complete_session_ids_and_models() {
+    let world = World::new();
+    assert_eq!(world.run(&["-p", "list"]).status, Some(0));
+    let sessions: Value = serde_json::from_str(&world.run(&["sessions", "--json"]).ok()).unwrap();
+    let id = sessions[0]["shortId"].as_str().unwrap();
+    assert_eq!(
+        world.run(&["__complete", "sessions"]).ok(),
+        format!("{id}\tlist\n")
+    );
+    let models = world.run(&["__complete", "models"]).ok();
+    assert!(
+        models.contains("offline/guide\tOffline guide\n"),
+        "{models}"
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        let script = world.run(&["completions", shell]).ok();
+        assert!(script.contains("stentor __complete"), "{shell}");
+    }
+    if std::process::Command::new("bash")
+        .arg("-c")
+        .arg("true")
+        .status()
+        .is_ok()
+    {
+        world.file(
+            "work/completion.bash",
+            &world.run(&["completions", "bash"]).ok(),
+        );
+        let words = "source completion.bash; PATH=$BIN:$PATH; COMP_WORDS=(stentor --model offl); COMP_CWORD=2; _stentor_with_values stentor offl --model; echo \"${COMPREPLY[@]}\"";
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_stentor"));
+        let output = std::process::Command::new("bash")
+            .args(["-c", words])
+            .env("BIN", program.parent().unwrap())
+            .env("HOME", world.path("home"))
+            .current_dir(world.path("work"))
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "offline/guide\n",
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn an_extension_that_is_not_there_is_an_error() {
+    let world = World::new();
+    let Ran { status, out, err } = world.run(&["-e", "nowhere.py", "-p", "list"]);
+    assert_eq!((status, out.as_str()), (Some(1), ""), "{err}");
+    assert_eq!(
+        err,
+        "stentor: --extension: there is no file ~~/work/nowhere.py\n"
+    );
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_one_warning_and_no_end() {
+    let world = World::new();
+    let mut command = world.command(&["-p", "list"]);
+    command.env("HOME", "/dev/null");
+    let Ran { status, out, err } = world.finish(command.output().unwrap());
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("This folder"), "{out}");
+    assert_eq!(err.matches("WARN").count(), 1, "{err}");
+    assert!(err.contains("sessions are not stored"), "{err}");
+    assert!(!err.contains("credentials.json"), "{err}");
+}

@@ -1,0 +1,23 @@
+//! The server and its relays, over real sockets and pipes.
+
+#[cfg(test)]
+mod access;
+#[cfg(test)]
+mod acp_http;
+#[cfg(test)]
+mod handshake;
+#[cfg(test)]
+mod http_client;
+#[cfg(test)]
+mod relays;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod sharing;
+#[cfg(test)]
+mod starting;
+#[cfg(test)]
+mod web_socket;
+#[cfg(test)]
+#[path = "../support/world.rs"]
+mod world;

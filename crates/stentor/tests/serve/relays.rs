@@ -1,0 +1,135 @@
+//! Frontends that are served by a server and notice nothing of it.
+
+use crate::server::Server;
+use crate::world::{Child, World};
+
+const INITIALIZE: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+const HANDSHAKE: &str =
+    r#"{:id "1" :kind :request :op "handshake" :params {:client-info {:protocol-version "1.0"}}}"#;
+
+#[test]
+fn every_dialect_is_the_same_through_a_relay() {
+    let server = Server::new("");
+    for (words, line) in [
+        (&["acp"][..], INITIALIZE),
+        (&["rpc", "--dialect", "acp"], INITIALIZE),
+        (
+            &["--mode", "rpc"],
+            r#"{"id":"1","type":"get_session_stats"}"#,
+        ),
+        (&["--rpc-edn"], HANDSHAKE),
+        (&["rpc"], r#"{"type":"nonsense","id":"1"}"#),
+    ] {
+        let said = |mut child: Child| {
+            child.send(line);
+            child.close_stdin();
+            let lines = child.ended();
+            assert!(!lines.is_empty(), "{words:?}");
+            // What each session has of its own.
+            let uuid = regex::Regex::new(r"[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
+            let time = regex::Regex::new(r"\d{4}-\d\d-\d\d?T[\d:.-]+Z").unwrap();
+            let shown = lines.iter().map(|line| {
+                let line = uuid.replace_all(line, "ID").into_owned();
+                time.replace_all(&line, "TIME").into_owned()
+            });
+            shown.collect::<Vec<_>>()
+        };
+        let direct = said(server.world.child(words));
+        assert_eq!(said(server.relay(words)), direct, "{words:?}");
+    }
+}
+
+#[test]
+fn a_client_works_where_it_was_started_and_in_its_environment() {
+    let server = Server::new("");
+    server.world.file("else/where.txt", "");
+    let attach = server.attach();
+    let mut command = server
+        .world
+        .command(&["--mode", "rpc", "--no-session", &attach]);
+    command
+        .current_dir(server.world.path("else"))
+        .env("STENTOR_THINKING", "off")
+        .env("MARK", "of the client");
+    let root = server.world.path("");
+    let mut child = Child::of(command.spawn().unwrap(), root);
+    child.send(r#"{"id":"1","type":"bash","command":"pwd; echo $MARK; echo $LATER"}"#);
+    let frames = child.until_type("response");
+    let output = frames.last().unwrap()["data"]["output"].as_str().unwrap();
+    let output = server.world.without_folder(output);
+    assert_eq!(output, "~~/else\nof the client\n\n");
+    child.end();
+}
+
+#[test]
+fn flags_that_are_wrong_are_told_where_the_frontend_was_started() {
+    let server = Server::new("");
+    let attach = server.attach();
+    let run = |words: &[&str]| {
+        let words = [words, &[&attach]].concat();
+        let ran = server.world.command(&words).output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let (status, err) = run(&["acp", "--frobnicate"]);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("unexpected argument '--frobnicate'"), "{err}");
+    let (status, err) = run(&["acp", "--model", ""]);
+    assert_eq!(status, Some(2), "{err}");
+    assert_eq!(err, "--model: `model` is \"\", expected a name\n");
+    let (status, err) = run(&["--mode", "rpc", "@file"]);
+    assert_eq!(status, Some(1), "{err}");
+    assert_eq!(
+        err,
+        "Error: @file arguments are not supported in RPC mode\n"
+    );
+}
+
+#[test]
+fn a_relay_without_a_server_says_how_to_start_one() {
+    let world = World::new("", "");
+    for words in [&["acp"][..], &["--mode", "rpc"], &["--rpc-edn"], &["rpc"]] {
+        let words = [words, &["--attach=nowhere"]].concat();
+        let ran = world.command(&words).output().unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(
+            (ran.status.code(), err.as_str()),
+            (
+                Some(1),
+                "stentor: no server listens on nowhere: No such file or directory (os error 2); \
+                 start one with `stentor serve`\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn the_users_file_can_ask_for_a_server_that_runs_or_for_one_to_be_started() {
+    let run = |world: &World, socket: &str| {
+        let mut command = world.command(&["acp"]);
+        command.env("STENTOR_SOCKET", world.path(socket));
+        let root = world.path("");
+        let mut child = Child::of(command.spawn().unwrap(), root);
+        child.send(INITIALIZE);
+        child.close_stdin();
+        let lines = child.ended();
+        assert!(lines[0].contains("agentInfo"), "{lines:#?}");
+    };
+    let status = |world: &World| {
+        let mut command = world.command(&["serve", "status"]);
+        command.env("STENTOR_SOCKET", world.path("s"));
+        command.output().unwrap().status.code()
+    };
+    // With nobody there it serves by itself.
+    let world = World::new("", "attach = \"if-running\"\n");
+    run(&world, "s");
+    assert_eq!(status(&world), Some(1));
+
+    let world = World::new("", "attach = \"start\"\n");
+    run(&world, "s");
+    assert_eq!(status(&world), Some(0));
+    run(&world, "s");
+    let mut stop = world.command(&["serve", "stop"]);
+    let stopped = stop.env("STENTOR_SOCKET", world.path("s")).status();
+    assert!(stopped.unwrap().success());
+}

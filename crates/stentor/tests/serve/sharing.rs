@@ -1,0 +1,351 @@
+//! One live session with several clients of different dialects.
+
+use std::path::PathBuf;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+use crate::world::{Child, World};
+
+/// Sessions of all dialects are in one place, so that each finds those of the others.
+const TOGETHER: &str = "session_dir = \"/SESSIONS\"\nshare_sessions = false\n";
+
+fn server(scenario: &str) -> Server {
+    server_with(scenario, "", &[])
+}
+
+fn server_with(scenario: &str, config: &str, flags: &[&str]) -> Server {
+    let world = World::new(scenario, "");
+    let sessions = world.path("sessions").display().to_string();
+    let config = format!("{}{config}", TOGETHER.replace("/SESSIONS", &sessions));
+    let own = std::fs::read_to_string(world.path("home/.config/stentor/config.toml")).unwrap();
+    world.file(
+        "home/.config/stentor/config.toml",
+        &format!("{own}{config}"),
+    );
+    Server::with(world, flags)
+}
+
+/// An ACP client with a new session.
+fn acp(server: &Server) -> (Child, String) {
+    let mut client = server.relay(&["acp"]);
+    let session = client.shake_hands_acp(json!({}), &server.world.path("work"));
+    (client, session)
+}
+
+fn prompt(client: &mut Child, id: u64, session: &str, text: &str) {
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+    client.request_acp(id, "session/prompt", prompt);
+}
+
+fn file_of(server: &Server, session: &str) -> PathBuf {
+    let files = std::fs::read_dir(server.world.path("sessions")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    let is_it = |file: &PathBuf| {
+        file.to_str()
+            .unwrap()
+            .ends_with(&format!("{session}.jsonl"))
+    };
+    files.find(is_it).unwrap()
+}
+
+/// A second ACP client that loads a session; the lines up to the answer.
+fn acp_too(server: &Server, session: &str) -> (Child, Vec<String>) {
+    let mut client = server.relay(&["acp"]);
+    let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+    client.ask_acp(1, "initialize", hello);
+    let load = json!({
+        "sessionId": session, "cwd": server.world.path("work"), "mcpServers": [],
+    });
+    let lines = client.ask_acp(2, "session/load", load);
+    (client, lines)
+}
+
+fn omp_too(server: &Server, session: &str) -> Child {
+    let mut client = server.relay(&["--mode", "rpc", "--session", session]);
+    assert_eq!(client.json()["type"], "ready");
+    client
+}
+
+fn synaps_too(server: &Server, session: &str) -> Child {
+    let mut client = server.relay(&["rpc", "--continue", session]);
+    assert_eq!(client.json()["session_id"], session);
+    client
+}
+
+fn psi_too(server: &Server, session: &str) -> Child {
+    let mut client = server.relay(&["--rpc-edn"]);
+    client.shake_hands_psi();
+    let file = file_of(server, session).display().to_string();
+    let lines = client.ask_psi(
+        "w",
+        "switch_session",
+        &format!("{{:session-path {file:?}}}"),
+    );
+    let answer = lines.last().unwrap();
+    assert!(answer.contains(session), "{answer}");
+    client
+}
+
+fn text_of(frame: &Value) -> &str {
+    frame["params"]["update"]["content"]["text"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// The texts of the chunks of this kind, up to and with the one that is `last`.
+fn chunks(client: &mut Child, kind: &str, last: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    loop {
+        let frame = client.json();
+        if frame["params"]["update"]["sessionUpdate"] == kind {
+            texts.push(text_of(&frame).to_owned());
+            if texts.concat().ends_with(last) {
+                return texts;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prompt_in_each_dialect_is_seen_in_all() {
+    let turns: String = (1..=4)
+        .map(|turn| format!("[[turn]]\ntext = \"Answer {turn}.\"\n"))
+        .collect();
+    let server = server(&turns);
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "first");
+    one.until_answer(3);
+
+    let (mut acp, _) = acp_too(&server, &session);
+    let mut omp = omp_too(&server, &session);
+    let mut synaps = synaps_too(&server, &session);
+    let mut psi = psi_too(&server, &session);
+
+    // By ACP.
+    prompt(&mut one, 4, &session, "second");
+    one.until_answer(4);
+    assert_eq!(chunks(&mut acp, "user_message_chunk", "second"), ["second"]);
+    chunks(&mut acp, "agent_message_chunk", "Answer 2.");
+    let frames = omp.until_type("agent_settled");
+    assert!(frames.iter().any(|frame| frame["type"] == "message_start"
+        && frame["message"]["content"].to_string().contains("second")));
+    let lines = synaps.until(|line| line.contains(r#""type":"agent_end""#));
+    assert!(lines.concat().contains("Answer 2."), "{lines:#?}");
+    psi.until(|line| line.contains(":role \"user\"") && line.contains("second"));
+    psi.until(|line| line.contains(":event \"assistant/message\"") && line.contains("Answer 2."));
+    psi.until(|line| line.contains(":phase \"idle\""));
+
+    // By omp.
+    omp.send(r#"{"id":"p","type":"prompt","message":"third"}"#);
+    omp.until_type("agent_settled");
+    for client in [&mut one, &mut acp] {
+        assert_eq!(chunks(client, "user_message_chunk", "third"), ["third"]);
+        chunks(client, "agent_message_chunk", "Answer 3.");
+    }
+    synaps.until(|line| line.contains(r#""type":"agent_end""#));
+    psi.until(|line| line.contains("third"));
+    psi.until(|line| line.contains(":phase \"idle\""));
+
+    // By synaps.
+    synaps.send(r#"{"type":"prompt","id":"p","message":"fourth"}"#);
+    synaps.until(|line| line.contains(r#""type":"response""#));
+    for client in [&mut one, &mut acp] {
+        assert_eq!(chunks(client, "user_message_chunk", "fourth"), ["fourth"]);
+        chunks(client, "agent_message_chunk", "Answer 4.");
+    }
+    omp.until_type("agent_settled");
+    psi.until(|line| line.contains("fourth"));
+
+    for client in [one, acp, omp, synaps, psi] {
+        client.end();
+    }
+}
+
+#[test]
+fn psi_prompts_are_seen_by_the_others() {
+    let server = server("[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n");
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "first");
+    one.until_answer(3);
+    let mut psi = psi_too(&server, &session);
+    psi.ask_psi("p", "prompt", r#"{:message "from psi"}"#);
+    assert_eq!(
+        chunks(&mut one, "user_message_chunk", "from psi"),
+        ["from psi"]
+    );
+    chunks(&mut one, "agent_message_chunk", "Two.");
+}
+
+#[test]
+fn who_comes_in_the_middle_of_an_answer_gets_all_of_it_once() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"go\" }, \
+                    { text = \"and done.\" }]\n";
+    let server = server(scenario);
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "tell");
+    assert_eq!(
+        chunks(&mut one, "agent_message_chunk", "Begun "),
+        ["Begun "]
+    );
+
+    let (mut two, lines) = acp_too(&server, &session);
+    let replayed: Vec<Value> = lines
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(replayed.iter().any(|frame| text_of(frame) == "tell"));
+    assert!(
+        !replayed
+            .iter()
+            .any(|frame| text_of(frame).contains("Begun"))
+    );
+    assert_eq!(
+        chunks(&mut two, "agent_message_chunk", "Begun "),
+        ["Begun "]
+    );
+    let mut omp = omp_too(&server, &session);
+    let lines = omp.until(|line| line.contains("Begun "));
+    assert!(
+        lines.concat().contains(r#""type":"agent_start""#),
+        "{lines:#?}"
+    );
+
+    server.world.file("work/go", "");
+    assert_eq!(
+        chunks(&mut two, "agent_message_chunk", "done."),
+        ["and done."]
+    );
+    one.until_answer(3);
+    omp.until_type("agent_settled");
+}
+
+#[test]
+fn a_run_is_stopped_by_another_client_than_the_one_that_began_it() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"One\" }, { wait_for = \"never\" }]\n\
+                    [[turn]]\nsteps = [{ text = \"Two\" }, { wait_for = \"never\" }]\n";
+    let server = server(scenario);
+    let (mut one, session) = acp(&server);
+    let (mut two, _) = acp_too(&server, &session);
+    let mut omp = omp_too(&server, &session);
+    prompt(&mut one, 3, &session, "go");
+    chunks(&mut one, "agent_message_chunk", "One");
+    omp.until(|line| line.contains("One"));
+    omp.send(r#"{"id":"a","type":"abort"}"#);
+    let answer = one.until_answer(3).pop().unwrap();
+    assert!(answer.contains(r#""stopReason":"cancelled""#), "{answer}");
+
+    prompt(&mut one, 4, &session, "again");
+    chunks(&mut two, "agent_message_chunk", "Two");
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session },
+    });
+    two.send(&cancel.to_string());
+    let answer = one.until_answer(4).pop().unwrap();
+    assert!(answer.contains(r#""stopReason":"cancelled""#), "{answer}");
+}
+
+#[test]
+fn a_question_goes_to_everybody_and_the_first_answer_counts() {
+    let scenario = "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo ran > ran.txt\" }\n\
+                    [[turn]]\ntext = \"Done.\"\n";
+    let server = server(scenario);
+    let (mut one, session) = acp(&server);
+    let (mut two, _) = acp_too(&server, &session);
+    let mut omp = omp_too(&server, &session);
+    prompt(&mut one, 3, &session, "run it");
+    let asked = |client: &mut Child| {
+        let line = client
+            .until(|line| line.contains("session/request_permission"))
+            .pop()
+            .unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()["id"].clone()
+    };
+    let (first, second) = (asked(&mut one), asked(&mut two));
+    omp.until_type("extension_ui_request");
+    let answer = json!({
+        "jsonrpc": "2.0", "id": second,
+        "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } },
+    });
+    two.send(&answer.to_string());
+    let withdrawn = one.until(|line| line.contains("$/cancel_request")).pop();
+    let withdrawn: Value = serde_json::from_str(&withdrawn.unwrap()).unwrap();
+    assert_eq!(withdrawn["params"]["requestId"], first);
+    let cancelled = omp.until_type("extension_ui_request").pop().unwrap();
+    assert_eq!(cancelled["method"], "cancel");
+    one.until_answer(3);
+    assert!(server.world.path("work/ran.txt").exists());
+}
+
+#[test]
+fn a_client_that_goes_away_ends_nothing_and_its_question_waits_for_the_next() {
+    let scenario = "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo ran > ran.txt\" }\n\
+                    [[turn]]\ntext = \"Done.\"\n";
+    let server = server(scenario);
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "run it");
+    one.until(|line| line.contains("session/request_permission"));
+    kill_process(one.pid(), Signal::KILL).unwrap();
+    drop(one);
+
+    let (mut two, _) = acp_too(&server, &session);
+    let line = two
+        .until(|line| line.contains("session/request_permission"))
+        .pop();
+    let asked: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    let answer = json!({
+        "jsonrpc": "2.0", "id": asked["id"],
+        "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } },
+    });
+    two.send(&answer.to_string());
+    chunks(&mut two, "agent_message_chunk", "Done.");
+    assert!(server.world.path("work/ran.txt").exists());
+}
+
+#[test]
+fn an_observer_sees_everything_and_changes_nothing() {
+    let server = server("[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n");
+    let (mut one, session) = acp(&server);
+    let hello = json!({ "stentor": 1, "client": {
+        "dialect": "omp", "args": ["--session", session], "cwd": server.world.path("work"),
+        "env": { "HOME": server.world.path("home") }, "observe": true,
+    } });
+    prompt(&mut one, 3, &session, "first");
+    one.until_answer(3);
+    let prompt = r#"{"id":"p","type":"prompt","message":"mine"}"#;
+    let lines = server.talk(&format!(
+        "{hello}\n{prompt}\n{{\"id\":\"m\",\"type\":\"get_messages\"}}\n"
+    ));
+    let all = lines.join("\n");
+    assert!(
+        all.contains("this connection may only watch the session"),
+        "{all}"
+    );
+    assert!(all.contains("One."), "{all}");
+    one.end();
+}
+
+#[test]
+fn a_session_that_nobody_watches_goes_on_and_is_unloaded_when_idle() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"go\" }, \
+                    { text = \"and done.\" }]\n";
+    let server = server_with(scenario, "", &["--unload-after", "0"]);
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "tell");
+    chunks(&mut one, "agent_message_chunk", "Begun ");
+    kill_process(one.pid(), Signal::KILL).unwrap();
+    drop(one);
+    server.world.file("work/go", "");
+    // Its file is free when it is unloaded: a process of its own can go on with it.
+    let status = || {
+        server
+            .talk("{\"stentor\":1,\"control\":\"status\"}\n")
+            .concat()
+    };
+    while status().contains(&session) {
+        std::thread::yield_now();
+    }
+    let exported = server.world.asked(&["export", &session, "-o", "-"]);
+    assert!(exported.contains("Begun and done."), "{exported}");
+}
