@@ -2,6 +2,7 @@
 
 mod describing;
 mod sessions;
+mod talking;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -10,33 +11,30 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
-use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
+    self, AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
     PermissionsAction,
 };
 use crate::commands;
 use crate::commands::agents::AgentsFailure;
-use crate::commands::ask::{Ask, prompt_text};
+use crate::commands::ask::prompt_text;
 use crate::commands::describe::help_of_line;
+use crate::commands::models::Wanted;
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
-use crate::frontend::{Start, runtime, serve_frontend};
+use crate::frontend::{Start, runtime};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr};
-use crate::print::style::Style;
-use crate::print::{Format, PrintOptions};
 use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
@@ -60,7 +58,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }
-    let args = match Args::try_parse_from(&words) {
+    let args = match args::parse(&words) {
         Ok(args) => args,
         Err(error) => {
             if let (ErrorKind::DisplayHelp, Some(help)) = (error.kind(), help_of_line(&words)) {
@@ -187,28 +185,24 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             }
         }
         (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
-        (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
-        (
-            Some(
-                Command::Login { provider }
-                | Command::Acp {
-                    login: provider, ..
-                },
-            ),
-            _,
-        ) => {
-            let logins = job.models.logins();
-            let mut out = printed(&out);
-            let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
-            block_on(login)?.map_err(Failure::other)?;
-            Ok(0)
+        (Some(Command::Models { filter, all }), _) => {
+            let (filter, all) = (filter.as_deref(), *all);
+            job.models(Wanted { filter, all }, &mut printed(&out))
         }
-        (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.logins();
+        (Some(Command::Login { provider, key }), _) => {
+            job.login(provider.as_deref(), *key, &mut stdin, &mut printed(&out))
+        }
+        (
+            Some(Command::Acp {
+                login: provider, ..
+            }),
+            _,
+        ) => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
+        (Some(Command::Logout { provider }), _) => job.logout(provider, &mut printed(&out)),
+        (Some(Command::Commands), _) => {
+            let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
-            let logout = commands::login::logout(&logins, provider, &mut out);
-            block_on(logout)?.map_err(Failure::other)?;
-            Ok(0)
+            Failure::printing(commands::slash_commands::run(&listed, json, &mut out))
         }
         (Some(Command::Sessions { action, all }), _) => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
@@ -236,8 +230,9 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         ) => Ok(0),
         (None, Some(prompt)) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
-            job.ask(text, &mut out)
+            job.ask(text, &stdin, &mut out)
         }
+        (None, None) if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
         (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
     }
 }
@@ -316,8 +311,8 @@ impl<'a> Job<'a> {
         let flags = args.layer(&cwd, home.as_deref())?;
         let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
         let trust = Asking::in_background();
-        let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
-        if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
+        let talks = args.command.is_none();
+        if talks && stdin.is_terminal() && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
         }
         let models = setup::models(&config, &flags, &cwd)?;
@@ -375,14 +370,41 @@ impl Job<'_> {
         }
     }
 
-    fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn models(&self, wanted: Wanted<'_>, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let chosen = setup::chosen_model(&self.config, &self.models);
         for warning in self.models.registry().warnings() {
             let _ = writeln!(stderr(), "warning: {warning}");
         }
         let json = self.args.ask.json;
-        let listed = self.models.registry().list();
-        Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
+        let (listed, silent) = self.models.registry().list_asking();
+        let printed = commands::models::run(&listed, &silent, &chosen, wanted, json, out);
+        Failure::printing(printed)
+    }
+
+    fn login(
+        &self,
+        provider: Option<&str>,
+        stores_key: bool,
+        stdin: &mut File,
+        out: &mut Printed<'_>,
+    ) -> Result<u8, Failure> {
+        let logged_in = match provider.filter(|_| stores_key) {
+            Some(provider) => {
+                let registry = self.models.registry();
+                block_on(commands::login::store_key(&registry, provider, stdin, out))?
+            }
+            None => {
+                let logins = self.models.logins();
+                block_on(commands::login::login(&logins, provider, stdin, out))?
+            }
+        };
+        logged_in.map_err(Failure::other).map(|()| 0)
+    }
+
+    fn logout(&self, provider: &str, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let (logins, registry) = (self.models.logins(), self.models.registry());
+        let logout = commands::login::logout(&logins, &registry, provider, out);
+        block_on(logout)?.map_err(Failure::other).map(|()| 0)
     }
 
     fn extensions(
@@ -554,47 +576,6 @@ impl Job<'_> {
         };
         let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
-    }
-
-    fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
-        let mut err = io::stderr();
-        let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        let no_home = self.config.settings.session_dir.is_none();
-        if files == SessionFiles::None && no_home && !self.args.session.no_session {
-            let _ = writeln!(
-                err,
-                "warning: there is no folder to store the session in, because HOME is not set; \
-                 use --session-dir"
-            );
-        }
-        let agent = self.agent(UNASKED);
-        let no_color = self.config.variable("NO_COLOR");
-        let style = Style::choose(
-            err.is_terminal(),
-            no_color.as_ref().and_then(|value| value.to_str()),
-        );
-        let ask = Ask {
-            agent: &agent,
-            cwd: &self.cwd,
-            prompt,
-            session: &self.args.session,
-            model_asked_for: {
-                let choice = self.config.model_choice();
-                choice.model.is_some() || choice.provider.is_some()
-            },
-            print: PrintOptions {
-                format: if self.args.ask.json {
-                    Format::Json
-                } else {
-                    Format::Text
-                },
-                verbose: self.args.verbose,
-                style,
-                out_is_terminal: out.is_terminal(),
-            },
-        };
-        let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
-        asked.map_err(Failure::other)
     }
 
     fn overview(&self, is_terminal: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
