@@ -19,11 +19,17 @@ mod mcp;
 #[cfg(test)]
 mod mcp_network;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod permissions;
+#[cfg(test)]
+mod pty;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod world;
