@@ -110,7 +110,7 @@ const places = {
 function apply(op) {
   const place = places[op.op];
   if (place) {
-    const follows = transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 80;
+    const follows = following;
     const asked = element("questions").childElementCount;
     place(op.id, op);
     if (follows) toEnd();
@@ -128,6 +128,13 @@ function apply(op) {
     text.focus();
   }
 }
+
+// Who has not scrolled away from the end sees it also when there is more, or less room.
+let following = true;
+transcript.addEventListener("scroll", () => {
+  following = transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 80;
+});
+new ResizeObserver(() => following && toEnd()).observe(transcript);
 
 function toEnd() {
   transcript.scrollTop = transcript.scrollHeight;
