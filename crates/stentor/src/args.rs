@@ -3,16 +3,17 @@
 mod mcp;
 mod serve;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 
 use crate::agents;
-use crate::commands::complete::Values;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
@@ -79,6 +80,7 @@ pub enum Command {
         attach: Option<AttachFlag>,
     },
     /// List other agents that can be used as models, or check one
+    #[command(disable_help_subcommand = true)]
     Agents {
         #[command(subcommand)]
         action: Option<AgentsAction>,
@@ -152,13 +154,21 @@ pub enum Command {
     Models {
         /// Show only models whose name contains this text
         filter: Option<String>,
+        /// Show also the models that cannot be used yet
+        #[arg(long)]
+        all: bool,
     },
-    /// Log in to a provider with a subscription
+    /// List the slash commands: prompt templates, skills and agents
+    Commands,
+    /// Log in to a provider with a subscription, or store an API key
     Login {
         /// The provider; without it, list the providers that support login
         provider: Option<String>,
+        /// Store an API key, typed or piped in, instead
+        #[arg(long, requires = "provider")]
+        key: bool,
     },
-    /// Log out of a provider
+    /// Log out of a provider, and forget its stored key
     Logout {
         /// The provider
         provider: String,
@@ -186,6 +196,13 @@ pub enum Command {
         #[arg(value_name = "COMMAND")]
         words: Vec<String>,
     },
+}
+
+/// What a shell can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Values {
+    Sessions,
+    Models,
 }
 
 /// What to do with stored sessions.
@@ -261,9 +278,12 @@ pub struct AskArgs {
     /// Answer one prompt and exit; without PROMPT, or with `-`, read it from stdin
     #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
     pub prompt: Option<String>,
-    /// Append the contents of stdin to the prompt
+    /// Append the contents of stdin to the prompt, also when it is no pipe
     #[arg(long, requires = "prompt")]
     pub stdin: bool,
+    /// Send this picture with the prompt; can be repeated
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub image: Vec<PathBuf>,
     /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,
@@ -372,9 +392,11 @@ pub enum Budget {
 
 const EXAMPLES: &str = "\
 Examples:
-  stentor -p \"summarise this folder\"
+  stentor                                  a conversation, on a terminal
+  stentor \"summarise this folder\"
   stentor -p \"find TODO in this folder\" --permission-mode read-only
-  git diff | stentor -p \"review this change\" --stdin
+  git diff | stentor -p \"review this change\"
+  stentor -p \"what is wrong with @src/main.rs?\"
   stentor -c -p \"and now fix it\" --budget 0.50
   stentor sessions
   stentor export 0198c5 -o session.html
@@ -382,6 +404,40 @@ Examples:
 Frontends start `stentor acp`, `stentor --mode rpc` (omp, pi), `stentor --rpc-edn` (psi) or
 `stentor rpc` (synaps).
 Without an API key, the built-in model offline/guide answers; run `stentor models` to see the others.";
+
+/// Reads the command line. A sentence in the place of a command is a prompt.
+pub fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
+    let error = match Args::try_parse_from(words) {
+        Ok(args) => return Ok(args),
+        Err(error) => error,
+    };
+    let Some(ContextValue::String(first)) = error.get(ContextKind::InvalidSubcommand) else {
+        return Err(error);
+    };
+    let place = words
+        .iter()
+        .skip(1)
+        .position(|word| word.to_str() == Some(first));
+    let Some(place) = place.map(|place| place + 1) else {
+        return Err(error);
+    };
+    let rest = words.get(place..).unwrap_or_default();
+    let said = rest.iter().map_while(|word| word.to_str());
+    let said: Vec<&str> = said.take_while(|word| !word.starts_with('-')).collect();
+    // One word is a misspelt command, unless it is a file.
+    if said.len() == 1 && !first.contains(char::is_whitespace) && !first.starts_with('@') {
+        return Err(error);
+    }
+    let prompt = OsString::from(format!("--print={}", said.join(" ")));
+    let before = words.get(..place).unwrap_or_default();
+    let after = rest.get(said.len()..).unwrap_or_default();
+    let words = before
+        .iter()
+        .cloned()
+        .chain([prompt])
+        .chain(after.iter().cloned());
+    Args::try_parse_from(words)
+}
 
 impl Args {
     /// The command line as clap knows it, for completions and the manual page.
@@ -530,6 +586,25 @@ mod tests {
             let args = parse(words).unwrap();
             assert_eq!(args.ask.prompt.as_deref(), prompt, "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_sentence_in_the_place_of_a_command_is_a_prompt() {
+        let prompt = |words: &[&str]| {
+            let words = [&["stentor"], words].concat();
+            let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+            super::parse(&words).map(|args| args.ask.prompt)
+        };
+        for (words, said) in [
+            (&["do this"][..], "do this"),
+            (&["--model", "m", "do this", "--json"], "do this"),
+            (&["summarise", "this", "folder"], "summarise this folder"),
+            (&["@notes.txt", "what is new?"], "@notes.txt what is new?"),
+        ] {
+            assert_eq!(prompt(words).unwrap().as_deref(), Some(said), "{words:?}");
+        }
+        let error = prompt(&["sesions"]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidSubcommand);
     }
 
     #[test]

@@ -17,12 +17,15 @@ pub struct ChosenModel {
     pub why: String,
     /// True when somebody asked for it; a resumed session keeps its own model otherwise.
     pub asked_for: bool,
+    /// It is of a server that was found on this machine.
+    pub is_local: bool,
 }
 
 /// Finds the model that was asked for, else the best there is. The error is text for a person.
 pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel, String> {
     let thinking = choice.thinking.as_ref().map(|set| set.value);
     let chosen = |info: Arc<ModelInfo>, why: String, asked_for: bool| ChosenModel {
+        is_local: models.registry().is_found_locally(&info.provider),
         info,
         thinking: thinking.or_else(|| models.registry().default_thinking_level()),
         why,

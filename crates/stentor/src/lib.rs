@@ -4,6 +4,7 @@
 
 pub mod agents;
 pub mod args;
+pub mod asked_session;
 pub mod attached_files;
 pub mod choose_model;
 pub mod commands;
@@ -24,14 +25,18 @@ pub mod overview;
 pub mod print;
 pub mod program;
 pub mod relay;
+pub mod repeated_calls;
 pub mod rpc;
 pub mod rpc_edn;
 pub mod sandbox;
 pub mod serve;
 pub mod session_places;
 pub mod setup;
+pub mod slash;
 pub mod socket;
 pub mod stored_answers;
+pub mod terminal;
 pub mod trust;
+pub mod typed_prompt;
 pub mod untrusted;
 pub mod user_folders;

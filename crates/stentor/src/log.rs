@@ -8,24 +8,28 @@ use std::io::{self, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stentor_text::visible::visible;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// A pipe that can be written to at all takes this much at once (`PIPE_BUF`).
 const PIECE_BYTES: usize = 4096;
 
 /// `STENTOR_LOG` says what is logged, otherwise `usual` does.
 pub fn to_stderr(usual: &str) {
-    let filter = EnvFilter::try_from_env("STENTOR_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    // Whoever set a logger before wants to keep it.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let wanted = std::env::var("STENTOR_LOG").ok();
+    let wanted = wanted.and_then(|wanted| wanted.parse::<Targets>().ok());
+    let filter = wanted.or_else(|| usual.parse().ok()).unwrap_or_default();
+    let lines = fmt::layer()
         .with_writer(PatientStderr)
         // What is logged may hold anything: no escape sequence leaves, not even one of ours.
         .with_ansi(false)
         .without_time()
-        .with_target(false)
-        .try_init();
+        .with_target(false);
+    let logger = tracing_subscriber::registry().with(filter).with(lines);
+    // Whoever set a logger before wants to keep it.
+    logger.try_init().ok();
 }
 
 /// Stderr as far as it takes what is written without waiting.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy};
+use stentor_agent::model::{
+    Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
+};
 use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
 use stentor_model::registry::{PluggedProvider, Registry};
@@ -128,6 +130,23 @@ impl Models {
         }
         scripts.by_file.insert(file, Arc::clone(&model));
         Ok(model)
+    }
+
+    /// The model that a person means by a name, and the thinking level named with it. The error is
+    /// text for them.
+    pub fn resolve_for_person(
+        &self,
+        name: &str,
+        by: NamedBy,
+    ) -> Result<(Arc<ModelInfo>, Option<ThinkingLevel>), String> {
+        if let Some((script::PROVIDER, id)) = name.split_once('/') {
+            let model = self.script(id, by).map_err(|error| error.to_string())?;
+            return Ok((Arc::clone(model.info()), None));
+        }
+        let named = self.registry().resolve(name, by);
+        named
+            .map(|named| (named.info, named.thinking))
+            .map_err(|error| error.to_string())
     }
 
     /// The file of a scenario that has been named.

@@ -1,5 +1,9 @@
 //! The program from its words to its exit status.
 
+mod describing;
+mod sessions;
+mod talking;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -7,43 +11,35 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
-use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::short_id;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
-    PermissionsAction, ScenarioAction, SessionsAction,
+    self, AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
+    PermissionsAction,
 };
-use crate::commands::ask::{Ask, prompt_text};
-use crate::commands::complete::{self, Values};
+use crate::commands;
+use crate::commands::agents::AgentsFailure;
+use crate::commands::ask::prompt_text;
 use crate::commands::describe::help_of_line;
-use crate::commands::doctor::Report;
+use crate::commands::models::Wanted;
 use crate::commands::permissions::{Permissions, print_forgotten};
-use crate::commands::session_changes::{Consent, delete, rename};
-use crate::commands::sessions::{SessionLine, about};
-use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
-use crate::frontend::{Start, runtime, serve_frontend};
-use crate::launcher::launcher;
+use crate::frontend::{Start, runtime};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr};
-use crate::print::style::Style;
-use crate::print::{Format, PrintOptions};
 use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{agents, extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -62,7 +58,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(status) = rpc::run_if_meant(&words).or_else(|| omp::run_if_meant(&words)) {
         return status;
     }
-    let args = match Args::try_parse_from(&words) {
+    let args = match args::parse(&words) {
         Ok(args) => args,
         Err(error) => {
             if let (ErrorKind::DisplayHelp, Some(help)) = (error.kind(), help_of_line(&words)) {
@@ -151,37 +147,8 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
     }
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
-    match &args.command {
-        Some(Command::Completions { shell }) => {
-            return Failure::printing(describe::completions(*shell, &mut out));
-        }
-        Some(Command::Man { folder }) => return manual(folder.as_deref(), &mut out),
-        Some(Command::Help { words }) => {
-            let help = describe::help(words).map_err(|error| Failure::usage(error.to_string()))?;
-            return Failure::printing(out.write_all(help.as_bytes()));
-        }
-        Some(Command::Scenario { action }) => return scenario(action, args.ask.json, &mut out),
-        Some(Command::Doctor) => {
-            return doctor(args, &stdin, &mut Printed::new(&out, args.ask.json));
-        }
-        Some(
-            Command::Acp { .. }
-            | Command::Serve(_)
-            | Command::Page(_)
-            | Command::Sessions { .. }
-            | Command::Export { .. }
-            | Command::Config
-            | Command::Extensions { .. }
-            | Command::Mcp { .. }
-            | Command::Permissions { .. }
-            | Command::Trust { .. }
-            | Command::Models { .. }
-            | Command::Agents { .. }
-            | Command::Login { .. }
-            | Command::Logout { .. }
-            | Command::Complete { .. },
-        )
-        | None => {}
+    if let Some(done) = describing::run(args, &stdin, &mut out) {
+        return done;
     }
     let job = Job::prepare(args, &stdin)?;
     let json = args.ask.json;
@@ -218,28 +185,24 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             }
         }
         (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
-        (Some(Command::Models { filter }), _) => job.models(filter.as_deref(), &mut printed(&out)),
-        (
-            Some(
-                Command::Login { provider }
-                | Command::Acp {
-                    login: provider, ..
-                },
-            ),
-            _,
-        ) => {
-            let logins = job.models.logins();
-            let mut out = printed(&out);
-            let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
-            block_on(login)?.map_err(Failure::other)?;
-            Ok(0)
+        (Some(Command::Models { filter, all }), _) => {
+            let (filter, all) = (filter.as_deref(), *all);
+            job.models(Wanted { filter, all }, &mut printed(&out))
         }
-        (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.logins();
+        (Some(Command::Login { provider, key }), _) => {
+            job.login(provider.as_deref(), *key, &mut stdin, &mut printed(&out))
+        }
+        (
+            Some(Command::Acp {
+                login: provider, ..
+            }),
+            _,
+        ) => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
+        (Some(Command::Logout { provider }), _) => job.logout(provider, &mut printed(&out)),
+        (Some(Command::Commands), _) => {
+            let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
-            let logout = commands::login::logout(&logins, provider, &mut out);
-            block_on(logout)?.map_err(Failure::other)?;
-            Ok(0)
+            Failure::printing(commands::slash_commands::run(&listed, json, &mut out))
         }
         (Some(Command::Sessions { action, all }), _) => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
@@ -252,6 +215,7 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 .map_err(Failure::other)?;
             Ok(0)
         }
+        // Those are done.
         (
             Some(
                 Command::Completions { .. }
@@ -266,37 +230,11 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         ) => Ok(0),
         (None, Some(prompt)) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
-            job.ask(text, &mut out)
+            job.ask(text, &stdin, &mut out)
         }
+        (None, None) if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
         (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
     }
-}
-
-fn manual(folder: Option<&Path>, out: &mut File) -> Result<u8, Failure> {
-    let Some(folder) = folder else {
-        return Failure::printing(describe::manual(out));
-    };
-    let written = describe::manuals(folder);
-    let written = written.map_err(|error| {
-        Failure::other(format!("cannot write into {}: {error}", folder.display()))
-    })?;
-    Failure::printing(writeln!(out, "{}", written.join("\n")))
-}
-
-fn scenario(action: &ScenarioAction, json: bool, out: &mut File) -> Result<u8, Failure> {
-    let ScenarioAction::Check { file } = action;
-    let facts = commands::scenario::check(file);
-    let facts = facts.map_err(|error| Failure::other(error.to_string()))?;
-    Failure::printing(commands::scenario::report(file, &facts, json, out))
-}
-
-fn doctor(args: &Args, stdin: &File, out: &mut Printed<'_>) -> Result<u8, Failure> {
-    let report = match Job::prepare(args, stdin) {
-        Ok(job) => block_on(Report::of(&job.config, &job.models, &job.cwd))?,
-        Err(failure) => Report::of_broken(&failure.message),
-    };
-    Failure::printing(report.print(args.ask.json, out))?;
-    Ok(if report.is_good() { 0 } else { FAILED })
 }
 
 /// Serves a client of ACP, here or by a server.
@@ -373,8 +311,8 @@ impl<'a> Job<'a> {
         let flags = args.layer(&cwd, home.as_deref())?;
         let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
         let trust = Asking::in_background();
-        let is_prompt = args.command.is_none() && args.ask.prompt.is_some();
-        if is_prompt && stdin.is_terminal() && io::stderr().is_terminal() {
+        let talks = args.command.is_none();
+        if talks && stdin.is_terminal() && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
         }
         let models = setup::models(&config, &flags, &cwd)?;
@@ -418,29 +356,55 @@ impl Job<'_> {
     }
 
     fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let agents = agents::configured(&self.config)?;
+        let name = action.map(|AgentsAction::Check { name }| name.as_str());
+        let registry = self.models.registry();
         let json = self.args.ask.json;
-        let Some(AgentsAction::Check { name }) = action else {
-            let path = self.config.variables.get("PATH").unwrap_or_default();
-            return Failure::printing(commands::agents::list(&agents, &path, json, out));
-        };
-        let settings = agents
-            .get(name)
-            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
-        let launcher = launcher(&self.config, self.models.registry().key_variables());
-        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
-        let report = report.map_err(|error| Failure::other(error.to_string()))?;
-        Failure::printing(commands::agents::report(name, &report, json, out))
+        let work = commands::agents::run(name, &self.config, &registry, &self.cwd, json, out);
+        match block_on(work)? {
+            Err(AgentsFailure::Unknown(name)) => {
+                Err(Failure::usage(format!("there is no agent `{name}`")))
+            }
+            Err(AgentsFailure::Config(errors)) => Err(errors.into()),
+            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error.to_string())),
+            Ok(printed) => Failure::printing(printed),
+        }
     }
 
-    fn models(&self, filter: Option<&str>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn models(&self, wanted: Wanted<'_>, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let chosen = setup::chosen_model(&self.config, &self.models);
         for warning in self.models.registry().warnings() {
             let _ = writeln!(stderr(), "warning: {warning}");
         }
         let json = self.args.ask.json;
-        let listed = self.models.registry().list();
-        Failure::printing(commands::models::run(&listed, &chosen, filter, json, out))
+        let (listed, silent) = self.models.registry().list_asking();
+        let printed = commands::models::run(&listed, &silent, &chosen, wanted, json, out);
+        Failure::printing(printed)
+    }
+
+    fn login(
+        &self,
+        provider: Option<&str>,
+        stores_key: bool,
+        stdin: &mut File,
+        out: &mut Printed<'_>,
+    ) -> Result<u8, Failure> {
+        let logged_in = match provider.filter(|_| stores_key) {
+            Some(provider) => {
+                let registry = self.models.registry();
+                block_on(commands::login::store_key(&registry, provider, stdin, out))?
+            }
+            None => {
+                let logins = self.models.logins();
+                block_on(commands::login::login(&logins, provider, stdin, out))?
+            }
+        };
+        logged_in.map_err(Failure::other).map(|()| 0)
+    }
+
+    fn logout(&self, provider: &str, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let (logins, registry) = (self.models.logins(), self.models.registry());
+        let logout = commands::login::logout(&logins, &registry, provider, out);
+        block_on(logout)?.map_err(Failure::other).map(|()| 0)
     }
 
     fn extensions(
@@ -612,118 +576,6 @@ impl Job<'_> {
         };
         let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
-    }
-
-    fn sessions(
-        &self,
-        action: Option<&SessionsAction>,
-        all: bool,
-        stdin: &File,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
-        let agent = self.agent(UNASKED);
-        let folder = (!all).then_some(self.cwd.as_path());
-        let listed = agent.newest_first(folder);
-        let json = self.args.ask.json;
-        let of_this = if all { "" } else { " of this folder" };
-        let find = |wanted: &String| {
-            let found = agent.find(wanted);
-            found.map_err(|error| Failure::other(error.to_string()))
-        };
-        match action {
-            None => {
-                let lines = listed.map(SessionLine::of);
-                let none = format!("no sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
-            }
-            Some(SessionsAction::Search { text }) => {
-                let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
-                let none = format!("nothing matches in the sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
-            }
-            Some(SessionsAction::Rename { session, name }) => {
-                let file = find(session)?;
-                rename(&file, name, &*setup::system_clock())
-                    .map_err(|error| Failure::other(error.to_string()))?;
-                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
-            }
-            Some(SessionsAction::Delete { sessions, yes }) => {
-                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
-                let consent = match (yes, stdin.is_terminal()) {
-                    (true, _) => Consent::Given,
-                    (false, true) => Consent::Ask,
-                    (false, false) => Consent::Missing,
-                };
-                let deleted = delete(
-                    &files?,
-                    consent,
-                    &mut BufReader::new(stdin),
-                    &mut io::stderr(),
-                );
-                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
-                let sessions = if deleted == 1 { "session" } else { "sessions" };
-                Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
-            }
-        }
-    }
-
-    /// What a shell offers: the newest sessions of this folder, or the models.
-    fn complete(&self, values: Values, out: &mut File) -> Result<u8, Failure> {
-        const OFFERED: usize = 50;
-        Failure::printing(match values {
-            Values::Sessions => {
-                let agent = self.agent(UNASKED);
-                let newest = agent.newest_first(Some(&self.cwd)).take(OFFERED);
-                let values = newest.map(|one| (short_id(&one.id).to_owned(), about(&one)));
-                complete::print(values, out)
-            }
-            Values::Models => {
-                let models = self.models.registry().list().into_iter();
-                let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
-                complete::print(models, out)
-            }
-        })
-    }
-
-    fn ask(&self, prompt: String, out: &mut File) -> Result<u8, Failure> {
-        let mut err = io::stderr();
-        let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        let no_home = self.config.settings.session_dir.is_none();
-        if files == SessionFiles::None && no_home && !self.args.session.no_session {
-            let _ = writeln!(
-                err,
-                "warning: there is no folder to store the session in, because HOME is not set; \
-                 use --session-dir"
-            );
-        }
-        let agent = self.agent(UNASKED);
-        let no_color = self.config.variable("NO_COLOR");
-        let style = Style::choose(
-            err.is_terminal(),
-            no_color.as_ref().and_then(|value| value.to_str()),
-        );
-        let ask = Ask {
-            agent: &agent,
-            cwd: &self.cwd,
-            prompt,
-            session: &self.args.session,
-            model_asked_for: {
-                let choice = self.config.model_choice();
-                choice.model.is_some() || choice.provider.is_some()
-            },
-            print: PrintOptions {
-                format: if self.args.ask.json {
-                    Format::Json
-                } else {
-                    Format::Text
-                },
-                verbose: self.args.verbose,
-                style,
-                out_is_terminal: out.is_terminal(),
-            },
-        };
-        let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
-        asked.map_err(Failure::other)
     }
 
     fn overview(&self, is_terminal: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {

@@ -30,8 +30,9 @@ use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
 /// Calls of one answer that run at the same time. The others wait for one of them to end.
 const CALLS_AT_ONCE: usize = 16;
 
-/// How long a tool may take to end by itself after it was told to stop.
-const GRACE: Duration = Duration::from_millis(150);
+/// How long a tool may take to end by itself after it was told to stop. A command that has to be killed
+/// takes a sixth of a second by itself, and what it wrote belongs to its result: on a busy machine, too.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Why the results could not be recorded.
 pub(super) enum Stopped {

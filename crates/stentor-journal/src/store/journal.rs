@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::StoreError;
 use super::entry::{Entry, EntryKind, Header};
 use super::memory::{MemoryJournal, MemoryReader};
-use crate::message::{KnownMessage, Message};
+use crate::message::{KnownMessage, Message, StopReason};
 use crate::usage::Usage;
 
 /// The entries of one session, and the right to append to them.
@@ -126,6 +126,8 @@ pub struct Totals {
     pub messages: u64,
     pub user_messages: u64,
     pub assistant_messages: u64,
+    /// Those of them that are no answers but errors.
+    pub failed_answers: u64,
     pub tool_calls: u64,
     pub tool_results: u64,
     /// Model calls for summaries.
@@ -162,6 +164,7 @@ impl Totals {
             KnownMessage::User(_) => self.user_messages += 1,
             KnownMessage::Assistant(answer) => {
                 self.assistant_messages += 1;
+                self.failed_answers += u64::from(answer.stop_reason == StopReason::Error);
                 self.tool_calls += answer.tool_calls().count() as u64;
                 self.usage.add(&answer.usage);
             }

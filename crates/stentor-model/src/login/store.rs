@@ -53,6 +53,9 @@ pub struct StoreLock {
 struct Content {
     #[serde(default)]
     logins: BTreeMap<String, Entry>,
+    /// API keys, by provider.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    keys: BTreeMap<String, String>,
     /// What a newer version wrote and this one does not know.
     #[serde(flatten)]
     other: BTreeMap<String, serde_json::Value>,
@@ -140,6 +143,30 @@ impl LoginStore {
     pub fn remove(&self, _: &StoreLock, provider: &str) -> Result<bool, StoreError> {
         let mut content = self.read()?;
         let was_there = content.logins.remove(provider).is_some();
+        if was_there {
+            self.write(&content)?;
+        }
+        Ok(was_there)
+    }
+
+    /// The API keys, by provider.
+    pub fn keys(&self) -> Result<BTreeMap<String, Secret>, StoreError> {
+        let keys = self.read()?.keys.into_iter();
+        Ok(keys.map(|(id, key)| (id, Secret::new(key))).collect())
+    }
+
+    /// Stores an API key, replacing the one before.
+    pub fn put_key(&self, _: &StoreLock, provider: &str, key: &Secret) -> Result<(), StoreError> {
+        let mut content = self.read()?;
+        let key = key.expose().to_owned();
+        content.keys.insert(provider.to_owned(), key);
+        self.write(&content)
+    }
+
+    /// Forgets an API key. False when there was none.
+    pub fn remove_key(&self, _: &StoreLock, provider: &str) -> Result<bool, StoreError> {
+        let mut content = self.read()?;
+        let was_there = content.keys.remove(provider).is_some();
         if was_there {
             self.write(&content)?;
         }

@@ -1,7 +1,7 @@
 //! Model servers on this machine, found on the ports they usually have.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +72,10 @@ fn loopback_port(host: &str) -> Option<u16> {
     port.parse().ok().filter(|_| is_here)
 }
 
+/// What a model of one's own server is taken to hold when the server does not say: much less than
+/// hosted models, since what does not fit is cut without a word.
+pub(super) const SMALL_CONTEXT_WINDOW: u64 = 16_384;
+
 /// On loopback a port is open, closed or taken by something slow; only the last costs time.
 const PATIENCE: Duration = Duration::from_millis(300);
 const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
@@ -90,9 +94,10 @@ struct ModelList {
     data: Vec<ListedModel>,
 }
 
+/// A model as a server lists it.
 #[derive(Deserialize)]
-struct ListedModel {
-    id: String,
+pub(super) struct ListedModel {
+    pub id: String,
     /// How long a context may be: vLLM says it here.
     max_model_len: Option<u64>,
     /// LM Studio says it here, for a model that is loaded and for one that is not.
@@ -179,16 +184,17 @@ impl LocalServers {
 }
 
 fn ask(server: &LocalServer) -> Option<Provider> {
-    let listed = get::<ModelList>(server.port, "/v1/models")?.data;
+    let place = Place::on_loopback(server.port);
+    let listed = get::<ModelList>(&place, "/v1/models")?.data;
     if listed.is_empty() {
         return None;
     }
-    let windows = Windows::of(server);
+    let windows = Windows::of(server.provider, &place).unwrap_or_default();
     let base_url = format!("http://127.0.0.1:{}/v1", server.port);
     let api = "openai-completions";
     let to_info = |model: ListedModel| -> Arc<ModelInfo> {
         let entry = ModelConfiguration {
-            context_window: windows.window_of(&model),
+            context_window: Some(windows.window_of(&model).unwrap_or(SMALL_CONTEXT_WINDOW)),
             id: model.id,
             cost: Some(CostConfiguration::default()),
             ..ModelConfiguration::default()
@@ -213,18 +219,37 @@ fn ask(server: &LocalServer) -> Option<Provider> {
 }
 
 /// What a server says of the length of its contexts beside the list that all of them have.
-enum Windows {
+pub(super) enum Windows {
     /// One for whatever it serves.
     Same(u64),
     Each(Vec<(String, u64)>),
 }
 
+impl Default for Windows {
+    fn default() -> Self {
+        Self::Each(Vec::new())
+    }
+}
+
+/// What a server says that somebody has configured: which kind it is shows in what it answers.
+/// Nothing is known of one that is spoken to in private.
+pub(super) fn windows_at(base_url: &str) -> Windows {
+    let Some(place) = Place::of(base_url) else {
+        return Windows::default();
+    };
+    let kinds = ["llamacpp", "ollama", "lmstudio"].into_iter();
+    let mut said = kinds.filter_map(|kind| Windows::of(kind, &place));
+    said.find(|windows| !windows.is_silent())
+        .unwrap_or_default()
+}
+
 impl Windows {
-    fn of(server: &LocalServer) -> Self {
-        match server.provider {
-            "llamacpp" => get::<Properties>(server.port, "/props")
+    /// What a server of this kind says; `None` when it does not answer as one.
+    fn of(kind: &str, place: &Place) -> Option<Self> {
+        match kind {
+            "llamacpp" => get::<Properties>(place, "/props")
                 .map(|properties| Self::Same(properties.default_generation_settings.n_ctx)),
-            "ollama" => get::<LoadedModels>(server.port, "/api/ps").map(|loaded| {
+            "ollama" => get::<LoadedModels>(place, "/api/ps").map(|loaded| {
                 let windows = loaded.models.into_iter();
                 Self::Each(
                     windows
@@ -232,7 +257,7 @@ impl Windows {
                         .collect(),
                 )
             }),
-            "lmstudio" => get::<ModelList>(server.port, "/api/v0/models").map(|list| {
+            "lmstudio" => get::<ModelList>(place, "/api/v0/models").map(|list| {
                 let windows = list.data.into_iter();
                 Self::Each(
                     windows
@@ -245,10 +270,16 @@ impl Windows {
             }),
             _ => None,
         }
-        .unwrap_or_else(|| Self::Each(Vec::new()))
     }
 
-    fn window_of(&self, model: &ListedModel) -> Option<u64> {
+    fn is_silent(&self) -> bool {
+        match self {
+            Self::Same(_) => false,
+            Self::Each(windows) => windows.is_empty(),
+        }
+    }
+
+    pub(super) fn window_of(&self, model: &ListedModel) -> Option<u64> {
         let said = match self {
             Self::Same(window) => Some(*window),
             Self::Each(windows) => windows
@@ -261,15 +292,46 @@ impl Windows {
     }
 }
 
-/// What a server on this port answers. Plain HTTP by hand: building a client for a question
-/// to a port that is usually closed would cost more than the question.
-fn get<T: DeserializeOwned>(port: u16, path: &str) -> Option<T> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+/// Where a server listens that is spoken to in the clear.
+struct Place {
+    host: String,
+    port: u16,
+}
+
+impl Place {
+    fn on_loopback(port: u16) -> Self {
+        Self {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port,
+        }
+    }
+
+    /// The host and port of `http://host:port/v1`.
+    fn of(base_url: &str) -> Option<Self> {
+        let rest = base_url.strip_prefix("http://")?;
+        let host = rest.split('/').next()?;
+        let (host, port) = match host.rsplit_once(':') {
+            Some((host, port)) => (host, port.parse().ok()?),
+            None => (host, 80),
+        };
+        // A name and password in it are for the provider's own requests.
+        (!host.contains('@') && !host.is_empty()).then(|| Self {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+/// What a server answers. Plain HTTP by hand: building a client for a question to a port that is
+/// usually closed would cost more than the question.
+fn get<T: DeserializeOwned>(place: &Place, path: &str) -> Option<T> {
+    let (host, port) = (place.host.as_str(), place.port);
+    let address = (host, port).to_socket_addrs().ok()?.next()?;
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     socket.set_read_timeout(Some(PATIENCE)).ok()?;
     socket.set_write_timeout(Some(PATIENCE)).ok()?;
     let request = format!(
-        "GET {path} HTTP/1.0\r\nhost: 127.0.0.1:{port}\r\naccept: application/json\r\n\
+        "GET {path} HTTP/1.0\r\nhost: {host}:{port}\r\naccept: application/json\r\n\
          connection: close\r\n\r\n"
     );
     socket.write_all(request.as_bytes()).ok()?;

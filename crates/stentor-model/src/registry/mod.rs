@@ -2,14 +2,17 @@
 //!
 //! Nothing is read, asked or parsed when a registry is made; everything is when it is first needed.
 
+mod asked;
 mod foreign;
 mod hosted;
 mod local;
 mod names;
 mod providers;
+mod stored_keys;
 mod yaml;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -21,12 +24,14 @@ use stentor_agent::model::{
 use stentor_http::{Http, HttpSettings, Proxies};
 use stentor_journal::clock::SharedClock;
 
+use self::asked::{Asked, AskedProviders, can_be_asked};
 use self::foreign::Foreign;
 pub use self::foreign::{ForeignFolder, ForeignSettings};
 pub use self::local::LocalServer;
 use self::local::LocalServers;
 pub use self::names::{NameError, Named};
 use self::providers::Provider;
+pub use self::stored_keys::StoreKeyError;
 use crate::catalogue;
 use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
 use crate::login::{LoginProvider, LoginStore, Logins};
@@ -81,6 +86,9 @@ pub struct Registry {
     providers: OnceLock<Vec<Provider>>,
     logins: OnceLock<Arc<Logins>>,
     local: LocalServers,
+    asked: AskedProviders,
+    /// The keys that were stored with `stentor login --key`, read when they are first needed.
+    stored_keys: OnceLock<BTreeMap<String, Secret>>,
 }
 
 /// The model to begin with when nobody chose one.
@@ -99,6 +107,15 @@ pub struct ListedModel {
     pub usable: Option<String>,
     /// What would make it usable.
     pub hint: String,
+    /// It is paid for by a subscription, not by what is used.
+    pub by_subscription: bool,
+}
+
+/// A provider that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SilentProvider {
+    pub id: String,
+    pub reason: String,
 }
 
 impl RegistrySources {
@@ -132,6 +149,7 @@ impl Registry {
     pub fn new(sources: RegistrySources) -> Self {
         let http = Arc::new(Http::new(sources.http.clone()));
         let local = LocalServers::new(sources.local_servers.clone(), Arc::clone(&sources.clock));
+        let asked = AskedProviders::new(Arc::clone(&http), Arc::clone(&sources.clock));
         Self {
             sources,
             http,
@@ -139,6 +157,8 @@ impl Registry {
             providers: OnceLock::new(),
             logins: OnceLock::new(),
             local,
+            asked,
+            stored_keys: OnceLock::new(),
         }
     }
 
@@ -206,8 +226,41 @@ impl Registry {
     }
 
     /// Every model there is, usable or not, in the order of [`ModelRegistry::available`].
+    ///
+    /// A provider that the user has configured without models is asked for them.
     pub fn list(&self) -> Vec<ListedModel> {
-        self.list_with(&self.local.providers(), NamedBy::User)
+        let empty = self.configured();
+        let empty = empty.filter(|one| one.models.is_empty() && can_be_asked(one));
+        let answers = self.asked.ask(&empty.collect::<Vec<_>>());
+        self.list_knowing(&self.local.providers(), NamedBy::User, &answers)
+    }
+
+    /// The same, for who looks at all of them: every provider that the user has configured is asked,
+    /// and those that do not answer come with the reason. Waits for the network.
+    pub fn list_asking(&self) -> (Vec<ListedModel>, Vec<SilentProvider>) {
+        let configured = self.configured().filter(|provider| can_be_asked(provider));
+        let answers = self.asked.ask(&configured.collect::<Vec<_>>());
+        let listed = self.list_knowing(&self.local.providers(), NamedBy::User, &answers);
+        let silent = answers.iter().filter_map(|(id, answer)| {
+            let has_models = listed.iter().any(|listed| listed.info.provider == *id);
+            let reason = answer.as_ref().err().filter(|_| !has_models)?.clone();
+            Some(SilentProvider {
+                id: id.clone(),
+                reason,
+            })
+        });
+        let mut silent: Vec<_> = silent.collect();
+        silent.sort_by(|one, other| one.id.cmp(&other.id));
+        (listed, silent)
+    }
+
+    /// The models that can be used, without those of servers that would have to be asked first.
+    pub fn list_without_servers(&self) -> Vec<Arc<ModelInfo>> {
+        let listed = self.list_with(&[], NamedBy::User).into_iter();
+        listed
+            .filter(|listed| listed.usable.is_some())
+            .map(|listed| listed.info)
+            .collect()
     }
 
     /// The model a person means by `name`: `provider/id`, an id, or an unmistakable part of one,
@@ -228,11 +281,17 @@ impl Registry {
 
     /// True when a model of this provider can be opened, described or not.
     pub fn knows_provider(&self, provider: &str) -> bool {
-        let is_local = || {
-            let mut servers = self.sources.local_servers.iter();
-            servers.any(|server| server.provider == provider)
-        };
-        self.providers().iter().any(|known| known.id == provider) || is_local()
+        self.providers().iter().any(|known| known.id == provider) || self.is_looked_for(provider)
+    }
+
+    /// True for a provider that nobody configured: a server that was found on this machine.
+    pub fn is_found_locally(&self, provider: &str) -> bool {
+        self.is_looked_for(provider) && !self.providers().iter().any(|known| known.id == provider)
+    }
+
+    fn is_looked_for(&self, provider: &str) -> bool {
+        let mut servers = self.sources.local_servers.iter();
+        servers.any(|server| server.provider == provider)
     }
 
     /// A model nobody described, of a provider that is known: the provider may have it, and is
@@ -268,14 +327,31 @@ impl Registry {
     }
 
     fn list_with(&self, local: &[Provider], by: NamedBy) -> Vec<ListedModel> {
+        self.list_knowing(local, by, &HashMap::new())
+    }
+
+    fn list_knowing(
+        &self,
+        local: &[Provider],
+        by: NamedBy,
+        answers: &HashMap<String, Asked>,
+    ) -> Vec<ListedModel> {
         let mut listed = Vec::new();
         for provider in self.providers_named(by).chain(local) {
-            let usable = self.usable(provider);
-            for info in &provider.models {
+            let answer = answers.get(&provider.id);
+            let silent = answer.and_then(|answer| answer.as_ref().err());
+            let usable = self.usable(provider).filter(|_| silent.is_none());
+            let credential = &provider.credential;
+            let by_subscription = provider.has_login && !credential.is_key();
+            let more = answer.and_then(|answer| answer.as_ref().ok());
+            let more = more.into_iter().flatten();
+            let more = more.filter(|info| !provider.models.iter().any(|own| own.id == info.id));
+            for info in provider.models.iter().chain(more) {
                 listed.push(ListedModel {
                     info: Arc::clone(info),
                     usable: usable.clone(),
-                    hint: provider.hint.clone(),
+                    hint: silent.unwrap_or(&provider.hint).clone(),
+                    by_subscription,
                 });
             }
         }
@@ -284,6 +360,7 @@ impl Registry {
                 info,
                 usable: Some(plugged.usable()),
                 hint: String::new(),
+                by_subscription: false,
             }));
         }
         listed
@@ -297,6 +374,35 @@ impl Registry {
             NamedBy::User | NamedBy::OwnFile | NamedBy::Others => true,
             NamedBy::Untrusted => hosted::is_hosted(&provider.base_url),
         })
+    }
+
+    /// The providers that the user has added in their configuration.
+    fn configured(&self) -> impl Iterator<Item = &Provider> {
+        let providers = self.providers().iter();
+        providers.filter(|provider| {
+            let is_own = self.sources.providers.contains_key(&provider.id);
+            is_own && catalogue::provider(&provider.id).is_none()
+        })
+    }
+
+    /// The same provider with the models it says it has, where nobody has described any. Waits for the
+    /// network.
+    fn with_models<'a>(&self, provider: &'a Provider) -> Cow<'a, Provider> {
+        let is_asked = provider.models.is_empty()
+            && self
+                .configured()
+                .any(|configured| configured.id == provider.id)
+            && can_be_asked(provider);
+        if !is_asked {
+            return Cow::Borrowed(provider);
+        }
+        match self.asked.ask(&[provider]).remove(&provider.id) {
+            Some(Ok(models)) => Cow::Owned(Provider {
+                models,
+                ..provider.clone()
+            }),
+            Some(Err(_)) | None => Cow::Borrowed(provider),
+        }
     }
 
     /// What is part of this program is not hosted.
@@ -368,7 +474,7 @@ impl Registry {
         providers.iter().find_map(|provider| {
             Some(DefaultModel {
                 reason: self.usable(provider)?,
-                info: Arc::clone(provider.models.first()?),
+                info: Arc::clone(self.with_models(provider).models.first()?),
             })
         })
     }
@@ -377,6 +483,9 @@ impl Registry {
     fn usable(&self, provider: &Provider) -> Option<String> {
         if let Some(reason) = provider.credential.reason() {
             return Some(reason);
+        }
+        if self.stored_key(&provider.id).is_some() {
+            return Some(format!("a key for {} is stored", provider.id));
         }
         let can_log_in = provider.has_login && self.logins().is_logged_in(&provider.id);
         can_log_in.then(|| format!("logged in at {}", provider.id))
@@ -423,7 +532,15 @@ impl Registry {
                 ),
             )
         })?;
-        let credentials = match provider.credential.credentials(&provider.hint) {
+        let stored = || {
+            self.stored_key(&provider.id)
+                .map(|key| self.stored_credentials(provider, key))
+        };
+        let credentials = match provider
+            .credential
+            .credentials(&provider.hint)
+            .or_else(stored)
+        {
             Some(credentials) => credentials,
             None if provider.has_login && self.logins().is_logged_in(&provider.id) => {
                 let login = self
@@ -476,7 +593,10 @@ impl ModelRegistry for Registry {
             plugged.flat_map(|plugged| plugged.models())
         };
         match known {
-            Some(known) => known.models.iter().find(|info| info.id == id).cloned(),
+            Some(known) => {
+                let known = self.with_models(known);
+                known.models.iter().find(|info| info.id == id).cloned()
+            }
             None => match local() {
                 Some(server) => server.models.iter().find(|info| info.id == id).cloned(),
                 None => plugged().find(|info| info.provider == provider && info.id == id),

@@ -19,8 +19,6 @@ pub struct Named {
 pub enum NameError {
     #[error("there is no model `{name}`{nearest}; `stentor models` lists them all")]
     Unknown { name: String, nearest: String },
-    #[error("`{name}` could mean {candidates}; be more specific")]
-    Ambiguous { name: String, candidates: String },
 }
 
 /// How many names an error lists.
@@ -92,10 +90,8 @@ fn resembling(
                     found.push(listed);
                 }
             }
-            match found.as_slice() {
-                [] => {}
-                [one] => return Ok(Arc::clone(&one.info)),
-                many => return Err(ambiguous(name, many)),
+            if let Some(info) = newest(&found) {
+                return Ok(info);
             }
         }
     }
@@ -125,11 +121,31 @@ fn contains(listed: &ListedModel, wanted: &str) -> bool {
             || info.name.to_lowercase().contains(wanted))
 }
 
-fn ambiguous(name: &str, found: &[&ListedModel]) -> NameError {
-    NameError::Ambiguous {
-        name: name.to_owned(),
-        candidates: names_of(found.iter().map(|listed| listed.info.full_name())),
-    }
+/// Of several models the newest; of several that are equally new the one that is listed first.
+fn newest(found: &[&ListedModel]) -> Option<Arc<ModelInfo>> {
+    let newest = found
+        .iter()
+        .rev()
+        .max_by_key(|listed| version(&listed.info.id));
+    newest.map(|listed| Arc::clone(&listed.info))
+}
+
+/// Larger numbers in an id are no part of a version but a date, or how large the model is.
+const LARGEST_VERSION_PART: u64 = 99;
+
+/// What an id says about how new a model is: the numbers of its version, then its date.
+fn version(id: &str) -> (Vec<u64>, u64) {
+    // What follows a colon says how large a model is, what stands before a slash who made it.
+    let id = id.rsplit('/').next().unwrap_or(id);
+    let id = id.split(':').next().unwrap_or(id);
+    let words = id.split(|c: char| !c.is_ascii_alphanumeric());
+    let numbers = words.filter_map(|word| {
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        digits.parse::<u64>().ok()
+    });
+    let (version, others): (Vec<u64>, Vec<u64>) =
+        numbers.partition(|number| *number <= LARGEST_VERSION_PART);
+    (version, others.into_iter().max().unwrap_or(0))
 }
 
 fn unknown(name: &str, models: &[ListedModel]) -> NameError {
@@ -180,6 +196,7 @@ mod tests {
             info: Arc::new(entry.to_info(provider, "openai-completions", "")),
             usable: usable.then(|| "yes".to_owned()),
             hint: String::new(),
+            by_subscription: false,
         }
     }
 
@@ -211,6 +228,9 @@ mod tests {
             ("anthropic/claude-opus-5-5", "anthropic/claude-opus-5-5"),
             ("claude-opus-5-5:high", "anthropic/claude-opus-5-5 at high"),
             ("opus", "anthropic/claude-opus-5-5"),
+            ("sonnet", "anthropic/claude-sonnet-5-5"),
+            ("claude-sonnet", "anthropic/claude-sonnet-5-5"),
+            ("claude", "anthropic/claude-opus-5-5"),
             ("Opus:off", "anthropic/claude-opus-5-5 at off"),
             ("anthropic/opus", "anthropic/claude-opus-5-5"),
             ("claude-sonnet-5", "anthropic/claude-sonnet-5"),
@@ -228,12 +248,21 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_or_too_much_is_answered_with_names() {
+    fn the_newest_is_the_one_with_the_highest_version_then_date() {
+        for (older, newer) in [
+            ("claude-sonnet-5", "claude-sonnet-5-5"),
+            ("claude-sonnet-4-20250514", "claude-sonnet-4-5"),
+            ("claude-3-5-sonnet-20240620", "claude-3-5-sonnet-20241022"),
+            ("gpt-5.1", "gpt-6-sol"),
+            ("qwen2:72b", "qwen3:8b"),
+        ] {
+            assert!(version(older) < version(newer), "{older} {newer}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_is_answered_with_the_nearest_names() {
         for (name, expected) in [
-            (
-                "sonnet",
-                "`sonnet` could mean anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5; be more specific",
-            ),
             (
                 "claude-opsu-5-5",
                 "there is no model `claude-opsu-5-5` (the nearest: anthropic/claude-opus-5-5, anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5); `stentor models` lists them all",

@@ -55,6 +55,14 @@ pub(super) enum ConfiguredCredential {
 }
 
 impl ConfiguredCredential {
+    /// True for a key, which is paid for by what is used.
+    pub(super) fn is_key(&self) -> bool {
+        match self {
+            Self::Key { .. } | Self::Command { .. } => true,
+            Self::Missing | Self::NotNeeded { .. } | Self::Token { .. } => false,
+        }
+    }
+
     /// Why one gets in, in words.
     pub(super) fn reason(&self) -> Option<String> {
         match self {

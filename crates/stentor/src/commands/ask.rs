@@ -2,42 +2,55 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use stentor_agent::agent::{Agent, NewSession};
-use stentor_agent::event::EventKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Session;
-use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::args::SessionArgs;
+use crate::asked_session::{AskedSession, Wanted};
 use crate::commands::pick_session::pick;
+use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
+use crate::repeated_calls::RepeatedCalls;
+use crate::slash::{self, BUILTINS, Builtin};
+use crate::terminal::questions::{self, Question};
+use crate::terminal::styled::Row;
+use crate::terminal::tty::{self, Typed};
+use crate::typed_prompt::typed_prompt;
 
 /// A prompt is typed or generated, never this long.
 const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
 
+/// A pipe into which nobody writes for so long is one that was left open by accident.
+const SILENT_PIPE_S: i64 = 3;
+
 /// How long the session may take to stop its tools and save.
 const CLOSING: Duration = Duration::from_secs(5);
 
+/// How often it is shown that something still goes on.
+const TICK: Duration = Duration::from_secs(1);
+
 /// What one prompt needs.
 pub struct Ask<'a> {
-    pub agent: &'a Agent,
-    pub cwd: &'a Path,
+    pub asked: AskedSession<'a>,
     pub prompt: String,
-    pub session: &'a SessionArgs,
-    /// The model was asked for, so a resumed session takes it instead of its own.
-    pub model_asked_for: bool,
+    pub images: &'a [PathBuf],
+    /// The terminal of a person who can be asked.
+    pub person: Option<File>,
     pub print: PrintOptions,
 }
 
 /// The text of the prompt: what was given, or what stdin says, or both.
 pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<String, String> {
-    if given != "-" && !add_stdin {
+    if given != "-" && !add_stdin && !is_written_to(stdin) {
         return Ok(given.to_owned());
     }
     if stdin.is_terminal() && given == "-" {
@@ -64,29 +77,67 @@ pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<Str
     }
 }
 
+/// True when stdin is a pipe and something comes out of it. Whoever starts us may have left open a
+/// pipe that nobody writes to.
+fn is_written_to(stdin: &File) -> bool {
+    let kind = rustix::fs::fstat(stdin).map(|found| FileType::from_raw_mode(found.st_mode));
+    if !matches!(kind, Ok(FileType::Fifo)) {
+        return false;
+    }
+    let limit = Timespec {
+        tv_sec: SILENT_PIPE_S,
+        tv_nsec: 0,
+    };
+    let mut asked = [PollFd::new(stdin, PollFlags::IN)];
+    let is_ready = poll(&mut asked, Some(&limit)).is_ok_and(|ready| ready > 0);
+    if !is_ready {
+        let _ = writeln!(
+            stderr(),
+            "warning: standard input is a pipe that says nothing; going on without it (--stdin \
+             waits for it)"
+        );
+    }
+    is_ready
+}
+
 impl Ask<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
     pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, String> {
-        let session = self.open_session()?;
-        let told = session.set_can_ask(false).await;
-        told.map_err(|error| error.to_string())?;
+        let file = match self.asked.wanted {
+            Wanted::Chosen => Some(self.pick()?),
+            Wanted::New | Wanted::Last | Wanted::Named(_) => self.asked.file()?,
+        };
+        let session = self.asked.open(file.as_deref())?;
+        let asking = session.set_can_ask(self.person.is_some()).await;
+        asking.map_err(|error| error.to_string())?;
+        if let Some((builtin, rest)) = slash::called(&self.prompt) {
+            let done = command(&session, builtin, rest, out).await;
+            close(&session).await;
+            return done.map(|()| 0);
+        }
         let events = session.subscribe();
         let signals =
             EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let blocks = vec![ContentBlock::text(self.prompt.clone())];
-        let blocks = session.expand(blocks).await;
-        let blocks = blocks.map_err(|error| error.to_string())?;
         let state = session.state().await.map_err(|error| error.to_string())?;
-        let accepted = session.prompt(blocks).await;
-        drop(accepted.map_err(|error| error.to_string())?);
-        let printer = Printer::new(self.print);
-        let ending = match printer.on_start(&state, out) {
-            Ok(()) => follow(&session, events, signals, printer, out, err).await,
+        let mut printer = Printer::new(self.print);
+        let answering = self.asked.answering(&state);
+        let ending = match printer.on_start(&state, answering.as_ref(), out, err) {
+            Ok(()) => {
+                let blocks = typed_prompt(&session, self.asked.cwd, &self.prompt, self.images);
+                let blocks = blocks.await.map_err(|error| error.to_string())?;
+                let accepted = session.prompt(blocks).await;
+                drop(accepted.map_err(|error| error.to_string())?);
+                let following = Following {
+                    session: &session,
+                    printer,
+                    person: Person::at(self.person),
+                    repeated: RepeatedCalls::default(),
+                };
+                following.follow(events, signals, out, err).await
+            }
             Err(error) => Err(error),
         };
-        if timeout(CLOSING, session.close()).await.is_err() {
-            tracing::warn!("the session did not end in time");
-        }
+        close(&session).await;
         match ending {
             Ok(status) => Ok(status),
             // Whoever reads has seen enough.
@@ -94,30 +145,104 @@ impl Ask<'_> {
             Err(error) => Err(format!("cannot print the answer: {error}")),
         }
     }
+}
 
-    fn open_session(&self) -> Result<Session, String> {
-        let mut options = self.agent.options(self.cwd).map_err(|e| e.to_string())?;
-        let file = match (&self.session.resume, self.session.continue_last) {
-            (Some(wanted), _) if wanted.is_empty() => Some(self.pick()?),
-            (Some(wanted), _) => Some(self.agent.find(wanted).map_err(|e| e.to_string())?),
-            (None, true) => {
-                let mut newest = self.agent.newest_first(Some(self.cwd));
-                let usable = newest.find(|session| session.problem.is_none());
-                let found = usable.map(|session| session.path);
-                Some(found.ok_or("there is no session of this folder to continue")?)
-            }
-            (None, false) => None,
-        };
-        let session = match file {
-            None => self.agent.start_with(options, NewSession::default()),
-            Some(file) => {
-                if !self.model_asked_for {
-                    options.prefer_stored_model();
-                }
-                self.agent.resume(&file, options)
-            }
-        };
-        session.map_err(|error| error.to_string())
+async fn close(session: &Session) {
+    if timeout(CLOSING, session.close()).await.is_err() {
+        tracing::warn!("the session did not end in time");
+    }
+}
+
+/// Does what a command of the conversation means where there is only one prompt. The error is text for a
+/// person.
+async fn command(
+    session: &Session,
+    builtin: Builtin,
+    rest: &str,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let text = match builtin {
+        Builtin::Name if rest.is_empty() => {
+            let state = session.state().await.map_err(|error| error.to_string())?;
+            state
+                .name
+                .unwrap_or_else(|| "the session has no name".to_owned())
+        }
+        Builtin::Name => {
+            session
+                .set_name(rest)
+                .await
+                .map_err(|error| error.to_string())?;
+            format!("name: {rest}")
+        }
+        Builtin::Compact => {
+            let instructions = (!rest.is_empty()).then(|| rest.to_owned());
+            let done = session.compact(instructions).await;
+            let done = done.map_err(|error| error.to_string())?;
+            format!(
+                "summarised: {} tokens became {}",
+                done.tokens_before, done.tokens_after
+            )
+        }
+        Builtin::Help => return help(session, out).await.map_err(|error| error.to_string()),
+        Builtin::Model => return Err("use --model to choose a model".to_owned()),
+        Builtin::Thinking => return Err("use --thinking to choose a level".to_owned()),
+        Builtin::Permissions => return Err("use --permission-mode to choose a mode".to_owned()),
+        Builtin::Export => return Err("use `stentor export` to export a session".to_owned()),
+        Builtin::Usage
+        | Builtin::New
+        | Builtin::Resume
+        | Builtin::Fork
+        | Builtin::Tree
+        | Builtin::Quit => {
+            return Err(
+                "this command is for the conversation: run `stentor` on a terminal".to_owned(),
+            );
+        }
+    };
+    writeln!(out, "{text}").map_err(|error| error.to_string())
+}
+
+async fn help(session: &Session, out: &mut impl Write) -> io::Result<()> {
+    for one in BUILTINS
+        .iter()
+        .filter(|one| matches!(one.builtin, Builtin::Name | Builtin::Compact))
+    {
+        writeln!(out, "/{} {}  {}", one.name, one.hint, one.description)?;
+    }
+    for one in session.slash().list().await.iter() {
+        let is_own = one.source == CommandSource::Builtin;
+        if !is_own {
+            let about = one.description.as_deref().unwrap_or_default();
+            writeln!(out, "/{}  {about}", one.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The person at the terminal, and what they have still to answer.
+struct Person {
+    terminal: Option<File>,
+    /// Lines are read from the first question on: before, they are nobody's.
+    lines: Option<mpsc::Receiver<Typed>>,
+    question: Option<Question>,
+}
+
+impl Person {
+    fn at(terminal: Option<File>) -> Self {
+        Self {
+            terminal,
+            lines: None,
+            question: None,
+        }
+    }
+
+    /// The next line, when a question waits for one.
+    async fn line(&mut self) -> Typed {
+        match (&self.question, &mut self.lines) {
+            (Some(_), Some(lines)) => lines.recv().await.unwrap_or(Typed::End),
+            _ => std::future::pending().await,
+        }
     }
 }
 
@@ -130,7 +255,7 @@ impl Ask<'_> {
         let Some(tty) = tty else {
             return Err("--resume needs an id here; `stentor sessions` lists them".to_owned());
         };
-        let newest = self.agent.newest_first(Some(self.cwd));
+        let newest = self.asked.agent.newest_first(Some(self.asked.cwd));
         let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
         let picked = picked.map_err(|error| format!("cannot ask: {error}"))?;
         picked.ok_or_else(|| "no session was chosen".to_owned())
@@ -138,30 +263,121 @@ impl Ask<'_> {
 }
 
 /// Prints events until the session is settled. A signal stops the run, a second one the program.
-async fn follow(
-    session: &Session,
-    mut events: Subscription,
-    signals: EndSignals,
-    mut printer: Printer,
-    out: &mut impl Write,
-    err: &mut impl Write,
-) -> io::Result<u8> {
-    let stopped = Arc::new(OnceLock::new());
-    tokio::spawn(stop_by_signals(
-        signals,
-        session.clone(),
-        Arc::clone(&stopped),
-    ));
-    while let Some(event) = events.next().await {
-        printer.on_event(&event, out, err)?;
-        if let EventKind::Settled { .. } = event.kind {
-            break;
+struct Following<'a> {
+    session: &'a Session,
+    printer: Printer,
+    person: Person,
+    repeated: RepeatedCalls,
+}
+
+impl Following<'_> {
+    async fn follow(
+        mut self,
+        mut events: Subscription,
+        signals: EndSignals,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<u8> {
+        let stopped = Arc::new(OnceLock::new());
+        let session = self.session.clone();
+        tokio::spawn(stop_by_signals(signals, session, Arc::clone(&stopped)));
+        let begun = Instant::now();
+        let mut tick = tokio::time::interval(TICK);
+        let mut gave_up = false;
+        loop {
+            tokio::select! {
+                event = events.next() => {
+                    let Some(event) = event else { break };
+                    self.printer.on_event(&event, out, err)?;
+                    if let Some(why) = self.repeated.on_event(&event.kind) {
+                        gave_up = true;
+                        self.printer.on_problem(&why, err)?;
+                        let session = self.session.clone();
+                        tokio::spawn(async move { session.abort().await });
+                    }
+                    self.ask(&event.kind, err).await?;
+                    if let EventKind::Settled { .. } = event.kind {
+                        break;
+                    }
+                }
+                typed = self.person.line() => self.answered(typed, err).await?,
+                _ = tick.tick() => {
+                    let waits = self.person.question.is_some();
+                    if !waits {
+                        self.printer.on_tick(begun.elapsed(), err)?;
+                    }
+                }
+            }
         }
+        let status = match gave_up {
+            true => 1,
+            false => self.printer.exit_code(),
+        };
+        Ok(stopped
+            .get()
+            .map_or(status, |signal: &EndSignal| signal.exit_code()))
     }
-    let status = printer.exit_code();
-    Ok(stopped
-        .get()
-        .map_or(status, |signal: &EndSignal| signal.exit_code()))
+
+    /// Asks the person, if there is one.
+    async fn ask(&mut self, kind: &EventKind, err: &mut impl Write) -> io::Result<()> {
+        let person = &mut self.person;
+        if person
+            .question
+            .as_ref()
+            .is_some_and(|known| known.is_closed_by(kind))
+        {
+            person.question = None;
+        }
+        if person.terminal.is_none() && person.lines.is_none() {
+            return Ok(());
+        }
+        let Some((question, rows)) = Question::of_event(kind).await else {
+            return Ok(());
+        };
+        if let Some(terminal) = person.terminal.take() {
+            person.lines = Some(tty::read_lines(terminal));
+        }
+        self.printer.close_line(err)?;
+        let in_colour = self.printer.style().is_terminal();
+        print_rows(&rows, in_colour, err)?;
+        print_rows(&question.plain_rows(), in_colour, err)?;
+        write!(err, "> ")?;
+        err.flush()?;
+        self.person.question = Some(question);
+        Ok(())
+    }
+
+    async fn answered(&mut self, typed: Typed, err: &mut impl Write) -> io::Result<()> {
+        let Some(question) = self.person.question.take() else {
+            return Ok(());
+        };
+        let line = match typed {
+            Typed::Line(line) => line,
+            // Whoever is gone allows nothing.
+            Typed::End | Typed::Bytes(_) => "n".to_owned(),
+        };
+        match question.answer_of_line(&line) {
+            Some(answer) => questions::give(self.session, question.id(), answer).await,
+            None => {
+                print_rows(
+                    &question.plain_rows(),
+                    self.printer.style().is_terminal(),
+                    err,
+                )?;
+                write!(err, "> ")?;
+                err.flush()?;
+                self.person.question = Some(question);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result<()> {
+    for row in rows {
+        writeln!(err, "{}", row.to_text(in_colour))?;
+    }
+    Ok(())
 }
 
 /// Stops the run at the first signal and the program at the second. Printing may have to wait for

@@ -96,8 +96,9 @@ pub fn help_of_line(words: &[OsString]) -> Option<String> {
 }
 
 /// Its own flags only: those of the program are the same everywhere.
-fn text_of(mut command: clap::Command, is_program: bool) -> String {
-    let text = command.render_long_help().to_string();
+fn text_of(command: clap::Command, is_program: bool) -> String {
+    // The same on every terminal, so that the reference can be compared.
+    let text = command.term_width(100).render_long_help().to_string();
     match is_program {
         true => text,
         false => format!(
@@ -106,8 +107,10 @@ fn text_of(mut command: clap::Command, is_program: bool) -> String {
     }
 }
 
-/// The reference of the command line: the help of every command, in Markdown.
-pub fn reference() -> String {
+/// The reference of the command line: the help of every command, in Markdown. It is checked in as
+/// `docs/cli.md`.
+#[cfg(test)]
+fn reference() -> String {
     let mut text = String::from(
         "# Command line\n\nThe help of every command, as the program prints it. Flags of `stentor` \
          itself also work after a command.\n",
@@ -136,5 +139,15 @@ fn collect(name: &str, command: clap::Command, all: &mut Vec<(String, clap::Comm
     for part in parts.into_iter().filter(|part| !part.is_hide_set()) {
         let name = format!("{name} {}", part.get_name());
         collect(&name, part, all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_in_the_documentation_is_current() {
+        expect_test::expect_file!["../../../../docs/cli.md"].assert_eq(&reference());
     }
 }

@@ -1,11 +1,14 @@
 //! `stentor login` and `stentor logout`.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 
 use stentor_model::login::{LoginInput, LoginStep, Logins};
+use stentor_model::registry::Registry;
 use stentor_serve::input::{Input, InputLines};
+
+use crate::terminal::tty::Modes;
 
 /// The longest thing worth pasting.
 const PASTED_BYTES: usize = 64 * 1024;
@@ -46,12 +49,58 @@ pub async fn login(
     writeln!(out, "Logged in to {provider}.").map_err(|error| error.to_string())
 }
 
-/// Forgets a login. The error is text for a person.
-pub async fn logout(logins: &Logins, provider: &str, out: &mut impl Write) -> Result<(), String> {
-    let was = logins
-        .logout(provider)
-        .await
-        .map_err(|error| error.to_string())?;
+/// Stores an API key: typed without being shown, or the first line of what is piped in. The error is text
+/// for a person.
+pub async fn store_key(
+    registry: &Registry,
+    provider: &str,
+    stdin: &File,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let key = match stdin.is_terminal() {
+        true => {
+            write!(out, "Key for {provider} (it is not shown): ")
+                .map_err(|error| error.to_string())?;
+            out.flush().map_err(|error| error.to_string())?;
+            let hidden = Modes::hidden(stdin);
+            let _hidden = hidden.map_err(|error| format!("cannot hide what is typed: {error}"))?;
+            let key = first_line(stdin);
+            writeln!(out).map_err(|error| error.to_string())?;
+            key?
+        }
+        false => first_line(stdin)?,
+    };
+    if key.is_empty() || key.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("that is no key: it is empty or has spaces in it".to_owned());
+    }
+    let file = registry.store_key(provider, &key).await;
+    let file = file.map_err(|error| error.to_string())?;
+    let stored = format!("The key for {provider} is stored in {}.", file.display());
+    writeln!(out, "{stored}").map_err(|error| error.to_string())
+}
+
+fn first_line(stdin: &File) -> Result<String, String> {
+    let mut line = String::new();
+    let limited = stdin.take(PASTED_BYTES as u64);
+    let read = BufReader::new(limited).read_line(&mut line);
+    read.map_err(|error| format!("cannot read the key: {error}"))?;
+    Ok(line.trim().to_owned())
+}
+
+/// Forgets a login and a stored key. The error is text for a person.
+pub async fn logout(
+    logins: &Logins,
+    registry: &Registry,
+    provider: &str,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let had_key = registry.forget_key(provider).await;
+    let had_key = had_key.map_err(|error| error.to_string())?;
+    let was = match logins.logout(provider).await {
+        Ok(was) => was || had_key,
+        Err(_) if had_key => true,
+        Err(error) => return Err(error.to_string()),
+    };
     let text = if was {
         "Logged out of"
     } else {

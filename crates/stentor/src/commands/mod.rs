@@ -17,4 +17,5 @@ pub mod pick_session;
 pub mod scenario;
 pub mod session_changes;
 pub mod sessions;
+pub mod slash_commands;
 pub mod trust;

@@ -4,30 +4,43 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use stentor_agent::model::ModelInfo;
-use stentor_model::registry::ListedModel;
+use stentor_model::registry::{ListedModel, SilentProvider};
 
 use crate::choose_model::ChosenModel;
 
-/// Prints the models whose name contains `filter`. Without one, of the models that cannot be used
-/// only what would make them usable is said.
+/// Which models are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// Only those whose name contains this.
+    pub filter: Option<&'a str>,
+    /// Also those that cannot be used.
+    pub all: bool,
+}
+
+/// Prints the models. Unless all are wanted or some by name, of the models that cannot be used only what
+/// would make them usable is printed.
 pub fn run(
     listed: &[ListedModel],
+    silent: &[SilentProvider],
     chosen: &Result<ChosenModel, String>,
-    filter: Option<&str>,
+    wanted: Wanted<'_>,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let wanted = filter.unwrap_or_default().to_lowercase();
+    let part = wanted.filter.unwrap_or_default().to_lowercase();
     let matches = |model: &&ListedModel| {
-        model.info.full_name().to_lowercase().contains(&wanted)
-            || model.info.name.to_lowercase().contains(&wanted)
+        model.info.full_name().to_lowercase().contains(&part)
+            || model.info.name.to_lowercase().contains(&part)
     };
     let shown: Vec<&ListedModel> = listed.iter().filter(matches).collect();
     if json {
         return write_json(&shown, chosen, out);
     }
     let used = chosen.as_ref().ok().map(|chosen| chosen.info.full_name());
-    let all = filter.is_some();
+    let all = wanted.all || wanted.filter.is_some();
+    if shown.is_empty() && all {
+        writeln!(out, "nothing matches `{part}`")?;
+    }
     let rows = shown.iter().filter(|model| all || model.usable.is_some());
     let width = rows
         .clone()
@@ -44,6 +57,7 @@ pub fn run(
         let info = &model.info;
         let price = match info.cost.map(|cost| (cost.input, cost.output)) {
             None => "price unknown".to_owned(),
+            Some((0.0, 0.0)) if model.by_subscription => "part of a subscription".to_owned(),
             Some((0.0, 0.0)) => "free".to_owned(),
             Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
         };
@@ -51,7 +65,7 @@ pub fn run(
         writeln!(out, "{mark} {name:<width$}  {window:>5} context  {price}")?;
     }
     if !all {
-        write_hints(&shown, out)?;
+        write_hints(&shown, silent, out)?;
     }
     match chosen {
         Ok(chosen) => writeln!(out, "\n{}: {}", chosen.info.full_name(), chosen.why),
@@ -92,7 +106,11 @@ fn model_json(info: &ModelInfo) -> Value {
 }
 
 /// A line for each provider whose models cannot be used: how many, and what would change that.
-fn write_hints(shown: &[&ListedModel], out: &mut impl Write) -> io::Result<()> {
+fn write_hints(
+    shown: &[&ListedModel],
+    silent: &[SilentProvider],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut hints: Vec<(&str, &str, usize)> = Vec::new();
     for model in shown.iter().filter(|model| model.usable.is_none()) {
         let (provider, hint) = (model.info.provider.as_str(), model.hint.as_str());
@@ -101,12 +119,22 @@ fn write_hints(shown: &[&ListedModel], out: &mut impl Write) -> io::Result<()> {
             None => hints.push((provider, hint, 1)),
         }
     }
-    if !hints.is_empty() {
+    let is_anything = !hints.is_empty();
+    if is_anything || !silent.is_empty() {
         writeln!(out, "\nNot usable yet:")?;
+    }
+    for provider in silent {
+        writeln!(out, "  {}: {}", provider.id, provider.reason)?;
     }
     for (provider, hint, count) in hints {
         let models = if count == 1 { "model" } else { "models" };
         writeln!(out, "  {provider}, {count} {models}: {hint}")?;
+    }
+    if is_anything {
+        writeln!(
+            out,
+            "A key can also be stored: `stentor login PROVIDER --key`."
+        )?;
     }
     Ok(())
 }

@@ -27,15 +27,40 @@ pub fn call_summary(call: &ToolCall) -> String {
     one_line(&said)
 }
 
-/// Why a call failed, on one line: the exit status, else the last thing it said.
+/// Words by which programs say what went wrong.
+const TELLING: [&str; 12] = [
+    "error",
+    "fatal",
+    "fail",
+    "panic",
+    "not found",
+    "no such",
+    "cannot",
+    "can't",
+    "denied",
+    "unknown",
+    "invalid",
+    "exception",
+];
+
+/// Why a call failed, on one line: the first line that says what went wrong, with the exit status
+/// before it if it was a command.
 pub fn failure_summary(output: &ToolOutput) -> String {
     let text = text_of(&output.content, "\n");
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    let last = last.unwrap_or("no output").trim();
-    match last.strip_prefix("Command exited with code ") {
-        Some(code) => one_line(&format!("exit {code}")),
-        None => one_line(last),
-    }
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let code = lines().find_map(|line| line.strip_prefix("Command exited with code "));
+    let said = || lines().filter(|line| !line.starts_with("Command exited with code "));
+    let is_telling = |line: &&str| {
+        let line = line.to_lowercase();
+        TELLING.iter().any(|word| line.contains(word))
+    };
+    let first = said().find(is_telling).or_else(|| said().next());
+    one_line(&match (code, first) {
+        (Some(code), Some(first)) => format!("exit {code}: {first}"),
+        (Some(code), None) => format!("exit {code}"),
+        (None, Some(first)) => first.to_owned(),
+        (None, None) => "no output".to_owned(),
+    })
 }
 
 /// A duration as a person says it.
@@ -106,9 +131,15 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_its_exit_status_or_the_last_thing_said() {
+    fn a_failure_is_the_first_line_that_says_what_went_wrong() {
         for (text, line) in [
-            ("boom\n\nCommand exited with code 2", "exit 2"),
+            ("boom\n\nCommand exited with code 2", "exit 2: boom"),
+            ("Command exited with code 2", "exit 2"),
+            (
+                "Compiling x\nerror[E0308]: mismatched types\n  --> x.rs\nerror: could not compile\n\nCommand exited with code 101",
+                "exit 101: error[E0308]: mismatched types",
+            ),
+            ("first\nsecond", "first"),
             ("No such file: x\n", "No such file: x"),
             ("", "no output"),
         ] {

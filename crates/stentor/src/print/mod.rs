@@ -7,6 +7,7 @@ pub mod style;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, SummaryRetry,
@@ -17,6 +18,7 @@ use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
 
+use crate::asked_session::Answering;
 use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::Style;
 
@@ -35,6 +37,10 @@ pub struct Printer {
     has_answer: bool,
     /// True when the answer's last character was a line break.
     at_line_start: bool,
+    /// Something of this run was said or done.
+    has_done_something: bool,
+    /// A line on stderr says that something goes on.
+    progress_shown: bool,
     outcome: Option<RunOutcome>,
 }
 
@@ -46,6 +52,8 @@ pub struct PrintOptions {
     pub verbose: bool,
     /// How stderr looks.
     pub style: Style,
+    /// Stderr is a terminal that can move its cursor: it may be shown that something goes on.
+    pub progress: bool,
     /// Stdout is a terminal: control characters in the answer must not reach it.
     pub out_is_terminal: bool,
 }
@@ -66,13 +74,29 @@ impl Printer {
             thinking_open: false,
             has_answer: false,
             at_line_start: true,
+            has_done_something: false,
+            progress_shown: false,
             outcome: None,
         }
     }
 
-    /// Prints what commands are held back from, for programs: people are told of what does not
-    /// hold by a warning.
-    pub fn on_start(&self, state: &SessionState, out: &mut impl Write) -> io::Result<()> {
+    /// How stderr looks.
+    pub fn style(&self) -> Style {
+        self.options.style
+    }
+
+    /// Prints which model answers and why that one; and what commands are held back from, for
+    /// programs: people are told of what does not hold by a warning.
+    pub fn on_start(
+        &mut self,
+        state: &SessionState,
+        answering: Option<&Answering>,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        if let Some(answering) = answering {
+            self.answering(&state.id, answering, out, err)?;
+        }
         let Some(sandbox) = state.sandbox.to_report() else {
             return Ok(());
         };
@@ -81,6 +105,47 @@ impl Printer {
             out.write_all(b"\n")?;
         }
         Ok(())
+    }
+
+    fn answering(
+        &mut self,
+        session: &str,
+        answering: &Answering,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        if self.options.format == Format::Json {
+            serde_json::to_writer(&mut *out, &json::model_json(session, answering))?;
+            return out.write_all(b"\n");
+        }
+        let what = format!("{} ({})", answering.model.full_name(), answering.why);
+        self.line(&self.options.style.dim("model:"), &what, err)?;
+        match &answering.way_out {
+            Some(way_out) => self.notice(NoticeLevel::Warning, way_out, err),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints that something still goes on, where a person looks on and nothing else does.
+    pub fn on_tick(&mut self, elapsed: Duration, err: &mut impl Write) -> io::Result<()> {
+        let is_between = self.at_line_start && !self.thinking_open && self.open_call.is_none();
+        let is_shown = self.options.progress && self.options.format == Format::Text && is_between;
+        if !is_shown || elapsed.as_secs() == 0 {
+            return Ok(());
+        }
+        self.progress_shown = true;
+        let waited = seconds(elapsed.as_secs() * 1000);
+        let what = self.options.style.dim(&format!("working, {waited}"));
+        write!(err, "\r\u{1b}[K{} {what}", self.options.style.waiting())?;
+        err.flush()
+    }
+
+    /// Prints why the run is stopped.
+    pub fn on_problem(&mut self, why: &str, err: &mut impl Write) -> io::Result<()> {
+        match self.options.format {
+            Format::Json => Ok(()),
+            Format::Text => self.notice(NoticeLevel::Error, why, err),
+        }
     }
 
     /// Prints one event.
@@ -128,6 +193,10 @@ impl Printer {
         err: &mut impl Write,
     ) -> io::Result<()> {
         match kind {
+            EventKind::RunStarted => {
+                self.has_done_something = false;
+                Ok(())
+            }
             EventKind::BlockStarted { block, .. } => self.block_started(block, out, err),
             EventKind::BlockDelta { block, range, .. } => block.with(range.clone(), |text| {
                 self.delta(&block.kind, text, out, err)
@@ -165,10 +234,6 @@ impl Printer {
                 self.line(self.options.style.waiting(), what, err)
             }
             EventKind::CompactionEnded(end) => self.compaction_ended(end, err),
-            EventKind::PermissionAsked { request, .. } => {
-                let what = format!("{}: {}", request.call.name, request.reason);
-                self.line(self.options.style.question(), &what, err)
-            }
             EventKind::Notice { level, message, .. } => self.notice(*level, message, err),
             EventKind::RunEnded(end) => self.run_ended(end, err),
             EventKind::ExtensionFailed {
@@ -189,8 +254,7 @@ impl Printer {
                 self.line(self.options.style.waiting(), &what, err)
             }
             // What these say is either said by others or of no interest to a reader.
-            EventKind::RunStarted
-            | EventKind::TurnStarted
+            EventKind::TurnStarted
             | EventKind::TurnEnded { .. }
             | EventKind::MessageStarted { .. }
             | EventKind::AnswerStarted(_)
@@ -207,6 +271,7 @@ impl Printer {
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }
+            | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }
             | EventKind::DialogAsked { .. }
             | EventKind::DialogClosed { .. }
@@ -256,6 +321,8 @@ impl Printer {
                     true => visible(text),
                     false => Cow::Borrowed(text),
                 };
+                self.clear_progress(err)?;
+                self.has_done_something |= !text.trim().is_empty();
                 out.write_all(text.as_bytes())?;
                 if let Some(last) = text.chars().next_back() {
                     self.has_answer = true;
@@ -299,6 +366,7 @@ impl Printer {
 
     /// On a terminal a call shows at once; elsewhere its one line comes with its outcome.
     fn tool_started(&mut self, call: &ToolCall, err: &mut impl Write) -> io::Result<()> {
+        self.has_done_something = true;
         self.close_line(err)?;
         if !self.options.style.is_terminal() {
             return Ok(());
@@ -315,6 +383,7 @@ impl Printer {
         duration_ms: u64,
         err: &mut impl Write,
     ) -> io::Result<()> {
+        self.clear_progress(err)?;
         if self.open_call.as_deref() != Some(call.id.as_str()) {
             // Not said yet, or another line came in between.
             self.close_line(err)?;
@@ -378,6 +447,10 @@ impl Printer {
     fn run_ended(&mut self, end: &RunEnd, err: &mut impl Write) -> io::Result<()> {
         self.close_line(err)?;
         if !end.will_retry {
+            let is_empty = end.outcome == RunOutcome::Completed && !self.has_done_something;
+            if is_empty {
+                self.notice(NoticeLevel::Warning, "the model gave an empty answer", err)?;
+            }
             let problem = match &end.outcome {
                 RunOutcome::Completed => None,
                 RunOutcome::Refused => Some("the model declined to answer"),
@@ -416,9 +489,20 @@ impl Printer {
     }
 
     /// Ends a line on stderr that waits for more.
-    fn close_line(&mut self, err: &mut impl Write) -> io::Result<()> {
+    pub fn close_line(&mut self, err: &mut impl Write) -> io::Result<()> {
+        self.clear_progress(err)?;
         if self.open_call.take().is_some() || std::mem::take(&mut self.thinking_open) {
             err.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl Printer {
+    fn clear_progress(&mut self, err: &mut impl Write) -> io::Result<()> {
+        if std::mem::take(&mut self.progress_shown) {
+            err.write_all(b"\r\x1b[K")?;
+            err.flush()?;
         }
         Ok(())
     }

@@ -10,16 +10,6 @@ pub enum Style {
 }
 
 impl Style {
-    /// The style for a stderr that is a terminal or not, given the value of `NO_COLOR`.
-    pub fn choose(err_is_terminal: bool, no_color: Option<&str>) -> Self {
-        let refused = no_color.is_some_and(|value| !value.is_empty());
-        if err_is_terminal && !refused {
-            Self::Terminal
-        } else {
-            Self::Plain
-        }
-    }
-
     /// True for a terminal.
     pub fn is_terminal(self) -> bool {
         self == Self::Terminal
@@ -43,11 +33,6 @@ impl Style {
     /// Something takes its time.
     pub fn waiting(self) -> &'static str {
         self.pick("\u{1b}[33m…\u{1b}[0m", "...")
-    }
-
-    /// A person would be asked.
-    pub fn question(self) -> &'static str {
-        self.pick("\u{1b}[33m?\u{1b}[0m", "?")
     }
 
     /// Text of less importance.
@@ -81,23 +66,6 @@ impl Style {
         match self {
             Self::Terminal => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             Self::Plain => text.to_owned(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn colours_need_a_terminal_and_no_refusal() {
-        for (terminal, no_color, style) in [
-            (true, None, Style::Terminal),
-            (true, Some(""), Style::Terminal),
-            (true, Some("1"), Style::Plain),
-            (false, None, Style::Plain),
-        ] {
-            assert_eq!(Style::choose(terminal, no_color), style);
         }
     }
 }

@@ -15,6 +15,7 @@ const TEXT: PrintOptions = PrintOptions {
     format: Format::Text,
     verbose: false,
     style: Style::Plain,
+    progress: false,
     out_is_terminal: false,
 };
 
@@ -51,7 +52,7 @@ fn the_answer_goes_to_stdout_and_each_call_is_one_line_on_stderr() {
             - a
             --- stderr
             > bash  ls -la  ok 0.2 s
-            > read  none.txt  failed: exit 1
+            > read  none.txt  failed: exit 1: boom
             > bash  ls -la  ok 0.2 s
             --- exit 0
         "#]],
@@ -75,7 +76,7 @@ fn thinking_and_usage_show_when_asked_for() {
             --- stderr
             Let me look.
             > bash  ls -la  ok 0.2 s
-            > read  none.txt  failed: exit 1
+            > read  none.txt  failed: exit 1: boom
             > bash  ls -la  ok 0.2 s
             usage: 100 tokens in, 7 from the cache, 25 out, $0.0007
             --- exit 0

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use crate::world::{Ran, World};
 use expect_test::expect;
+use stentor_test_support::http::{Request, json, listen};
 
 const SCENARIO: &str = r#"
 on_exhausted = "error"
@@ -49,7 +50,8 @@ fn the_answer_is_on_stdout_and_the_calls_are_on_stderr() {
     "#]]
     .assert_eq(&out);
     expect![[r#"
-        > bash  echo found; exit 3  failed: exit 3
+        model: script/~~/work/plan.toml (chosen by --model)
+        > bash  echo found; exit 3  failed: exit 3: found
     "#]]
     .assert_eq(&err);
 }
@@ -94,6 +96,12 @@ fn json_prints_one_event_a_line_and_nothing_else() {
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let mut last_seq = 0;
     let mut types: Vec<String> = Vec::new();
+    let (first, out) = out.split_once('\n').unwrap();
+    let mut model: serde_json::Value = serde_json::from_str(first).unwrap();
+    model["session"].take();
+    expect![[r#"
+        {"type":"model","provider":"script","id":"~~/work/plan.toml","contextWindow":200000,"why":"chosen by --model","session":null}"#]]
+    .assert_eq(&model.to_string());
     for line in out.lines() {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
         let seq = event["seq"].as_u64().unwrap();
@@ -234,7 +242,7 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
     out.read_line(&mut line).unwrap();
     drop(out);
     let ran = world.finish(child.wait_with_output().unwrap());
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    assert_eq!((ran.status, ran.err_but_model()), (Some(0), ""));
 }
 
 #[test]
@@ -283,4 +291,127 @@ fn a_session_whose_model_is_gone_goes_on_with_another_and_warns() {
         own file or your client can name a scenario file; using offline/guide";
     assert!(err.contains(warning), "{err}");
     assert_eq!(err.matches("script/gone").count(), 1, "{err}");
+}
+
+#[test]
+fn what_comes_through_a_pipe_is_added_to_the_prompt() {
+    let world = World::new();
+    world.file("work/echo.toml", "[[turn]]\ntext = \"<{{last_user}}>\"\n");
+    let words = ["--model", "script/echo.toml", "--no-session", "-p", "look"];
+    let mut command = world.command(&words);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"here\n").unwrap();
+    let ran = world.finish(child.wait_with_output().unwrap());
+    assert_eq!(ran.ok(), "<look\n\nhere>\n");
+}
+
+#[test]
+fn files_and_pictures_that_are_mentioned_go_with_the_prompt() {
+    let world = World::new();
+    world.file("work/echo.toml", "[[turn]]\ntext = \"<{{last_user}}>\"\n");
+    world.file("work/notes.txt", "water the plants");
+    let picture = [
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".as_slice(),
+        b"\0\0\0\0IEND\xaeB`\x82",
+    ];
+    std::fs::write(world.work("dot.png"), picture.concat()).unwrap();
+    let said = ask_echo(&world, &["-p", "read @notes.txt, please"]).ok();
+    assert!(said.contains("water the plants"), "{said}");
+    let said = ask_echo(&world, &["read @notes.txt", "--json"]).out;
+    assert!(said.contains("water the plants"), "{said}");
+    for words in [
+        &["-p", "see @dot.png"][..],
+        &["-p", "see", "--image", "dot.png"],
+    ] {
+        let said = ask_echo(&world, &[words, &["--json"]].concat()).out;
+        assert!(
+            said.contains("\"mimeType\":\"image/png\""),
+            "{words:?}: {said}"
+        );
+    }
+    let wrong = ask_echo(&world, &["-p", "see", "--image", "notes.txt"]);
+    assert_eq!(wrong.status, Some(1));
+    assert!(
+        wrong.err.contains("notes.txt is not a picture"),
+        "{}",
+        wrong.err
+    );
+    let missing = ask_echo(&world, &["-p", "see", "--image", "none.png"]);
+    assert!(
+        missing.err.contains("File not found: ~~/work/none.png"),
+        "{}",
+        missing.err
+    );
+}
+
+fn ask_echo(world: &World, words: &[&str]) -> Ran {
+    world.run(&[&["--model", "script/echo.toml", "--no-session"], words].concat())
+}
+
+#[test]
+fn commands_work_in_one_prompt_or_say_what_does() {
+    let world = scripted();
+    ask(&world, &["-p", "first"]);
+    assert_eq!(
+        ask(&world, &["-c", "-p", "/name Plants"]).ok(),
+        "name: Plants\n"
+    );
+    let listed = world.run(&["sessions", "--json"]).ok();
+    assert!(listed.contains("\"name\": \"Plants\""), "{listed}");
+    for (prompt, expected) in [
+        ("/nmae x", "there is no command /nmae; did you mean /name?"),
+        (
+            "/frobnicate",
+            "there is no command /frobnicate; /help lists them",
+        ),
+        ("/model x", "use --model to choose a model"),
+    ] {
+        let ran = ask(&world, &["-p", prompt]);
+        assert_eq!(ran.status, Some(1), "{prompt}: {}", ran.out);
+        assert!(ran.err.contains(expected), "{prompt}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_empty_answer_and_a_model_that_runs_in_circles_are_said() {
+    let world = World::new();
+    world.file("work/echo.toml", "[[turn]]\ntext = \"\"\n");
+    let ran = ask_echo(&world, &["-p", "hello"]);
+    assert_eq!(
+        ran.err_but_model(),
+        "warning: the model gave an empty answer\n"
+    );
+    let same = "[[turn]]\ntool = \"ls\"\narguments = { path = \".\" }\n";
+    world.file(
+        "work/echo.toml",
+        &format!("on_exhausted = \"repeat-last\"\n{same}"),
+    );
+    let ran = ask_echo(&world, &["-p", "hello"]);
+    assert_eq!(ran.status, Some(1), "{}", ran.err);
+    let stopped = "error: stopped: the model made the same call 6 times in a row, with the same \
+                   result: ls .\n";
+    assert!(ran.err.contains(stopped), "{}", ran.err);
+}
+
+#[test]
+fn a_model_on_this_machine_that_nobody_chose_is_not_adopted_silently() {
+    let world = World::new();
+    let server = listen(|mut connection| {
+        if let Ok(Some(_)) = Request::of(&connection) {
+            let answer = json("200 OK", r#"{"data":[{"id":"stranger"}]}"#);
+            let _ = std::io::Write::write_all(&mut connection, answer.as_bytes());
+        }
+    });
+    let mut command = world.command(&["-p", "hello", "--max-turns", "1"]);
+    command.env("OLLAMA_HOST", server.to_string());
+    let ran = world.finish(command.output().unwrap());
+    let said = "model: ollama/stranger (Ollama runs on port ";
+    assert!(ran.err.starts_with(said), "{}", ran.err);
+    let way_out = "warning: it is on this machine and nobody chose it: use --model for another, or \
+                   set use_local_servers = false\n";
+    assert!(ran.err.contains(way_out), "{}", ran.err);
 }

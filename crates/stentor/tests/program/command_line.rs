@@ -152,6 +152,7 @@ fn models_marks_the_one_that_would_be_used() {
           openrouter, 4 models: set OPENROUTER_API_KEY
           groq, 2 models: set GROQ_API_KEY
           together, 3 models: set TOGETHER_API_KEY
+        A key can also be stored: `stentor login PROVIDER --key`.
 
         offline/guide: no key is configured: this one follows rules and needs no network
     "#]]

@@ -9,6 +9,8 @@ mod crash;
 #[cfg(test)]
 mod dialects;
 #[cfg(test)]
+mod documentation;
+#[cfg(test)]
 mod extensions;
 #[cfg(test)]
 mod finding_ones_way;
@@ -17,11 +19,17 @@ mod mcp;
 #[cfg(test)]
 mod mcp_network;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod permissions;
+#[cfg(test)]
+mod pty;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod world;

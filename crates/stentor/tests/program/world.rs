@@ -78,14 +78,22 @@ impl Deref for World {
 }
 
 impl Ran {
-    /// What is on stdout, when the program was content.
+    /// What is on stdout, when the program was content: it said at most which model answers.
     pub fn ok(self) -> String {
         assert_eq!(
-            (self.status, self.err.as_str()),
+            (self.status, self.err_but_model()),
             (Some(0), ""),
             "{}",
             self.out
         );
         self.out
+    }
+
+    /// What is on stderr behind the line that says which model answers.
+    pub fn err_but_model(&self) -> &str {
+        match self.err.split_once('\n') {
+            Some((first, rest)) if first.starts_with("model: ") => rest,
+            _ => &self.err,
+        }
     }
 }

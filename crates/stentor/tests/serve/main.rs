@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod acp_http;
 #[cfg(test)]
+mod broken_links;
+#[cfg(test)]
 mod handshake;
 #[cfg(test)]
 mod http_client;

@@ -330,7 +330,11 @@ fn an_observer_sees_everything_and_changes_nothing() {
 fn a_session_that_nobody_watches_goes_on_and_is_unloaded_when_idle() {
     let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"go\" }, \
                     { text = \"and done.\" }]\n";
-    let server = server_with(scenario, "", &["--unload-after", "0"]);
+    let server = server_with(
+        scenario,
+        "",
+        &["--unload-after", "0", "--resume-within", "0"],
+    );
     let (mut one, session) = acp(&server);
     prompt(&mut one, 3, &session, "tell");
     chunks(&mut one, "agent_message_chunk", "Begun ");

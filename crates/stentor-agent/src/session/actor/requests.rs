@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_journal::message::Message;
+use stentor_journal::message::{Message, StopReason};
 use stentor_journal::store::StoreError;
 
 use super::tools::CurrentTools;
@@ -104,8 +104,12 @@ impl Actor {
         reply: Reply<Result<Vec<String>, StoreError>>,
     ) {
         if let Some(message) = messages.first().filter(|_| model_call) {
-            let usage = message.as_assistant().map(|answer| answer.usage);
-            self.spending.count(&usage.unwrap_or_default());
+            let answer = message.as_assistant();
+            let usage = answer.map(|answer| answer.usage).unwrap_or_default();
+            match answer.map(|answer| answer.stop_reason) {
+                Some(StopReason::Error) => self.spending.count_failed(&usage),
+                _ => self.spending.count(&usage),
+            }
         }
         let ids: Result<Vec<String>, StoreError> = messages
             .into_iter()

@@ -22,6 +22,15 @@ use crate::turn::RefusalReason;
 pub(super) struct Spent {
     pub usage: Usage,
     pub turns: u64,
+    /// The turns among them that gave an error and no answer.
+    pub failed_turns: u64,
+}
+
+impl Spent {
+    /// The turns that a limit of them counts: what is asked again is one turn.
+    fn limited_turns(self) -> u64 {
+        self.turns.saturating_sub(self.failed_turns)
+    }
 }
 
 /// What the session consumed so far.
@@ -58,6 +67,7 @@ impl EarlierSpending {
                     totals.map(|totals: Totals| Spent {
                         usage: totals.usage,
                         turns: totals.assistant_messages + totals.summaries,
+                        failed_turns: totals.failed_answers,
                     })
                 }
             });
@@ -96,6 +106,12 @@ impl Spending {
         now
     }
 
+    /// Counts a model call that gave an error and no answer.
+    pub fn count_failed(&mut self, usage: &Usage) {
+        self.now.failed_turns += 1;
+        self.count(usage);
+    }
+
     /// Counts a model call.
     pub fn count(&mut self, usage: &Usage) {
         self.now.usage.add(usage);
@@ -105,7 +121,7 @@ impl Spending {
         let earlier = self.earlier.read.get().copied().unwrap_or_default();
         let mut used = self.now.usage;
         used.add(&earlier.usage);
-        let turns = self.now.turns + earlier.turns;
+        let turns = self.now.limited_turns() + earlier.limited_turns();
         self.host
             .set_budget_left(self.budget.left_after(&used, turns));
     }
@@ -132,7 +148,7 @@ impl Spending {
         if self.budget == Budget::default() {
             return None;
         }
-        let Spent { mut usage, turns } = match self.earlier.get().await {
+        let earlier = match self.earlier.get().await {
             Ok(earlier) => earlier,
             // A limit that cannot be checked must not be passed.
             Err(error) => {
@@ -144,8 +160,9 @@ impl Spending {
             }
         };
         let now = self.now();
+        let mut usage = earlier.usage;
         usage.add(&now.usage);
-        let turns = turns + now.turns;
+        let turns = earlier.limited_turns() + now.limited_turns();
         let Budget {
             tokens,
             cost,

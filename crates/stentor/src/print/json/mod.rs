@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use stentor_agent::event::{Event, EventKind};
 use stentor_agent::sandbox::SandboxState;
 
+use crate::asked_session::Answering;
+
 /// One event as JSON: its `type` and what belongs to it, then session, number and time.
 pub fn event_json(event: &Event) -> Value {
     let mut object = kind_json(&event.kind);
@@ -24,7 +26,20 @@ pub fn event_json(event: &Event) -> Value {
     object
 }
 
-/// What holds for the commands of a session, as its first line.
+/// Which model answers and why that one, as the first line.
+pub fn model_json(session: &str, answering: &Answering) -> Value {
+    let model = &answering.model;
+    json!({
+        "type": "model",
+        "provider": model.provider,
+        "id": model.id,
+        "contextWindow": model.context_window,
+        "why": answering.why,
+        "session": session,
+    })
+}
+
+/// What holds for the commands of a session, before its first event.
 pub fn sandbox_json(session: &str, sandbox: &SandboxState) -> Value {
     json!({ "type": "sandbox", "sandbox": sandbox, "session": session })
 }

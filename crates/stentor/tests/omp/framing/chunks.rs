@@ -129,6 +129,42 @@ fn events_come_in_chunks_too_and_are_the_same() {
     "#]].assert_eq(&told(&frames, &folder).replace(&picture, "PICTURE"));
 }
 
+/// Its updates repeat it up to three times, and are made while they go out.
+#[test]
+fn a_long_answer_is_in_whole_frames_with_chunks_and_without() {
+    let text = "0123456789 \"äöü\"\n".repeat(60_000);
+    let folder = Folder::with(&format!(
+        "[model]\nid = \"mock\"\ncontext_window = 10000000\n[[turn]]\ntext = {}",
+        json!(text)
+    ));
+    let escaped = json!(text).to_string();
+    for with_chunks in [false, true] {
+        let mut child = folder.child(&["--no-session"]);
+        if with_chunks {
+            agree(&mut child);
+        }
+        child.send(json!({"id": "p", "type": "prompt", "message": "go"}));
+        let frames = objects(&mut child);
+        expect![[r#"
+            {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}
+            {"type":"agent_start"}
+            {"type":"turn_start"}
+            {"type":"message_start","messageId":"msg-1","message":{"role":"user","content":[{"type":"text","text":"go"}],"attribution":"user","timestamp":"TIME"}}
+            {"type":"message_end","messageId":"msg-1","message":"as it began"}
+            {"type":"message_start","messageId":"msg-2","message":{"role":"assistant","content":[],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME"}}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":""}]},"assistantMessageEvent":{"type":"text_start","contentIndex":0,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":TEXT}]},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":TEXT,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_update","messageId":"msg-2","message":{"…":"as it began","content":[{"type":"text","text":TEXT}]},"assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":TEXT,"partial":"=message"},"usage":"=message.usage"}
+            {"type":"message_end","messageId":"msg-2","message":{"role":"assistant","content":[{"type":"text","text":TEXT}],"api":"script","provider":"script","model":"mock","usage":"nothing","stopReason":"stop","timestamp":"TIME","duration":"MS","ttft":"MS"}}
+            {"type":"turn_end","message":"msg-2","toolResults":[]}
+            {"type":"agent_end","messages":["msg-1","msg-2"],"willRetry":false,"isTerminal":true,"yielded":true,"messageCount":2}
+            {"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}
+            {"type":"session_settled"}
+            {"type":"agent_settled","aborted":false}
+        "#]].assert_eq(&told(&frames, &folder).replace(&escaped, "TEXT"));
+    }
+}
+
 #[test]
 fn an_event_that_is_too_long_for_chunks_is_told_of() {
     let folder = Folder::with("[model]\nid = \"mock\"\n[[turn]]\ntext = \"Too much.\"");

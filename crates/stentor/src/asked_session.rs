@@ -1,0 +1,103 @@
+//! The session that a command line means, and which model answers in it and why.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::model::ModelInfo;
+use stentor_agent::session::{Session, SessionState};
+use stentor_journal::store::Listed;
+
+use crate::choose_model::ChosenModel;
+
+/// Which session is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// A new one.
+    New,
+    /// The last of the folder.
+    Last,
+    /// The one with this id or file.
+    Named(&'a str),
+    /// One that somebody has to choose first.
+    Chosen,
+}
+
+/// What was asked for.
+#[derive(Clone)]
+pub struct AskedSession<'a> {
+    pub agent: &'a Agent,
+    pub cwd: &'a Path,
+    pub wanted: Wanted<'a>,
+    /// The model of new sessions, and why that one.
+    pub chosen: &'a ChosenModel,
+}
+
+/// The model that answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answering {
+    pub model: Arc<ModelInfo>,
+    /// For a person: where the choice came from.
+    pub why: String,
+    /// What to do if somebody else should answer, where nobody has chosen this one.
+    pub way_out: Option<String>,
+}
+
+impl AskedSession<'_> {
+    /// The file of the session that was asked for; `None` for a new one, and for one that is still to
+    /// be chosen. The error is text for a person.
+    pub fn file(&self) -> Result<Option<PathBuf>, String> {
+        match self.wanted {
+            Wanted::Named(wanted) => {
+                let found = self.agent.find(wanted);
+                found.map(Some).map_err(|error| error.to_string())
+            }
+            Wanted::Last => {
+                let newest = self.sessions().next().map(|session| session.path);
+                let none = "there is no session of this folder to continue";
+                newest.map(Some).ok_or_else(|| none.to_owned())
+            }
+            Wanted::New | Wanted::Chosen => Ok(None),
+        }
+    }
+
+    /// The sessions of the folder that can be opened, newest first.
+    pub fn sessions(&self) -> impl Iterator<Item = Listed> {
+        let newest = self.agent.newest_first(Some(self.cwd));
+        newest.filter(|session| session.problem.is_none())
+    }
+
+    /// Opens a session of a file, or begins one. The error is text for a person.
+    pub fn open(&self, file: Option<&Path>) -> Result<Session, String> {
+        let options = self.agent.options(self.cwd);
+        let mut options = options.map_err(|error| error.to_string())?;
+        let session = match file {
+            None => self.agent.start_with(options, NewSession::default()),
+            Some(file) => {
+                if !self.chosen.asked_for {
+                    options.prefer_stored_model();
+                }
+                self.agent.resume(file, options)
+            }
+        };
+        session.map_err(|error| error.to_string())
+    }
+
+    /// Which model answers, and why that one.
+    pub fn answering(&self, state: &SessionState) -> Option<Answering> {
+        let model = Arc::clone(state.model.as_ref()?);
+        let is_chosen = *model == *self.chosen.info;
+        let why = match is_chosen {
+            true => self.chosen.why.clone(),
+            false => "the model of this session".to_owned(),
+        };
+        let unchosen = is_chosen && self.chosen.is_local && !self.chosen.asked_for;
+        let way_out = "it is on this machine and nobody chose it: use --model for another, or set \
+                       use_local_servers = false";
+        Some(Answering {
+            model,
+            why,
+            way_out: unchosen.then(|| way_out.to_owned()),
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! One prompt, and a conversation.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+use stentor_journal::session_files::SessionFiles;
+use stentor_policy::PermissionMode;
+
+use super::{Failure, Job, UNASKED};
+use crate::asked_session::{AskedSession, Wanted};
+use crate::commands::ask::Ask;
+use crate::frontend::serve_frontend;
+use crate::print::printed::stderr;
+use crate::print::style::Style;
+use crate::print::{Format, PrintOptions};
+use crate::terminal::conversation::{Beginning, converse};
+use crate::terminal::tty::Abilities;
+use crate::{session_places, setup};
+
+impl Job<'_> {
+    /// The stance of sessions of a person's own: where somebody is there, they are asked.
+    fn own_agent(&self, somebody_is_there: bool) -> stentor_agent::agent::Agent {
+        self.agent(match somebody_is_there {
+            true => PermissionMode::Ask,
+            false => UNASKED,
+        })
+    }
+
+    fn warn_if_not_stored(&self) {
+        let files = session_places::own(&self.config.settings, self.args.session.no_session);
+        let no_home = self.config.settings.session_dir.is_none();
+        if files == SessionFiles::None && no_home && !self.args.session.no_session {
+            let _ = writeln!(
+                stderr(),
+                "warning: there is no folder to store the session in, because HOME is not set; \
+                 use --session-dir"
+            );
+        }
+    }
+
+    pub(super) fn ask(&self, prompt: String, stdin: &File, out: &mut File) -> Result<u8, Failure> {
+        let mut err = io::stderr();
+        self.warn_if_not_stored();
+        let person = match stdin.is_terminal() && err.is_terminal() {
+            true => stdin.try_clone().ok(),
+            false => None,
+        };
+        let agent = self.own_agent(person.is_some());
+        let chosen = setup::chosen_model(&self.config, &self.models).map_err(Failure::other)?;
+        let abilities = self.abilities();
+        let ask = Ask {
+            asked: AskedSession {
+                agent: &agent,
+                cwd: &self.cwd,
+                wanted: self.wanted_session(),
+                chosen: &chosen,
+            },
+            prompt,
+            images: &self.args.ask.image,
+            person,
+            print: PrintOptions {
+                format: if self.args.ask.json {
+                    Format::Json
+                } else {
+                    Format::Text
+                },
+                verbose: self.args.verbose,
+                style: match err.is_terminal() && abilities.has_colour {
+                    true => Style::Terminal,
+                    false => Style::Plain,
+                },
+                progress: err.is_terminal() && abilities.moves_cursor,
+                out_is_terminal: out.is_terminal(),
+            },
+        };
+        let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
+        asked.map_err(Failure::other)
+    }
+
+    pub(super) fn converse(&self, input: File, output: File) -> Result<u8, Failure> {
+        self.warn_if_not_stored();
+        let agent = self.own_agent(true);
+        let chosen = setup::chosen_model(&self.config, &self.models).map_err(Failure::other)?;
+        let data_dir = self.config.settings.data_dir.as_ref();
+        let history = data_dir.map(|set| set.value.join("history"));
+        let asked = AskedSession {
+            agent: &agent,
+            cwd: &self.cwd,
+            wanted: self.wanted_session(),
+            chosen: &chosen,
+        };
+        let beginning = Beginning {
+            choose_session: asked.wanted == Wanted::Chosen,
+            asked,
+            models: Arc::clone(&self.models),
+            input,
+            output,
+            abilities: self.abilities(),
+            history: history.filter(|_| !self.args.session.no_session),
+        };
+        let talked = serve_frontend(converse(beginning)).map_err(Failure::other)?;
+        talked.map_err(Failure::other)
+    }
+
+    fn wanted_session(&self) -> Wanted<'_> {
+        let session = &self.args.session;
+        match (session.resume.as_deref(), session.continue_last) {
+            (Some(""), _) => Wanted::Chosen,
+            (Some(wanted), _) => Wanted::Named(wanted),
+            (None, true) => Wanted::Last,
+            (None, false) => Wanted::New,
+        }
+    }
+
+    /// What the terminal of this program can do, if it has one.
+    fn abilities(&self) -> Abilities {
+        let text = |name: &str| self.config.variable(name)?.into_string().ok();
+        Abilities::of(text("TERM").as_deref(), text("NO_COLOR").as_deref())
+    }
+}

@@ -1,0 +1,544 @@
+//! The loop of a conversation: keys and events in, rows out.
+
+mod typing;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stentor_agent::agent::Agent;
+use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::hub::Subscription;
+use stentor_agent::session::Session;
+use stentor_serve::signals::{EndSignal, EndSignals};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::actions::{Actions, Outcome, Purpose, session_menu};
+use super::completion::{Completion, Known, complete};
+use super::editor::Editor;
+use super::keys::Decoder;
+use super::menu::Menu;
+use super::questions::Question;
+use super::screen::{Live, Screen};
+use super::stray_output::{self, StrayOutput};
+use super::styled::{Colour, Look, Row};
+use super::transcript::{Transcript, note_rows};
+use super::tty::{self, Abilities, Modes, Typed};
+use crate::asked_session::{Answering, AskedSession};
+use crate::models::Models;
+use crate::repeated_calls::RepeatedCalls;
+
+/// How often what goes on is painted anew.
+const TICK: Duration = Duration::from_millis(100);
+/// After this Escape was pressed, and nothing that begins with it.
+const ESCAPE: Duration = Duration::from_millis(50);
+/// How long the session may take to stop its tools and save.
+const CLOSING: Duration = Duration::from_secs(5);
+/// Outcomes of actions that wait.
+const OUTCOMES: usize = 32;
+/// Events that are shown at once.
+const EVENTS_AT_ONCE: usize = 256;
+/// Candidates that are listed below the line.
+const CANDIDATES: usize = 8;
+/// Messages of the past that are shown when a session goes on.
+const PAST_MESSAGES: usize = 4;
+/// Notices that are remembered, so that the log does not repeat them.
+const NOTICES: usize = 32;
+
+/// What a conversation begins with.
+pub struct Beginning<'a> {
+    pub asked: AskedSession<'a>,
+    pub models: Arc<Models>,
+    pub input: File,
+    pub output: File,
+    pub abilities: Abilities,
+    /// Where what was typed is stored; nowhere when absent.
+    pub history: Option<PathBuf>,
+    /// Somebody has to choose the session first.
+    pub choose_session: bool,
+}
+
+/// Talks until somebody leaves. Returns the exit status; the error is text for a person.
+pub async fn converse(beginning: Beginning<'_>) -> Result<u8, String> {
+    let signals =
+        EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let resized = signal(SignalKind::window_change());
+    let resized = resized.map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let file = beginning.asked.file()?;
+    let session = beginning.asked.open(file.as_deref())?;
+    let wrong = |error: io::Error| format!("cannot use the terminal: {error}");
+    let modes = match beginning.abilities.moves_cursor {
+        true => Some(Modes::key_by_key(&beginning.input).map_err(wrong)?),
+        false => None,
+    };
+    let mut conversation = Conversation::new(beginning, session, modes);
+    let talked = conversation.talk(signals, resized, file.is_some()).await;
+    // Whatever happened, the terminal is left as it was.
+    let ended = conversation.screen.end();
+    if timeout(CLOSING, conversation.session.close())
+        .await
+        .is_err()
+    {
+        tracing::warn!("the session did not end in time");
+    }
+    talked
+        .and_then(|status| ended.map(|()| status))
+        .map_err(wrong)
+}
+
+struct Conversation<'a> {
+    asked: AskedSession<'a>,
+    agent: Agent,
+    models: Arc<Models>,
+    session: Session,
+    events: Subscription,
+    modes: Option<Modes>,
+    typed: mpsc::Receiver<Typed>,
+    screen: Screen,
+    editor: Editor,
+    transcript: Transcript,
+    questions: VecDeque<Question>,
+    menu: Option<(Menu, Purpose)>,
+    known: Known,
+    completion: Option<Completion>,
+    footer: String,
+    outcomes: (mpsc::Sender<Outcome>, mpsc::Receiver<Outcome>),
+    notices: VecDeque<String>,
+    repeated: RepeatedCalls,
+    /// Ctrl-C was pressed and nothing else since.
+    interrupted: bool,
+    /// Something was said, and its run has not begun yet.
+    run_expected: bool,
+    /// A plain terminal shows its prompt.
+    prompt_shown: bool,
+    choose_session: bool,
+    left: Option<u8>,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(beginning: Beginning<'a>, session: Session, modes: Option<Modes>) -> Self {
+        let screen = Screen::new(beginning.output, beginning.abilities);
+        let typed = match beginning.abilities.moves_cursor {
+            true => tty::read_keys(beginning.input),
+            false => tty::read_lines(beginning.input),
+        };
+        Self {
+            agent: beginning.asked.agent.clone(),
+            asked: beginning.asked,
+            models: beginning.models,
+            events: session.subscribe(),
+            session,
+            modes,
+            typed,
+            transcript: Transcript::new(screen.size().columns),
+            screen,
+            editor: Editor::new(beginning.history),
+            questions: VecDeque::new(),
+            menu: None,
+            known: Known::default(),
+            completion: None,
+            footer: String::new(),
+            outcomes: mpsc::channel(OUTCOMES),
+            notices: VecDeque::new(),
+            repeated: RepeatedCalls::default(),
+            interrupted: false,
+            run_expected: false,
+            prompt_shown: false,
+            choose_session: beginning.choose_session,
+            left: None,
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.screen.abilities().moves_cursor
+    }
+
+    async fn talk(
+        &mut self,
+        mut signals: EndSignals,
+        mut resized: Signal,
+        is_resumed: bool,
+    ) -> io::Result<u8> {
+        // In a plain terminal the log disturbs nothing.
+        let (_stderr, mut stray) = match self.is_plain() {
+            true => (None, mpsc::channel(1).1),
+            false => {
+                let (taken, lines) = StrayOutput::take()?;
+                (Some(taken), lines)
+            }
+        };
+        self.screen.begin()?;
+        self.greet(is_resumed).await?;
+        let mut decoder = Decoder::default();
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        loop {
+            if let Some(status) = self.left {
+                self.farewell().await?;
+                return Ok(status);
+            }
+            self.paint()?;
+            let is_running = self.transcript.is_running() && !self.is_plain();
+            let is_ambiguous = decoder.is_ambiguous();
+            tokio::select! {
+                typed = self.typed.recv() => match typed {
+                    Some(Typed::Bytes(bytes)) => {
+                        for key in decoder.push(&bytes) {
+                            self.press(key)?;
+                        }
+                    }
+                    Some(Typed::Line(line)) => self.line(&line)?,
+                    Some(Typed::End) | None => self.left = Some(0),
+                },
+                () = tokio::time::sleep(ESCAPE), if is_ambiguous => {
+                    if let Some(key) = decoder.give_up() {
+                        self.press(key)?;
+                    }
+                }
+                event = self.events.next() => match event {
+                    Some(event) => self.happened(event.kind).await?,
+                    None => self.left = Some(1),
+                },
+                Some(outcome) = self.outcomes.1.recv() => self.came_of(outcome).await?,
+                Some(line) = stray.recv() => self.logged(&line)?,
+                _ = resized.recv() => {
+                    self.screen.resize();
+                    self.transcript.resize(self.screen.size().columns);
+                }
+                ended = signals.next() => match ended {
+                    EndSignal::Interrupt => self.interrupt()?,
+                    EndSignal::Hangup | EndSignal::Terminate => return Ok(ended.exit_code()),
+                },
+                _ = tick.tick(), if is_running => {}
+            }
+        }
+    }
+
+    /// Says who answers, where, and how to find out more.
+    async fn greet(&mut self, is_resumed: bool) -> io::Result<()> {
+        let asking = self.session.set_can_ask(true).await;
+        if let Err(error) = asking {
+            return self.note(NoticeLevel::Error, &error.to_string());
+        }
+        let Ok(state) = self.session.state().await else {
+            return self.note(NoticeLevel::Error, "the session has ended");
+        };
+        let version = env!("CARGO_PKG_VERSION");
+        let mut rows = vec![Row::of("stentor", Look::BOLD).with(&format!(" {version}"), Look::DIM)];
+        let answering = self.asked.answering(&state);
+        match &answering {
+            Some(Answering { model, why, .. }) => {
+                let row = fact("model").with(&model.full_name(), Look::PLAIN);
+                rows.push(row.with(&format!("  {why}"), Look::DIM));
+            }
+            None => rows.push(fact("model").with("none", Look::colour(Colour::Red))),
+        }
+        rows.push(fact("folder").with(&state.cwd.display().to_string(), Look::PLAIN));
+        let mode = format!("{}", state.permission_mode);
+        rows.push(
+            fact("permissions")
+                .with(&mode, Look::PLAIN)
+                .with("  /help lists the commands", Look::DIM),
+        );
+        let rows = self.transcript.notes(rows);
+        self.print(rows)?;
+        if let Some(way_out) = answering.and_then(|answering| answering.way_out) {
+            self.note(NoticeLevel::Warning, &way_out)?;
+        }
+        if is_resumed {
+            self.show_past().await?;
+        }
+        if std::mem::take(&mut self.choose_session) {
+            let listed: Vec<_> = self.asked.sessions().take(PAST_MENU).collect();
+            match session_menu(&listed) {
+                Some((menu, purpose)) => self.choose(menu, purpose)?,
+                None => self.note(NoticeLevel::Info, "there is no session of this folder yet")?,
+            }
+        }
+        self.act(Actions::footer);
+        self.learn();
+        Ok(())
+    }
+
+    async fn show_past(&mut self) -> io::Result<()> {
+        let messages = self.session.messages().await.unwrap_or_default();
+        let first = messages.len().saturating_sub(PAST_MESSAGES);
+        let mut rows = Vec::new();
+        for message in messages.iter().skip(first) {
+            rows.extend(self.transcript.past(message));
+        }
+        self.print(rows)
+    }
+
+    async fn farewell(&mut self) -> io::Result<()> {
+        let state = self.session.state().await.ok();
+        let is_stored = state.is_some_and(|state| state.file.is_some() && state.message_count > 0);
+        if !is_stored {
+            return Ok(());
+        }
+        let text = format!(
+            "to go on: stentor -c, or stentor --resume {}",
+            self.session.id()
+        );
+        let rows = self.transcript.notes(vec![Row::of(&text, Look::DIM)]);
+        self.print(rows)
+    }
+
+    /// Learns what the Tab key completes, beside everything else.
+    fn learn(&mut self) {
+        let models = self.models.registry();
+        let names = models.list_without_servers();
+        self.known.models = names.into_iter().map(|info| info.full_name()).collect();
+        let listed = self.session.slash().list_now();
+        self.known.commands = listed
+            .iter()
+            .map(|one| {
+                (
+                    one.name.clone(),
+                    one.description.clone().unwrap_or_default(),
+                )
+            })
+            .collect();
+    }
+}
+
+/// Sessions that are offered at the start.
+const PAST_MENU: usize = 100;
+
+/// What happens.
+impl Conversation<'_> {
+    async fn happened(&mut self, first: EventKind) -> io::Result<()> {
+        let mut rows = Vec::new();
+        let mut next = Some(first);
+        let now = Instant::now();
+        for place in 0..EVENTS_AT_ONCE {
+            let Some(kind) = next.take() else { break };
+            rows.extend(self.transcript.on_event(&kind, now));
+            rows.extend(self.asked_something(&kind).await);
+            if let Some(why) = self.repeated.on_event(&kind) {
+                let columns = self.screen.size().columns;
+                let stopped = note_rows(NoticeLevel::Error, &why, columns);
+                rows.extend(self.transcript.notes(stopped));
+                self.abort();
+            }
+            match &kind {
+                EventKind::RunStarted => self.run_expected = false,
+                EventKind::Settled { .. } => {
+                    // What was stopped asks no more.
+                    self.questions.retain(Question::is_dialog);
+                    self.act(Actions::footer);
+                }
+                EventKind::CommandsChanged(_) => self.learn(),
+                EventKind::EditorText(text) => self.editor.set(text),
+                EventKind::ShutdownAsked => self.left = Some(0),
+                EventKind::Notice { message, .. } => self.remember_notice(message.clone()),
+                EventKind::StateChanged(_) if !self.transcript.is_running() => {
+                    self.act(Actions::footer);
+                }
+                _ => {}
+            }
+            if place + 1 < EVENTS_AT_ONCE {
+                next = self.events.try_next().map(|event| event.kind);
+            }
+        }
+        self.print(rows)
+    }
+
+    /// A question that was asked, answered or withdrawn.
+    async fn asked_something(&mut self, kind: &EventKind) -> Vec<Row> {
+        self.questions.retain(|known| !known.is_closed_by(kind));
+        let Some((question, rows)) = Question::of_event(kind).await else {
+            return Vec::new();
+        };
+        if let Question::Text { prefill, .. } = &question
+            && !prefill.is_empty()
+        {
+            self.editor.set(prefill);
+        }
+        let mut rows = self.transcript.notes(rows);
+        if self.is_plain() {
+            rows.extend(question.plain_rows());
+        }
+        self.questions.push_back(question);
+        rows
+    }
+
+    async fn came_of(&mut self, outcome: Outcome) -> io::Result<()> {
+        match outcome {
+            Outcome::Rows(rows) => {
+                let rows = self.transcript.notes(rows);
+                self.print(rows)
+            }
+            Outcome::Failed(why) => {
+                self.run_expected = false;
+                self.note(NoticeLevel::Error, &why)
+            }
+            Outcome::NotPrompted(why) => {
+                self.run_expected = false;
+                self.transcript.prompt_failed();
+                self.note(NoticeLevel::Error, &why)
+            }
+            Outcome::Choose(menu, purpose) => self.choose(menu, purpose),
+            Outcome::Footer(text) => {
+                self.footer = text;
+                Ok(())
+            }
+            Outcome::Open(file) => {
+                // A session is read from disk; nothing else goes on meanwhile.
+                match self.asked.open(file.as_deref()) {
+                    Ok(session) => self.go_on_in(session, file.is_some()).await,
+                    Err(why) => self.note(NoticeLevel::Error, &why),
+                }
+            }
+            Outcome::Forked(session, text) => {
+                self.go_on_in(*session, true).await?;
+                self.editor.set(&text);
+                Ok(())
+            }
+            Outcome::Leave => {
+                self.left = Some(0);
+                Ok(())
+            }
+        }
+    }
+
+    async fn go_on_in(&mut self, session: Session, is_resumed: bool) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.session, session);
+        self.events = self.session.subscribe();
+        self.transcript = Transcript::new(self.screen.size().columns);
+        self.questions.clear();
+        self.run_expected = false;
+        self.print(vec![Row::new()])?;
+        tokio::spawn(async move { timeout(CLOSING, before.close()).await });
+        self.greet(is_resumed).await
+    }
+
+    /// A line of the log, unless the session has published the same.
+    fn logged(&mut self, line: &str) -> io::Result<()> {
+        let message = stray_output::message(line);
+        if message.is_empty() || self.notices.iter().any(|known| known == message) {
+            return Ok(());
+        }
+        let message = message.to_owned();
+        self.remember_notice(message.clone());
+        self.note(NoticeLevel::Warning, &message)
+    }
+
+    fn remember_notice(&mut self, message: String) {
+        if self.notices.len() >= NOTICES {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(message);
+    }
+}
+
+/// What is shown.
+impl Conversation<'_> {
+    fn note(&mut self, level: NoticeLevel, text: &str) -> io::Result<()> {
+        let rows = note_rows(level, text, self.screen.size().columns);
+        let rows = self.transcript.notes(rows);
+        self.print(rows)
+    }
+
+    fn print(&mut self, rows: Vec<Row>) -> io::Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if self.prompt_shown {
+            self.prompt_shown = false;
+            self.screen.write_plain("\n")?;
+        }
+        let live = self.live();
+        let columns = self.screen.size().columns;
+        let rows: Vec<Row> = match self.is_plain() {
+            true => rows,
+            false => rows
+                .into_iter()
+                .flat_map(|row| row.wrapped(columns))
+                .collect(),
+        };
+        self.screen.print(&rows, live)
+    }
+
+    fn paint(&mut self) -> io::Result<()> {
+        if !self.is_plain() {
+            let live = self.live();
+            return self.screen.paint(live);
+        }
+        let is_idle = !self.transcript.is_running() && !self.run_expected;
+        let waits = is_idle || self.menu.is_some() || !self.questions.is_empty();
+        if waits && !self.prompt_shown {
+            self.prompt_shown = true;
+            self.screen.write_plain("> ")?;
+        }
+        Ok(())
+    }
+
+    fn live(&self) -> Live {
+        if self.is_plain() || self.left.is_some() {
+            return Live::default();
+        }
+        let columns = self.screen.size().columns;
+        let mut rows = vec![Row::new()];
+        rows.extend(self.transcript.live(Instant::now()));
+        if let Some((menu, _)) = &self.menu {
+            rows.extend(menu.rows());
+            return Live { rows, cursor: None };
+        }
+        if let Some(question) = self.questions.front() {
+            rows.extend(question.rows());
+            if !matches!(question, Question::Text { .. }) {
+                return Live { rows, cursor: None };
+            }
+        }
+        let prompt = Row::of("› ", Look::colour(Colour::Blue));
+        let (mut line, (row, column)) = self.editor.rows(columns, &prompt);
+        let above = rows.len();
+        if self.editor.is_empty() {
+            let hint = match self.transcript.is_running() {
+                true => "type to steer it",
+                false => "ask something, or /help",
+            };
+            line = vec![prompt.with(hint, Look::DIM)];
+        }
+        rows.extend(line);
+        rows.extend(self.candidates());
+        if !self.footer.is_empty() {
+            rows.push(Row::of(&self.footer, Look::DIM));
+        }
+        let cursor = Some((above + row, column));
+        Live { rows, cursor }
+    }
+
+    /// What Tab has found, or the commands that begin as the line does.
+    fn candidates(&self) -> Vec<Row> {
+        let typed = self.editor.text();
+        let is_command = typed.starts_with('/') && !typed.contains(char::is_whitespace);
+        let commands =
+            is_command.then(|| complete(typed, typed.len(), &self.known, self.asked.cwd));
+        let Some(found) = self.completion.as_ref().or(commands.as_ref()) else {
+            return Vec::new();
+        };
+        let shown = found.candidates.iter().take(CANDIDATES);
+        let mut rows: Vec<Row> = shown
+            .map(|one| {
+                Row::of(&format!("  {:<14}", one.text), Look::colour(Colour::Cyan))
+                    .with(&one.detail, Look::DIM)
+            })
+            .collect();
+        let more = found.candidates.len().saturating_sub(CANDIDATES);
+        if more > 0 {
+            rows.push(Row::of(&format!("  … {more} more"), Look::DIM));
+        }
+        rows
+    }
+}
+
+fn fact(name: &str) -> Row {
+    Row::of(&format!("  {name:<13}"), Look::DIM)
+}

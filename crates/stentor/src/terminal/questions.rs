@@ -1,0 +1,299 @@
+//! Questions to the person at the terminal: how they look, and which answers there are.
+
+use std::sync::Arc;
+
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::event::EventKind;
+use stentor_agent::permission::PermissionRequest;
+use stentor_agent::session::Session;
+use stentor_policy::PermissionAnswer;
+
+use super::calls::patch_rows;
+use super::change_preview;
+use super::keys::Key;
+use super::menu::{Item, Menu, Picked};
+use super::styled::{Colour, Look, Row};
+
+/// How much of a command is shown. Nobody should agree to what they cannot see.
+const SUBJECT_BYTES: usize = 8 * 1024;
+
+/// What somebody has to answer.
+#[derive(Debug)]
+pub enum Question {
+    Permission {
+        id: u64,
+        choices: Vec<Choice>,
+    },
+    Confirm {
+        id: u64,
+    },
+    Select {
+        id: u64,
+        menu: Menu,
+        values: Vec<String>,
+    },
+    /// Answered with the line that is typed.
+    Text {
+        id: u64,
+        prefill: String,
+    },
+}
+
+/// What somebody answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Permission(PermissionAnswer),
+    Dialog(DialogAnswer),
+}
+
+/// A choice, the key that stands for it, and how far it reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub key: char,
+    pub label: String,
+    pub answer: PermissionAnswer,
+}
+
+/// The choices for a call, the usual one first.
+fn choices(request: &PermissionRequest) -> Vec<Choice> {
+    let choice = |key: char, answer: PermissionAnswer, label: &str| Choice {
+        key,
+        answer,
+        label: request.choice(answer, label),
+    };
+    vec![
+        choice('y', PermissionAnswer::AllowOnce, "yes, once"),
+        choice('a', PermissionAnswer::AllowAlways, "always"),
+        choice('n', PermissionAnswer::RejectOnce, "no"),
+        choice('d', PermissionAnswer::RejectAlways, "never"),
+    ]
+}
+
+/// What is asked: which tool, why, and what it would do. Waits for the disk.
+fn permission_rows(request: &PermissionRequest) -> Vec<Row> {
+    let mut rows = vec![
+        Row::of("? ", Look::colour(Colour::Yellow))
+            .with(&request.call.name, Look::BOLD)
+            .with(&format!("  {}", short_reason(request)), Look::PLAIN),
+    ];
+    match change_preview::patch(request) {
+        Some(patch) => {
+            let path = request.paths.first().map(|path| path.display().to_string());
+            rows.push(Row::of("  ", Look::PLAIN).with(&path.unwrap_or_default(), Look::BOLD));
+            rows.extend(patch_rows(&patch));
+        }
+        None => {
+            let subject = request.subject(SUBJECT_BYTES).unwrap_or_else(|| {
+                serde_json::Value::Object(request.call.arguments.clone()).to_string()
+            });
+            let lines = subject.lines();
+            rows.extend(lines.map(|line| Row::of("  ", Look::PLAIN).with(line, Look::BOLD)));
+        }
+    }
+    rows
+}
+
+/// The reason without what stands beside it anyway: the tool and its command.
+fn short_reason(request: &PermissionRequest) -> String {
+    let reason = &request.reason;
+    let name = format!("{} ", request.call.name);
+    let reason = reason.strip_prefix(&name).unwrap_or(reason);
+    match &request.command {
+        Some(command) => reason.replacen(&format!("`{command}` "), "", 1),
+        None => reason.to_owned(),
+    }
+}
+
+/// The choices in a row each, with their keys.
+fn choice_rows(choices: &[Choice]) -> Vec<Row> {
+    let row = |choice: &Choice| {
+        Row::of(
+            &format!("  [{}] ", choice.key),
+            Look::colour(Colour::Yellow),
+        )
+        .with(&choice.label, Look::PLAIN)
+    };
+    choices.iter().map(row).collect()
+}
+
+/// What was answered, to be left on the screen.
+pub fn answered_rows(answer: &Answer) -> Vec<Row> {
+    match answer {
+        Answer::Permission(answer) => vec![answered_row(*answer)],
+        Answer::Dialog(_) => Vec::new(),
+    }
+}
+
+fn answered_row(answer: PermissionAnswer) -> Row {
+    let (text, colour) = match answer {
+        PermissionAnswer::AllowOnce => ("allowed once", Colour::Green),
+        PermissionAnswer::AllowAlways => ("allowed from now on", Colour::Green),
+        PermissionAnswer::RejectOnce => ("not allowed", Colour::Red),
+        PermissionAnswer::RejectAlways => ("not allowed from now on", Colour::Red),
+        PermissionAnswer::Cancelled => ("not answered", Colour::Yellow),
+    };
+    Row::of("  ", Look::PLAIN).with(text, Look::colour(colour))
+}
+
+impl Question {
+    /// A dialog of an extension or a server, and what is printed of it.
+    fn of_dialog(id: u64, dialog: &Dialog) -> (Self, Vec<Row>) {
+        let title = Row::of("? ", Look::colour(Colour::Yellow)).with(&dialog.title, Look::BOLD);
+        let mut rows = vec![title];
+        let question = match &dialog.kind {
+            DialogKind::Confirm { message, .. } => {
+                let lines = message.lines();
+                rows.extend(lines.map(|line| Row::of("  ", Look::PLAIN).with(line, Look::PLAIN)));
+                Self::Confirm { id }
+            }
+            DialogKind::Select { options } => {
+                let items = options.iter().map(|option| Item {
+                    label: option.label.clone(),
+                    detail: option.description.clone().unwrap_or_default(),
+                });
+                Self::Select {
+                    id,
+                    menu: Menu::new("Choose", items.collect()),
+                    values: options.iter().map(|option| option.value.clone()).collect(),
+                }
+            }
+            DialogKind::Input { placeholder } => {
+                let hint = placeholder.as_deref().unwrap_or_default();
+                if !hint.is_empty() {
+                    rows.push(Row::of(&format!("  {hint}"), Look::DIM));
+                }
+                Self::Text {
+                    id,
+                    prefill: String::new(),
+                }
+            }
+            DialogKind::Editor { prefill } => Self::Text {
+                id,
+                prefill: prefill.clone().unwrap_or_default(),
+            },
+        };
+        (question, rows)
+    }
+
+    /// The number by which the session knows it.
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Permission { id, .. }
+            | Self::Confirm { id }
+            | Self::Select { id, .. }
+            | Self::Text { id, .. } => *id,
+        }
+    }
+
+    /// True unless it is about a call.
+    pub fn is_dialog(&self) -> bool {
+        !matches!(self, Self::Permission { .. })
+    }
+
+    /// What to press.
+    pub fn rows(&self) -> Vec<Row> {
+        match self {
+            Self::Permission { choices, .. } => choice_rows(choices),
+            Self::Confirm { .. } => {
+                vec![Row::of("  [y] yes  [n] no", Look::colour(Colour::Yellow))]
+            }
+            Self::Select { menu, .. } => menu.rows(),
+            Self::Text { .. } => vec![Row::of("  Enter answers, Esc does not", Look::DIM)],
+        }
+    }
+
+    /// The same for a terminal without keys.
+    pub fn plain_rows(&self) -> Vec<Row> {
+        match self {
+            Self::Select { menu, .. } => menu.numbered_rows(),
+            Self::Permission { .. } | Self::Confirm { .. } | Self::Text { .. } => self.rows(),
+        }
+    }
+}
+
+impl Question {
+    /// The question of an event, and what is printed of it; `None` for an event that asks nothing.
+    pub async fn of_event(kind: &EventKind) -> Option<(Self, Vec<Row>)> {
+        match kind {
+            EventKind::PermissionAsked { id, request } => {
+                let choices = choices(request);
+                let request = Arc::clone(request);
+                // The change is shown, and its file is read for that.
+                let read = tokio::task::spawn_blocking(move || permission_rows(&request));
+                let rows = read.await.unwrap_or_default();
+                Some((Self::Permission { id: *id, choices }, rows))
+            }
+            EventKind::DialogAsked { id, dialog } => Some(Self::of_dialog(*id, dialog)),
+            _ => None,
+        }
+    }
+
+    /// True when the event says that this needs no answer any more.
+    pub fn is_closed_by(&self, kind: &EventKind) -> bool {
+        match kind {
+            EventKind::PermissionAnswered { id, .. } => !self.is_dialog() && self.id() == *id,
+            EventKind::DialogClosed { id, .. } => self.is_dialog() && self.id() == *id,
+            _ => false,
+        }
+    }
+
+    /// The answer that a key gives, if it is one. Text is answered with a line.
+    pub fn answer_of_key(&mut self, key: &Key) -> Option<Answer> {
+        match (self, key) {
+            (Self::Permission { choices, .. }, Key::Char(letter)) => chosen(choices, *letter),
+            (Self::Permission { .. }, Key::Escape) => {
+                Some(Answer::Permission(PermissionAnswer::RejectOnce))
+            }
+            (Self::Confirm { .. }, Key::Char(letter)) => confirmed(*letter),
+            (Self::Confirm { .. }, Key::Escape) => confirmed('n'),
+            (Self::Select { menu, values, .. }, key) => picked(menu.press(key), values),
+            (Self::Text { .. }, Key::Escape) => Some(Answer::Dialog(DialogAnswer::Nothing)),
+            (Self::Permission { .. } | Self::Confirm { .. } | Self::Text { .. }, _) => None,
+        }
+    }
+
+    /// The answer that a line gives, if it is one.
+    pub fn answer_of_line(&self, line: &str) -> Option<Answer> {
+        let letter = line.trim().chars().next();
+        match self {
+            Self::Permission { choices, .. } => chosen(choices, letter?),
+            Self::Confirm { .. } => confirmed(letter?),
+            Self::Select { menu, values, .. } => picked(menu.answer(line), values),
+            Self::Text { .. } => Some(Answer::Dialog(DialogAnswer::Value(line.to_owned()))),
+        }
+    }
+}
+
+/// Gives an answer to the session. One that comes too late counts no more.
+pub async fn give(session: &Session, id: u64, answer: Answer) {
+    let given = match answer {
+        Answer::Permission(answer) => session.answer_permission(id, answer).await,
+        Answer::Dialog(answer) => session.answer_dialog(id, answer).await.map(drop),
+    };
+    if let Err(error) = given {
+        tracing::debug!(%error, "an answer came too late");
+    }
+}
+
+fn chosen(choices: &[Choice], letter: char) -> Option<Answer> {
+    let wanted = letter.to_ascii_lowercase();
+    let choice = choices.iter().find(|choice| choice.key == wanted);
+    choice.map(|choice| Answer::Permission(choice.answer))
+}
+
+fn confirmed(letter: char) -> Option<Answer> {
+    match letter {
+        'y' | 'Y' => Some(Answer::Dialog(DialogAnswer::Confirmed(true))),
+        'n' | 'N' => Some(Answer::Dialog(DialogAnswer::Confirmed(false))),
+        _ => None,
+    }
+}
+
+fn picked(picked: Picked, values: &[String]) -> Option<Answer> {
+    let answer = match picked {
+        Picked::NotYet => return None,
+        Picked::Nothing => DialogAnswer::Nothing,
+        Picked::Item(index) => DialogAnswer::Value(values.get(index)?.clone()),
+    };
+    Some(Answer::Dialog(answer))
+}

@@ -1,0 +1,158 @@
+//! What a person typed, made into what the agent is asked: slash commands of files and servers are
+//! expanded, and the files that it mentions are attached. Commands of extensions stay as they are: a run
+//! offers them to the extensions first.
+
+use std::path::{Path, PathBuf};
+
+use stentor_agent::session::Session;
+use stentor_journal::message::ContentBlock;
+
+use crate::attached_files::{AttachError, attached};
+use crate::slash;
+
+/// Why a typed text comes to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum TypedPromptError {
+    #[error("{0}")]
+    UnknownCommand(String),
+    #[error("{0}")]
+    Command(String),
+    #[error("{}", said(.0))]
+    File(#[from] AttachError),
+    #[error("{0} is not a picture that models take (PNG, JPEG, GIF, WebP)")]
+    NoPicture(PathBuf),
+    #[error("cannot read the files: {0}")]
+    Stopped(String),
+    #[error(
+        "the prompt is about {tokens} tokens long, and the context window of {model} holds {window}: \
+         shorten it, or choose a model with a larger window"
+    )]
+    TooLong {
+        tokens: u64,
+        model: String,
+        window: u64,
+    },
+}
+
+/// The text of an error of a file, without the mark that pi's clients look for.
+fn said(error: &AttachError) -> String {
+    let text = error.to_string();
+    text.strip_prefix("Error: ")
+        .map_or(text.clone(), str::to_owned)
+}
+
+/// What the agent is asked for a text, and for pictures that were named beside it.
+pub async fn typed_prompt(
+    session: &Session,
+    cwd: &Path,
+    text: &str,
+    pictures: &[PathBuf],
+) -> Result<Vec<ContentBlock>, TypedPromptError> {
+    if let Some((name, _)) = slash::split(text) {
+        let commands = session.slash();
+        let listed = commands.list().await;
+        // A server that is still starting may know it: expanding waits for that.
+        if commands.called_in_time(text).await.is_none()
+            && commands
+                .expand(text)
+                .await
+                .map_err(TypedPromptError::Command)?
+                .is_none()
+        {
+            let names = listed.iter().map(|one| one.name.as_str());
+            return Err(TypedPromptError::UnknownCommand(slash::unknown(
+                name, names,
+            )));
+        }
+    }
+    let expanded = session.expand(vec![ContentBlock::text(text)]).await;
+    let mut blocks = expanded.map_err(|error| TypedPromptError::Command(error.to_string()))?;
+    let (folder, text, pictures) = (cwd.to_owned(), text.to_owned(), pictures.to_vec());
+    let files = tokio::task::spawn_blocking(move || files(&folder, &text, &pictures)).await;
+    let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
+    blocks.extend(files?);
+    fits(session, &blocks).await?;
+    Ok(blocks)
+}
+
+/// About so many bytes are a token, as a rule; where they are more, less text fits.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Whether the model could take the text at all. What does not fit costs nothing this way.
+async fn fits(session: &Session, blocks: &[ContentBlock]) -> Result<(), TypedPromptError> {
+    let texts = blocks.iter().filter_map(ContentBlock::as_text);
+    let bytes: u64 = texts.map(|text| text.len() as u64).sum();
+    let tokens = bytes / BYTES_PER_TOKEN;
+    let state = session.state().await;
+    let Some(model) = state.ok().and_then(|state| state.model) else {
+        return Ok(());
+    };
+    match tokens > model.context_window {
+        false => Ok(()),
+        true => Err(TypedPromptError::TooLong {
+            tokens,
+            model: model.full_name(),
+            window: model.context_window,
+        }),
+    }
+}
+
+/// The files that a text mentions and the pictures, as blocks. Waits for the disk.
+fn files(
+    cwd: &Path,
+    text: &str,
+    pictures: &[PathBuf],
+) -> Result<Vec<ContentBlock>, TypedPromptError> {
+    let mut files = mentioned(cwd, text);
+    for picture in pictures {
+        let path = cwd.join(picture);
+        let attached = attached(cwd, &[picture.display().to_string()], "")?;
+        if attached.len() < 2 {
+            return Err(TypedPromptError::NoPicture(path));
+        }
+        files.push(picture.display().to_string());
+    }
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let blocks = attached(cwd, &files, "")?.into_iter();
+    // Empty files leave an empty text.
+    let is_something = |block: &ContentBlock| block.as_text().is_none_or(|text| !text.is_empty());
+    Ok(blocks.filter(is_something).collect())
+}
+
+/// The files that a text names as `@path`, each once. What is no file is just a word.
+fn mentioned(cwd: &Path, text: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let Some(name) = word.trim_start_matches(['(', '"', '\'']).strip_prefix('@') else {
+            continue;
+        };
+        let without_end = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'']);
+        let found = [name, without_end]
+            .into_iter()
+            .find(|name| !name.is_empty() && cwd.join(name).is_file());
+        if let Some(found) = found.filter(|found| !files.iter().any(|known| known == found)) {
+            files.push(found.to_owned());
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_mentioned_by_words_that_name_them() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.txt"), "x").unwrap();
+        for (text, files) in [
+            ("look at @a.txt, please", &["a.txt"][..]),
+            ("(@a.txt) and @a.txt again", &["a.txt"]),
+            ("mail me@a.txt or @nobody", &[]),
+        ] {
+            assert_eq!(mentioned(folder.path(), text), files, "{text}");
+        }
+    }
+}
