@@ -58,6 +58,15 @@ pub struct LiveStatus {
     pub clients: usize,
 }
 
+/// What goes on in a live session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveActivity {
+    Idle,
+    Running,
+    /// It waits for the answer to a question.
+    Asking,
+}
+
 impl LiveSessions {
     /// Sessions that nobody has to do with are unloaded when they were idle for so long.
     pub fn new(unload_after: Duration) -> Self {
@@ -135,6 +144,27 @@ impl LiveSessions {
             async move { shared.close(&key, number, session).await }
         });
         futures_util::future::join_all(closing).await;
+    }
+
+    /// What goes on in each live session, by file.
+    pub async fn activities(&self) -> Vec<(PathBuf, LiveActivity)> {
+        let all: Vec<(PathBuf, Session)> = {
+            let table = self.shared.lock();
+            let live = table.iter().filter(|(_, live)| !live.is_closing);
+            live.map(|(file, live)| (file.clone(), live.session.clone()))
+                .collect()
+        };
+        let looking = all.into_iter().map(|(file, session)| async move {
+            let state = session.state().await.ok()?;
+            let activity = match (session.has_questions(), state.is_running) {
+                (true, _) => LiveActivity::Asking,
+                (false, true) => LiveActivity::Running,
+                (false, false) => LiveActivity::Idle,
+            };
+            Some((file, activity))
+        });
+        let looked = futures_util::future::join_all(looking).await;
+        looked.into_iter().flatten().collect()
     }
 
     /// The live sessions, by file.

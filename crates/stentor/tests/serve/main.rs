@@ -11,6 +11,8 @@ mod handshake;
 #[cfg(test)]
 mod http_client;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod relays;
 #[cfg(test)]
 mod server;
