@@ -150,7 +150,7 @@ impl LiveSessions {
     pub async fn activities(&self) -> Vec<(PathBuf, LiveActivity)> {
         let all: Vec<(PathBuf, Session)> = {
             let table = self.shared.lock();
-            let live = table.iter().filter(|(_, live)| !live.is_closing);
+            let live = table.sessions.iter().filter(|(_, live)| !live.is_closing);
             live.map(|(file, live)| (file.clone(), live.session.clone()))
                 .collect()
         };
