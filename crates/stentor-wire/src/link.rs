@@ -100,7 +100,7 @@ impl Unreported {
         WINDOW_BYTES.saturating_sub(self.bytes.len())
     }
 
-    /// Keeps what was sent until the other side reports that it has it.
+    /// Takes in bytes that are to be sent.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
@@ -189,12 +189,12 @@ pub fn read_end(content: &[u8]) -> (u8, String) {
 }
 
 impl Received {
-    /// How many bytes have come on this connection and those before it.
+    /// How many bytes have arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Counts bytes that have come.
+    /// So many more have arrived.
     pub fn add(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }

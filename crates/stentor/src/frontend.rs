@@ -50,6 +50,7 @@ impl Start {
     }
 
     /// The folder that `~` stands for.
+    /// The home of whoever started it.
     pub fn home(&self) -> Option<PathBuf> {
         locate::places(&|name| self.variables.get(name), locate::Platform::HERE).home
     }

@@ -2,6 +2,7 @@
 //!
 //! They are a library so that each can be tested by itself; `main.rs` puts them together.
 
+pub mod acp;
 pub mod agents;
 pub mod args;
 pub mod asked_session;

@@ -19,8 +19,7 @@ use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    self, AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
-    PermissionsAction,
+    self, AgentsAction, Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction,
 };
 use crate::commands;
 use crate::commands::agents::AgentsFailure;
@@ -29,7 +28,7 @@ use crate::commands::describe::help_of_line;
 use crate::commands::models::Wanted;
 use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::config::{Config, ConfigErrors, Layer};
-use crate::dialect::{Dialect, Invocation, in_own_words};
+use crate::dialect::in_own_words;
 use crate::frontend::{Start, runtime};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
@@ -39,7 +38,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{acp, extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -131,20 +130,28 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             attach,
             agent: _,
         }) => {
-            return acp(args, attach.as_ref(), words, pipes);
+            let served = acp::serve(args, attach.as_ref(), words, pipes);
+            served.map_err(|refused| Failure {
+                status: refused.status,
+                message: refused.message,
+            })
         }
         Some(Command::Serve(wanted)) => {
             let served = serve::run(wanted, args.ask.json, pipes);
-            return served.map_err(|why| Failure::other(why.to_string()));
+            served.map_err(|why| Failure::other(why.to_string()))
         }
         Some(Command::Page(wanted)) => {
             let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
-            return shown
+            shown
                 .map(|()| 0)
-                .map_err(|why| Failure::other(why.to_string()));
+                .map_err(|why| Failure::other(why.to_string()))
         }
-        _ => {}
+        _ => do_job(args, pipes),
     }
+}
+
+/// Everything that is no server and needs the configuration of a folder.
+fn do_job(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
     if let Some(done) = describing::run(args, &stdin, &mut out) {
@@ -236,33 +243,6 @@ fn command_of(
         | Command::Serve(_)
         | Command::Page(_) => Ok(0),
     }
-}
-
-/// Serves a client of ACP, here or by a server.
-fn acp(
-    args: &Args,
-    attach: Option<&AttachFlag>,
-    words: &[OsString],
-    pipes: Pipes,
-) -> Result<u8, Failure> {
-    let mut flags: Vec<OsString> = words.iter().skip(1).cloned().collect();
-    if let Some(at) = flags.iter().position(|word| word == "acp") {
-        flags.remove(at);
-    }
-    let invocation = Invocation {
-        dialect: Dialect::Acp,
-        args: flags,
-    };
-    if let Some(AttachFlag(socket)) = attach {
-        let attached = relay::attach(socket.as_deref(), &invocation, pipes);
-        return attached.map_err(|why| Failure::other(why.to_string()));
-    }
-    let prepared = commands::acp::prepare(args, &Start::of_process());
-    let prepared = prepared.map_err(|refused| Failure {
-        status: refused.status,
-        message: refused.message,
-    })?;
-    prepared.serve(pipes, &invocation).map_err(Failure::other)
 }
 
 /// What was asked, with what holds for it.

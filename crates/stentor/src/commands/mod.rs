@@ -1,6 +1,5 @@
 //! What the program can do, one module for each.
 
-pub mod acp;
 pub mod agents;
 pub mod ask;
 pub mod complete;

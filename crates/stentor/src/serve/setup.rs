@@ -8,11 +8,10 @@ use stentor_serve::frontend::{Frontend, FrontendSetup};
 use stentor_serve::page::PageOptions;
 use stentor_wire::attach::{ClientHello, Refused};
 
-use crate::commands::acp;
 use crate::dialect::Dialect;
 use crate::environment::Variables;
 use crate::frontend::Start;
-use crate::{omp, rpc, rpc_edn};
+use crate::{acp, omp, rpc, rpc_edn};
 
 /// Exit status for what cannot be served.
 const FAILED: u8 = 1;

@@ -1,5 +1,6 @@
 //! `stentor acp`: the Agent Client Protocol on stdin and stdout.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,17 +9,45 @@ use stentor_model::login::Logins;
 use stentor_policy::PermissionMode;
 use stentor_serve::acp::{AcpLogin, AcpOptions, Folders};
 use stentor_serve::frontend::Frontend;
+use stentor_serve::stdio::Pipes;
 use stentor_wire::attach::Refused;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, AttachFlag, Command};
 use crate::config::ConfigErrors;
+use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{Prepared, Start};
+use crate::relay;
 use crate::session_places;
 use crate::setup::{self, Defaults};
 use crate::untrusted::question::Asking;
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
+/// Exit status for everything else that went wrong.
+const FAILED: u8 = 1;
+
+/// Serves the client that started this process, here or by a server. Returns the exit status.
+pub fn serve(
+    args: &Args,
+    attach: Option<&AttachFlag>,
+    words: &[OsString],
+    pipes: Pipes,
+) -> Result<u8, Refused> {
+    let mut flags: Vec<OsString> = words.iter().skip(1).cloned().collect();
+    if let Some(at) = flags.iter().position(|word| word == "acp") {
+        flags.remove(at);
+    }
+    let invocation = Invocation {
+        dialect: Dialect::Acp,
+        args: flags,
+    };
+    if let Some(AttachFlag(socket)) = attach {
+        let attached = relay::attach(socket.as_deref(), &invocation, pipes);
+        return attached.map_err(|why| failed(why.to_string()));
+    }
+    let prepared = prepare(args, &Start::of_process())?;
+    prepared.serve(pipes, &invocation).map_err(failed)
+}
 
 /// Sets up the agent that a client of the server asks for with these flags.
 pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
@@ -79,6 +108,13 @@ fn usage(message: impl Into<String>) -> Refused {
     Refused {
         message: message.into(),
         status: USAGE,
+    }
+}
+
+fn failed(message: String) -> Refused {
+    Refused {
+        message,
+        status: FAILED,
     }
 }
 
