@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store::{self, NewestFirst, Opened, StoreError};
 
-use crate::live_sessions::LiveSessions;
+use crate::live_sessions::{LiveActivity, LiveSessions};
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
 
@@ -158,6 +158,14 @@ impl Agent {
     /// True when its sessions are shared with other agents.
     pub fn is_sharing(&self) -> bool {
         self.sharing.is_some()
+    }
+
+    /// What goes on in the live sessions it shares, by file.
+    pub async fn activities(&self) -> Vec<(PathBuf, LiveActivity)> {
+        match &self.sharing {
+            Some(sharing) => sharing.live.activities().await,
+            None => Vec::new(),
+        }
     }
 
     /// The session in a file, if it is live: then it is what it was opened with.

@@ -9,7 +9,7 @@ use stentor_agent::tool::ToolOutput;
 use stentor_client::{AgentEvent, ToolOutput as Output};
 use stentor_journal::message::ContentBlock;
 
-use crate::inbox::Shared;
+use crate::inbox::{Heard, Shared};
 
 /// The steps of a call.
 pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
@@ -29,17 +29,17 @@ pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
 async fn next(shared: &Shared, id: &str) -> Option<CallStep> {
     loop {
         // Taken anew for each event: other calls read from the same child.
-        let event = shared.inbox.lock().await.next_of(id).await?;
-        match event {
-            AgentEvent::ToolStarted { .. } => return Some(CallStep::Started),
-            AgentEvent::ToolProgress { output, .. } => {
+        let heard = shared.inbox.lock().await.next_of(id).await;
+        match heard {
+            Heard::Own(AgentEvent::ToolStarted { .. }) => return Some(CallStep::Started),
+            Heard::Own(AgentEvent::ToolProgress { output, .. }) => {
                 return Some(CallStep::Progress(converted(output, false)));
             }
-            AgentEvent::ToolEnded {
+            Heard::Own(AgentEvent::ToolEnded {
                 output, is_error, ..
-            } => return Some(CallStep::Ended(converted(output, is_error))),
-            // Something for another call came.
-            _ => {}
+            }) => return Some(CallStep::Ended(converted(output, is_error))),
+            Heard::Own(_) | Heard::Other => {}
+            Heard::Nothing => return None,
         }
     }
 }

@@ -205,3 +205,71 @@ fn add(blocks: &[ContentBlock], said: &mut String, pictures: &mut Vec<Picture>) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(text: &str) -> Arc<Message> {
+        Arc::new(Message::user(vec![ContentBlock::text(text)], 1))
+    }
+
+    fn answered(provider: &str, model: &str, text: &str) -> Arc<Message> {
+        let answer = json!({
+            "role": "assistant", "content": [{ "type": "text", "text": text }], "api": "agent",
+            "provider": provider, "model": model, "stopReason": "stop", "timestamp": 2,
+            "responseId": "session-1",
+        });
+        Arc::new(serde_json::from_value(answer).unwrap())
+    }
+
+    #[test]
+    fn a_new_conversation_is_only_what_is_new() {
+        let messages = [said("one"), said("two")];
+        let conversation = Conversation::new(&messages, "a");
+        let missed = conversation.missed(None);
+        assert!(missed.is_known && missed.is_empty());
+        assert_eq!(conversation.prompt(&missed).text, "one\n\ntwo");
+        assert_eq!(conversation.session(), None);
+    }
+
+    #[test]
+    fn an_agent_that_was_told_everything_missed_nothing() {
+        let first = said("one");
+        let messages = [Arc::clone(&first), answered("agent", "a", "1"), said("two")];
+        let conversation = Conversation::new(&messages, "a");
+        let missed = conversation.missed(Some(&first));
+        assert!(missed.is_known && missed.is_empty());
+        assert_eq!(conversation.prompt(&missed).text, "two");
+        assert_eq!(conversation.session(), Some("session-1"));
+    }
+
+    #[test]
+    fn what_another_model_answered_meanwhile_is_told() {
+        let first = said("one");
+        let messages = [
+            Arc::clone(&first),
+            answered("agent", "a", "1"),
+            said("two"),
+            answered("other", "m", "2"),
+            said("three"),
+        ];
+        let conversation = Conversation::new(&messages, "a");
+        let missed = conversation.missed(Some(&first));
+        assert!(missed.is_known && !missed.is_empty());
+        let prompt = conversation.prompt(&missed).text;
+        assert!(
+            prompt.ends_with("User: two\nAssistant: 2\n</conversation>\n\nthree"),
+            "{prompt}"
+        );
+    }
+
+    #[test]
+    fn a_conversation_that_was_cut_is_not_the_one_the_agent_knows() {
+        let messages = [answered("agent", "a", "1"), said("two")];
+        let missed = Conversation::new(&messages, "a").missed(Some(&said("gone")));
+        assert!(!missed.is_known && !missed.is_empty());
+    }
+}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
@@ -12,11 +13,15 @@ use stentor_client::{
     Question, QuestionKind,
 };
 use stentor_journal::message::ToolCall;
+use tokio::time::timeout;
 
 use crate::inbox::Shared;
 
 /// The longest file a child is given.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How long the publication of a call is awaited before whoever can is asked about it.
+const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The session, for its child.
 pub(crate) struct SessionHost {
@@ -39,8 +44,10 @@ impl Host for SessionHost {
                 return permission.refuse();
             };
             let id = permission.call_id.clone().unwrap_or_default();
-            if self.shared.has_call(&id) {
-                self.shared.when_announced(&id).await;
+            if !id.is_empty() {
+                // Nobody is left waiting for a call that is never published.
+                let published = self.shared.when_announced(&id);
+                let _ = timeout(PUBLISHED_WITHIN, published).await;
             }
             let name = permission
                 .tool
@@ -55,8 +62,12 @@ impl Host for SessionHost {
             });
             let spec = spec(&call.name, permission.kind.as_deref());
             let touches = touches(&call.arguments, &host.cwd());
+            let paths = touches.paths.clone();
             match host.permit(call, spec, touches).await {
-                Ok(()) => allow(&permission),
+                Ok(()) => {
+                    self.shared.grant(paths);
+                    allow(&permission)
+                }
                 Err(_) => permission.refuse(),
             }
         })
@@ -153,6 +164,10 @@ impl SessionHost {
         let refused = |why: &str| HostRefusal::Because(why.to_owned());
         if !path.is_absolute() {
             return Err(refused("the path is not absolute"));
+        }
+        // The call that wants it was permitted in this turn.
+        if self.shared.is_granted(path) {
+            return Ok(());
         }
         let host = self
             .shared

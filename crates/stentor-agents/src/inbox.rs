@@ -1,6 +1,7 @@
 //! The child of a session, and what it has said that nobody has taken yet.
 
 use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +34,8 @@ struct State {
     calls: HashSet<String>,
     /// Those whose start has been published.
     announced: HashSet<String>,
+    /// The files that permitted calls of this turn are about.
+    granted: HashSet<PathBuf>,
 }
 
 impl Shared {
@@ -49,6 +52,21 @@ impl Shared {
         let mut state = self.lock();
         state.calls.clear();
         state.announced.clear();
+    }
+
+    /// The files of a call that was permitted: what the child asks about them in this turn is part of
+    /// the call.
+    pub fn grant(&self, paths: Vec<PathBuf>) {
+        self.lock().granted.extend(paths);
+    }
+
+    pub fn is_granted(&self, path: &Path) -> bool {
+        self.lock().granted.contains(path)
+    }
+
+    /// A new turn begins.
+    pub fn forget_granted(&self) {
+        self.lock().granted.clear();
     }
 
     pub fn add_call(&self, id: &str) {
@@ -103,6 +121,16 @@ pub(crate) struct Inbox {
     pub cost_before: f64,
 }
 
+/// What there is for a call.
+pub(crate) enum Heard {
+    /// Something about it.
+    Own(AgentEvent),
+    /// Something for others, who may wait for it.
+    Other,
+    /// Nothing, for good: the turn is over, or too much else comes.
+    Nothing,
+}
+
 struct Child {
     agent: Agent,
     events: Events,
@@ -145,30 +173,24 @@ impl Inbox {
         self.backlog.push_front(event);
     }
 
-    /// The next event of a call. The others wait for whoever they are for. `None` when nothing more
-    /// will come, or too much else comes.
-    pub async fn next_of(&mut self, id: &str) -> Option<AgentEvent> {
+    /// What comes next for a call. Everything else waits for whoever it is for.
+    pub async fn next_of(&mut self, id: &str) -> Heard {
         let place = self.backlog.iter().position(|event| is_of(event, id));
-        if let Some(place) = place {
-            return self.backlog.remove(place);
+        if let Some(event) = place.and_then(|place| self.backlog.remove(place)) {
+            return Heard::Own(event);
         }
-        loop {
-            let is_over = |event: &AgentEvent| {
-                matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_))
-            };
-            if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
-                return None;
+        let is_over =
+            |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_));
+        if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
+            return Heard::Nothing;
+        }
+        match self.read().await {
+            Some(event) if is_of(&event, id) => Heard::Own(event),
+            Some(event) => {
+                self.wait_in_line(event);
+                Heard::Other
             }
-            let event = self.read().await?;
-            if is_of(&event, id) {
-                return Some(event);
-            }
-            let others = tool_of(&event).is_some();
-            self.wait_in_line(event);
-            if others {
-                // Another call waits for it, and for the lock.
-                return Some(AgentEvent::AnswerEnded);
-            }
+            None => Heard::Nothing,
         }
     }
 
@@ -229,14 +251,10 @@ impl Inbox {
 }
 
 fn is_of(event: &AgentEvent, call: &str) -> bool {
-    tool_of(event) == Some(call)
-}
-
-fn tool_of(event: &AgentEvent) -> Option<&str> {
     match event {
         AgentEvent::ToolStarted { id }
         | AgentEvent::ToolProgress { id, .. }
-        | AgentEvent::ToolEnded { id, .. } => Some(id),
-        _ => None,
+        | AgentEvent::ToolEnded { id, .. } => id == call,
+        _ => false,
     }
 }

@@ -25,6 +25,7 @@ pub use check::{CheckReport, check};
 pub use known::{KNOWN, KnownAgent};
 pub use model::AgentModel;
 pub use settings::{AgentSettings, DialectName};
+pub use stentor_client::AgentError;
 pub use table::support_table;
 
 /// The provider all agents are models of.

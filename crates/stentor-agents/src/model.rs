@@ -199,6 +199,7 @@ impl Starter {
                 self.name
             ));
         }
+        self.shared.forget_granted();
         let prompt = conversation.prompt(&missed);
         let session = inbox.while_reading(agent.session()).await;
         let session = session.ok().and_then(|session| session.resume_id);

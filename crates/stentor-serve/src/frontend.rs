@@ -8,6 +8,7 @@ use stentor_wire::attach::{ClientHello, Refused};
 use crate::acp::{self, AcpOptions};
 use crate::connection::{Access, Connection};
 use crate::omp::{self, OmpOptions};
+use crate::page::{self, PageOptions};
 use crate::psi::{self, PsiOptions};
 use crate::synaps::{self, SynapsOptions};
 
@@ -17,6 +18,8 @@ pub enum Frontend {
     Omp(Agent, OmpOptions),
     Psi(Agent, PsiOptions),
     Synaps(Agent, SynapsOptions),
+    /// A browser.
+    Page(Agent, PageOptions),
 }
 
 /// Sets frontends up from what their clients say: reads the configuration and prepares an agent.
@@ -35,6 +38,7 @@ impl Frontend {
             Self::Omp(agent, options) => Self::Omp(share(agent), options),
             Self::Psi(agent, options) => Self::Psi(share(agent), options),
             Self::Synaps(agent, options) => Self::Synaps(share(agent), options),
+            Self::Page(agent, options) => Self::Page(share(agent), options),
         }
     }
 
@@ -46,6 +50,7 @@ impl Frontend {
             Self::Omp(agent, options) => Ok(omp::serve(agent, connection, options).await),
             Self::Psi(agent, options) => Ok(psi::serve(agent, connection, options).await),
             Self::Synaps(agent, options) => synaps::serve(agent, connection, options).await,
+            Self::Page(agent, options) => page::serve(agent, connection, options).await,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod clients;
 mod limits;
+mod link;
 pub mod unix_socket;
 
 use std::os::unix::net::UnixStream;
@@ -22,6 +23,7 @@ use crate::frontend::{Frontend, FrontendSetup};
 pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
 
 use clients::{ClientPlace, Clients};
+use link::Links;
 
 /// The exit status of a program whose client was not served.
 const FAILED: u8 = 1;
@@ -38,6 +40,8 @@ struct Shared {
     clients: Clients,
     /// The sessions that clients share.
     live: LiveSessions,
+    /// The links of relays.
+    links: Links,
     /// A permit for each connection.
     connections: Arc<Semaphore>,
     /// Fires when the server is to stop.
@@ -57,6 +61,8 @@ pub struct ServerOptions {
     pub max_connections: usize,
     /// A session that no client has to do with is unloaded when it was idle for so long.
     pub unload_after: Duration,
+    /// How long a relay whose connection broke may take to come back.
+    pub resume_within: Duration,
 }
 
 impl ServerOptions {
@@ -66,6 +72,7 @@ impl ServerOptions {
             epoch: epoch.into(),
             max_connections: limits::MAX_CONNECTIONS,
             unload_after: limits::UNLOAD_AFTER,
+            resume_within: limits::RESUME_WITHIN,
         }
     }
 }
@@ -85,6 +92,7 @@ impl Server {
             setup,
             clients: Clients::default(),
             live: LiveSessions::new(options.unload_after),
+            links: Links::new(options.resume_within),
             connections: Arc::new(Semaphore::new(options.max_connections)),
             options,
             stop: CancellationToken::new(),
@@ -117,6 +125,11 @@ impl Server {
         }
         self.shared.end.cancel();
         self.idle().await;
+        // Relays still get the last frames, if they are there.
+        let all_gone = self.shared.links.all_gone();
+        tokio::time::timeout(limits::LAST_BYTES, all_gone)
+            .await
+            .ok();
     }
 
     /// Waits until the server is to stop.
@@ -154,6 +167,10 @@ impl Server {
     /// Notes where it is reached over HTTP.
     pub fn set_http(&self, status: HttpStatus) {
         self.shared.http.get_or_init(|| status);
+    }
+
+    fn links(&self) -> &Links {
+        &self.shared.links
     }
 
     /// What goes on in it.

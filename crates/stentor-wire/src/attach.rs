@@ -29,6 +29,8 @@ pub enum Wish {
     /// To be served in a dialect.
     #[serde(rename = "client")]
     Serve(ClientHello),
+    /// To go on with a link whose connection broke.
+    Resume(Resume),
     /// Something about the server itself, answered by one line.
     Control(Control),
 }
@@ -49,6 +51,18 @@ pub struct ClientHello {
     /// It only watches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observe: bool,
+    /// It speaks in the frames of a link ([`crate::link`]), which outlives its connection.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub link: bool,
+}
+
+/// A link that is to go on over this connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// Names the link; only its relay knows it.
+    pub token: String,
+    /// How many bytes of the dialect the relay has received.
+    pub received: u64,
 }
 
 /// What can be asked of the server itself.
@@ -74,6 +88,8 @@ pub struct Welcome {
 pub enum Outcome {
     /// The dialect's bytes follow.
     Served(Served),
+    /// The link goes on.
+    Resumed(Resumed),
     /// Nothing follows.
     Refused(Refused),
 }
@@ -83,6 +99,18 @@ pub enum Outcome {
 pub struct Served {
     /// A life of the server.
     pub epoch: String,
+    /// The process of the server.
+    pub pid: u32,
+    /// Names the link, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+/// What a relay learns whose link goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// How many bytes of the dialect the server has received.
+    pub received: u64,
 }
 
 /// Why a client is not served.
@@ -154,6 +182,7 @@ mod tests {
             cwd: "/work".into(),
             env: [("HOME".to_owned(), "/home/me".to_owned())].into(),
             observe: false,
+            link: false,
         };
         let line = Hello::line(Wish::Serve(client.clone())).unwrap();
         assert_eq!(

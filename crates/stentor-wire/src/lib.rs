@@ -4,6 +4,7 @@
 //! **Here:** [`framing`] (lines, the size limit, UTF-8), [`edn`] (a reader of full EDN, a writer of
 //! the subset that the frontend reads back), [`eql`] (queries written in EDN), [`jsonrpc`] (envelopes
 //! and ids), [`sse`] (server-sent events), [`attach`] (the first lines of a connection to a server),
+//! [`link`] (what a relay and its server say to each other),
 //! and the frames of the dialects: [`psi`].
 //!
 //! **Deliberately absent:** IO, async, clocks, logging, and every agent concept. Functions take
@@ -18,6 +19,7 @@ pub mod eql;
 pub mod extension;
 pub mod framing;
 pub mod jsonrpc;
+pub mod link;
 pub mod omp;
 pub mod psi;
 pub mod sse;

@@ -89,7 +89,8 @@ pub struct Unreported {
     reported: u64,
     /// How many bytes were sent over the connection that there is.
     sent: u64,
-    has_ended: bool,
+    /// What the end says, when there is one.
+    end: Option<Vec<u8>>,
     end_is_sent: bool,
 }
 
@@ -103,9 +104,10 @@ impl Unreported {
         self.bytes.extend(bytes);
     }
 
-    /// No more bytes follow.
-    pub fn end(&mut self) {
-        self.has_ended = true;
+    /// No more bytes follow. `content` says how it ended.
+    pub fn end(&mut self, mut content: Vec<u8>) {
+        content.truncate(MAX_FRAME_BYTES);
+        self.end = Some(content);
     }
 
     /// The other side has so many bytes. Fewer than before, or more than there were, is a mistake.
@@ -135,22 +137,31 @@ impl Unreported {
         let waiting = self.bytes.len().saturating_sub(offset);
         if waiting > 0 {
             let length = waiting.min(MAX_FRAME_BYTES);
-            let piece: Vec<u8> = self.bytes.range(offset..offset + length).copied().collect();
-            write_frame(out, FrameKind::Data, &piece);
-            self.sent += length as u64;
+            // What wraps around goes into the next frame.
+            let (head, tail) = self.bytes.as_slices();
+            let whole = match offset.checked_sub(head.len()) {
+                None => head.get(offset..),
+                Some(offset) => tail.get(offset..),
+            };
+            let piece = whole.unwrap_or_default();
+            let piece = piece.get(..length).unwrap_or(piece);
+            write_frame(out, FrameKind::Data, piece);
+            self.sent += piece.len() as u64;
             return true;
         }
-        if self.has_ended && !self.end_is_sent {
-            self.end_is_sent = true;
-            write_frame(out, FrameKind::End, &[]);
-            return true;
+        match &self.end {
+            Some(content) if !self.end_is_sent => {
+                self.end_is_sent = true;
+                write_frame(out, FrameKind::End, content);
+                true
+            }
+            _ => false,
         }
-        false
     }
 
     /// True when the other side has everything.
     pub fn is_over(&self) -> bool {
-        self.has_ended && self.end_is_sent && self.bytes.is_empty()
+        self.end_is_sent && self.bytes.is_empty()
     }
 }
 
@@ -159,6 +170,21 @@ impl Unreported {
 pub struct Received {
     bytes: u64,
     told: u64,
+}
+
+/// How a program that was started for a client would have ended, for [`Unreported::end`].
+pub fn end_content(status: u8, message: &str) -> Vec<u8> {
+    let mut content = vec![status];
+    content.extend_from_slice(message.as_bytes());
+    content
+}
+
+/// The exit status and, for a person, why; nothing where it is not said.
+pub fn read_end(content: &[u8]) -> (u8, String) {
+    match content.split_first() {
+        Some((status, message)) => (*status, String::from_utf8_lossy(message).into_owned()),
+        None => (0, String::new()),
+    }
 }
 
 impl Received {
@@ -175,12 +201,17 @@ impl Received {
         self.told = self.bytes;
     }
 
-    /// Appends the frame that tells the other side, if it is time.
+    /// Appends the frame that tells the other side.
+    pub fn frame(&mut self, out: &mut Vec<u8>) {
+        self.told = self.bytes;
+        write_frame(out, FrameKind::Received, &self.bytes.to_be_bytes());
+    }
+
+    /// Appends it, if it is time.
     pub fn next_frame(&mut self, out: &mut Vec<u8>) -> bool {
         let is_time = self.bytes - self.told >= REPORT_BYTES;
         if is_time {
-            self.told = self.bytes;
-            write_frame(out, FrameKind::Received, &self.bytes.to_be_bytes());
+            self.frame(out);
         }
         is_time
     }
@@ -222,8 +253,8 @@ mod tests {
         out.reconnected(150_000).unwrap();
         assert_eq!(data(&sent(&mut out)), text[150_000..]);
         assert_eq!(out.room(), WINDOW_BYTES - 50_000);
-        out.end();
-        assert_eq!(sent(&mut out), [2, 0, 0, 0, 0]);
+        out.end(vec![7]);
+        assert_eq!(sent(&mut out), [2, 0, 0, 0, 1, 7]);
         assert!(!out.is_over());
         out.reported(200_000).unwrap();
         assert!(out.is_over());

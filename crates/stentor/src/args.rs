@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 
 use crate::agents;
-use crate::commands::complete::Values;
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
@@ -81,6 +80,7 @@ pub enum Command {
         attach: Option<AttachFlag>,
     },
     /// List other agents that can be used as models, or check one
+    #[command(disable_help_subcommand = true)]
     Agents {
         #[command(subcommand)]
         action: Option<AgentsAction>,
@@ -196,6 +196,13 @@ pub enum Command {
         #[arg(value_name = "COMMAND")]
         words: Vec<String>,
     },
+}
+
+/// What a shell can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Values {
+    Sessions,
+    Models,
 }
 
 /// What to do with stored sessions.

@@ -49,6 +49,7 @@ impl Start {
         setup::working_folder(&self.folder, asked)
     }
 
+    /// The folder that `~` stands for.
     pub fn home(&self) -> Option<PathBuf> {
         locate::places(&|name| self.variables.get(name), locate::Platform::HERE).home
     }

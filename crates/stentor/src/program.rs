@@ -1,5 +1,7 @@
 //! The program from its words to its exit status.
 
+mod describing;
+mod sessions;
 mod talking;
 
 use std::ffi::OsString;
@@ -12,28 +14,23 @@ use std::sync::Arc;
 use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
-use stentor_journal::store::short_id;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
     self, AgentsAction, Args, AttachFlag, Command, ExtensionsAction, McpAction, McpScope,
-    PermissionsAction, ScenarioAction, SessionsAction,
+    PermissionsAction,
 };
+use crate::commands;
+use crate::commands::agents::AgentsFailure;
 use crate::commands::ask::prompt_text;
-use crate::commands::complete::{self, Values};
 use crate::commands::describe::help_of_line;
-use crate::commands::doctor::Report;
 use crate::commands::models::Wanted;
 use crate::commands::permissions::{Permissions, print_forgotten};
-use crate::commands::session_changes::{Consent, delete, rename};
-use crate::commands::sessions::{SessionLine, about};
-use crate::commands::{self, describe};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::{Dialect, Invocation, in_own_words};
 use crate::frontend::{Start, runtime};
-use crate::launcher::launcher;
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
@@ -42,7 +39,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, ask_at_terminal};
-use crate::{agents, extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -150,150 +147,95 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
     }
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
-    match &args.command {
-        Some(Command::Completions { shell }) => {
-            return Failure::printing(describe::completions(*shell, &mut out));
-        }
-        Some(Command::Man { folder }) => return manual(folder.as_deref(), &mut out),
-        Some(Command::Help { words }) => {
-            let help = describe::help(words).map_err(|error| Failure::usage(error.to_string()))?;
-            return Failure::printing(out.write_all(help.as_bytes()));
-        }
-        Some(Command::Scenario { action }) => return scenario(action, args.ask.json, &mut out),
-        Some(Command::Doctor) => {
-            return doctor(args, &stdin, &mut Printed::new(&out, args.ask.json));
-        }
-        Some(
-            Command::Acp { .. }
-            | Command::Serve(_)
-            | Command::Page(_)
-            | Command::Sessions { .. }
-            | Command::Export { .. }
-            | Command::Config
-            | Command::Extensions { .. }
-            | Command::Mcp { .. }
-            | Command::Permissions { .. }
-            | Command::Trust { .. }
-            | Command::Models { .. }
-            | Command::Commands
-            | Command::Agents { .. }
-            | Command::Login { .. }
-            | Command::Logout { .. }
-            | Command::Complete { .. },
-        )
-        | None => {}
+    if let Some(done) = describing::run(args, &stdin, &mut out) {
+        return done;
     }
     let job = Job::prepare(args, &stdin)?;
-    let json = args.ask.json;
+    if let Some(command) = &args.command {
+        return command_of(&job, command, stdin, out);
+    }
+    match &args.ask.prompt {
+        Some(prompt) => {
+            let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
+            job.ask(text, &stdin, &mut out)
+        }
+        None if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
+        None => job.overview(out.is_terminal(), &mut Printed::new(&out, args.ask.json)),
+    }
+}
+
+/// Does what a word of the command line names.
+fn command_of(
+    job: &Job<'_>,
+    command: &Command,
+    mut stdin: File,
+    mut out: File,
+) -> Result<u8, Failure> {
+    let json = job.args.ask.json;
     let printed = |out| Printed::new(out, json);
-    match (&args.command, &args.ask.prompt) {
-        (Some(Command::Config), _) => {
+    match command {
+        Command::Config => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let mut out = printed(&out);
             Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
-        (Some(Command::Extensions { action }), _) => {
-            job.extensions(action.as_ref(), &mut printed(&out))
-        }
-        (Some(Command::Mcp { action }), _) => job.mcp(action.as_ref(), &mut printed(&out)),
-        (Some(Command::Permissions { action, all }), _) => match action {
+        Command::Extensions { action } => job.extensions(action.as_ref(), &mut printed(&out)),
+        Command::Mcp { action } => job.mcp(action.as_ref(), &mut printed(&out)),
+        Command::Permissions { action, all } => match action {
             None => job.permissions(*all, &mut printed(&out)),
             Some(PermissionsAction::Forget { numbers, project }) => {
                 job.forget(numbers, *project, &mut printed(&out))
             }
         },
-        (Some(Command::Trust { list: true, .. }), _) => job.list_trusted(&mut printed(&out)),
-        (
-            Some(Command::Trust {
-                folder,
-                revoke,
-                list: false,
-            }),
-            _,
-        ) => {
+        Command::Trust { list: true, .. } => job.list_trusted(&mut printed(&out)),
+        Command::Trust {
+            folder,
+            revoke,
+            list: false,
+        } => {
             let folder = folder.as_deref().unwrap_or(&job.cwd);
             match revoke {
                 true => job.revoke_trust(folder, &mut printed(&out)),
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
-        (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
-        (Some(Command::Models { filter, all }), _) => {
+        Command::Agents { action } => job.agents(action.as_ref(), &mut printed(&out)),
+        Command::Models { filter, all } => {
             let (filter, all) = (filter.as_deref(), *all);
             job.models(Wanted { filter, all }, &mut printed(&out))
         }
-        (Some(Command::Login { provider, key }), _) => {
+        Command::Login { provider, key } => {
             job.login(provider.as_deref(), *key, &mut stdin, &mut printed(&out))
         }
-        (
-            Some(Command::Acp {
-                login: provider, ..
-            }),
-            _,
-        ) => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
-        (Some(Command::Logout { provider }), _) => job.logout(provider, &mut printed(&out)),
-        (Some(Command::Commands), _) => {
+        Command::Acp {
+            login: provider, ..
+        } => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
+        Command::Logout { provider } => job.logout(provider, &mut printed(&out)),
+        Command::Commands => {
             let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
             Failure::printing(commands::slash_commands::run(&listed, json, &mut out))
         }
-        (Some(Command::Sessions { action, all }), _) => {
+        Command::Sessions { action, all } => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
-        (Some(Command::Complete { values }), _) => job.complete(*values, &mut out),
-        (Some(Command::Export { session, output }), _) => {
+        Command::Complete { values } => job.complete(*values, &mut out),
+        Command::Export { session, output } => {
             let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
             commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
                 .map_err(Failure::other)?;
             Ok(0)
         }
-        (
-            Some(
-                Command::Completions { .. }
-                | Command::Man { .. }
-                | Command::Help { .. }
-                | Command::Scenario { .. }
-                | Command::Doctor
-                | Command::Serve(_)
-                | Command::Page(_),
-            ),
-            _,
-        ) => Ok(0),
-        (None, Some(prompt)) => {
-            let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
-            job.ask(text, &stdin, &mut out)
-        }
-        (None, None) if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
-        (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
+        // Those are done.
+        Command::Completions { .. }
+        | Command::Man { .. }
+        | Command::Help { .. }
+        | Command::Scenario { .. }
+        | Command::Doctor
+        | Command::Serve(_)
+        | Command::Page(_) => Ok(0),
     }
-}
-
-fn manual(folder: Option<&Path>, out: &mut File) -> Result<u8, Failure> {
-    let Some(folder) = folder else {
-        return Failure::printing(describe::manual(out));
-    };
-    let written = describe::manuals(folder);
-    let written = written.map_err(|error| {
-        Failure::other(format!("cannot write into {}: {error}", folder.display()))
-    })?;
-    Failure::printing(writeln!(out, "{}", written.join("\n")))
-}
-
-fn scenario(action: &ScenarioAction, json: bool, out: &mut File) -> Result<u8, Failure> {
-    let ScenarioAction::Check { file } = action;
-    let facts = commands::scenario::check(file);
-    let facts = facts.map_err(|error| Failure::other(error.to_string()))?;
-    Failure::printing(commands::scenario::report(file, &facts, json, out))
-}
-
-fn doctor(args: &Args, stdin: &File, out: &mut Printed<'_>) -> Result<u8, Failure> {
-    let report = match Job::prepare(args, stdin) {
-        Ok(job) => block_on(Report::of(&job.config, &job.models, &job.cwd))?,
-        Err(failure) => Report::of_broken(&failure.message),
-    };
-    Failure::printing(report.print(args.ask.json, out))?;
-    Ok(if report.is_good() { 0 } else { FAILED })
 }
 
 /// Serves a client of ACP, here or by a server.
@@ -415,19 +357,18 @@ impl Job<'_> {
     }
 
     fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let agents = agents::configured(&self.config)?;
+        let name = action.map(|AgentsAction::Check { name }| name.as_str());
+        let registry = self.models.registry();
         let json = self.args.ask.json;
-        let Some(AgentsAction::Check { name }) = action else {
-            let path = self.config.variables.get("PATH").unwrap_or_default();
-            return Failure::printing(commands::agents::list(&agents, &path, json, out));
-        };
-        let settings = agents
-            .get(name)
-            .ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))?;
-        let launcher = launcher(&self.config, self.models.registry().key_variables());
-        let report = block_on(stentor_agents::check(settings, &launcher, &self.cwd))?;
-        let report = report.map_err(|error| Failure::other(error.to_string()))?;
-        Failure::printing(commands::agents::report(name, &report, json, out))
+        let work = commands::agents::run(name, &self.config, &registry, &self.cwd, json, out);
+        match block_on(work)? {
+            Err(AgentsFailure::Unknown(name)) => {
+                Err(Failure::usage(format!("there is no agent `{name}`")))
+            }
+            Err(AgentsFailure::Config(errors)) => Err(errors.into()),
+            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error.to_string())),
+            Ok(printed) => Failure::printing(printed),
+        }
     }
 
     fn models(&self, wanted: Wanted<'_>, out: &mut Printed<'_>) -> Result<u8, Failure> {
@@ -636,77 +577,6 @@ impl Job<'_> {
         };
         let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
-    }
-
-    fn sessions(
-        &self,
-        action: Option<&SessionsAction>,
-        all: bool,
-        stdin: &File,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
-        let agent = self.agent(UNASKED);
-        let folder = (!all).then_some(self.cwd.as_path());
-        let listed = agent.newest_first(folder);
-        let json = self.args.ask.json;
-        let of_this = if all { "" } else { " of this folder" };
-        let find = |wanted: &String| {
-            let found = agent.find(wanted);
-            found.map_err(|error| Failure::other(error.to_string()))
-        };
-        match action {
-            None => {
-                let lines = listed.map(SessionLine::of);
-                let none = format!("no sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
-            }
-            Some(SessionsAction::Search { text }) => {
-                let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
-                let none = format!("nothing matches in the sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
-            }
-            Some(SessionsAction::Rename { session, name }) => {
-                let file = find(session)?;
-                rename(&file, name, &*setup::system_clock())
-                    .map_err(|error| Failure::other(error.to_string()))?;
-                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
-            }
-            Some(SessionsAction::Delete { sessions, yes }) => {
-                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
-                let consent = match (yes, stdin.is_terminal()) {
-                    (true, _) => Consent::Given,
-                    (false, true) => Consent::Ask,
-                    (false, false) => Consent::Missing,
-                };
-                let deleted = delete(
-                    &files?,
-                    consent,
-                    &mut BufReader::new(stdin),
-                    &mut io::stderr(),
-                );
-                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
-                let sessions = if deleted == 1 { "session" } else { "sessions" };
-                Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
-            }
-        }
-    }
-
-    /// What a shell offers: the newest sessions of this folder, or the models.
-    fn complete(&self, values: Values, out: &mut File) -> Result<u8, Failure> {
-        const OFFERED: usize = 50;
-        Failure::printing(match values {
-            Values::Sessions => {
-                let agent = self.agent(UNASKED);
-                let newest = agent.newest_first(Some(&self.cwd)).take(OFFERED);
-                let values = newest.map(|one| (short_id(&one.id).to_owned(), about(&one)));
-                complete::print(values, out)
-            }
-            Values::Models => {
-                let models = self.models.registry().list().into_iter();
-                let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
-                complete::print(models, out)
-            }
-        })
     }
 
     fn overview(&self, is_terminal: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {

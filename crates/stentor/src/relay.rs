@@ -1,12 +1,14 @@
 //! A relay: a frontend's stdin and stdout on one side, a server on the other (`--attach`).
 //!
-//! It is taken before anything else is looked at, and copies bytes without reading them.
+//! It is taken before anything else is looked at, and carries bytes without reading them. When the
+//! connection to the server breaks, it makes another and goes on where it was ([`link`]).
+
+mod last_words;
+mod link;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,9 @@ use crate::dialect::{Invocation, split_attach};
 use crate::environment::Variables;
 use crate::log::PatientStderr;
 use crate::socket;
+
+use last_words::last_words;
+use link::{Link, LinkError};
 
 /// Exit status when nobody serves.
 const FAILED: u8 = 1;
@@ -42,6 +47,12 @@ pub enum RelayError {
     NotStarted(io::Error),
     #[error("the connection to the server broke: {0}")]
     Broken(io::Error),
+    #[error("the server has ended; what it acknowledged is stored, and the session can be resumed")]
+    ServerEnded,
+    #[error("the server cannot be reached any more: {0}")]
+    Unreachable(io::Error),
+    #[error("the server does not go on with this connection: {0}")]
+    Forgotten(String),
     #[error("the server on the socket does not answer as stentor does: {0}")]
     Foreign(String),
     #[error("{0} is not UTF-8, which the server needs it to be")]
@@ -92,49 +103,34 @@ pub fn connect_as_configured(mode: AttachMode) -> Result<Option<UnixStream>, Rel
     }
 }
 
-/// Copies between a frontend and its server until one of them goes away. Returns the exit status.
+/// Carries bytes between a frontend and its server until one of them goes away. Returns the exit
+/// status.
 pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<u8, RelayError> {
     let hello = hello(invocation)?;
     (&stream).write_all(&hello).map_err(RelayError::Broken)?;
-    let to_server = stream.try_clone().map_err(RelayError::Broken)?;
-    let mut stdin = File::from(pipes.stdin);
-    std::thread::spawn(move || {
-        // A server that is gone is noticed where it is read from.
-        copy(&mut stdin, &mut &to_server).ok();
-        to_server.shutdown(Shutdown::Write).ok();
-    });
-    let mut stdout = File::from(pipes.stdout);
-    let mut from_server = BufReader::new(stream);
-    match welcome(&mut from_server)? {
+    let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
+    let served = match welcome(&mut from_server)? {
         Outcome::Refused(refused) => {
             let _ = writeln!(PatientStderr, "{}", refused.message.trim_end());
             return Ok(refused.status);
         }
-        Outcome::Served(_) => {}
-    }
-    let copied = stdout
-        .write_all(from_server.buffer())
-        .and_then(|()| copy(&mut from_server.into_inner(), &mut stdout));
-    match copied {
-        Ok(()) => Ok(0),
+        Outcome::Served(served) => served,
+        Outcome::Resumed(_) => return Err(RelayError::Foreign("resumed".to_owned())),
+    };
+    let mut link = Link::new(served, from_server, pipes)?;
+    match link.carry() {
+        Ok((status, message)) => {
+            if !message.is_empty() {
+                let _ = writeln!(PatientStderr, "stentor: {}", message.trim_end());
+            }
+            Ok(status)
+        }
         // Nobody reads any more.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(error) => Err(RelayError::Broken(error)),
-    }
-}
-
-/// Copies until there is nothing more. Not by `io::copy`, which has the kernel splice: that holds the
-/// pipe while it waits for more, and whoever reads from the pipe waits with it.
-fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
-    let mut buffer = vec![0; CHUNK_BYTES];
-    loop {
-        let read = match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        to.write_all(buffer.get(..read).unwrap_or_default())?;
+        Err(LinkError::NoReader) => Ok(0),
+        Err(LinkError::Lost(why)) => {
+            link.say(&last_words(invocation.dialect, &why.to_string()));
+            Err(why)
+        }
     }
 }
 
@@ -159,6 +155,7 @@ fn hello(invocation: &Invocation) -> Result<Vec<u8>, RelayError> {
             .map_err(|_| RelayError::NotText("the working folder"))?,
         env: variables(),
         observe: false,
+        link: true,
     };
     Hello::line(Wish::Serve(client)).map_err(|error| RelayError::Broken(error.into()))
 }
@@ -172,6 +169,7 @@ pub fn variables() -> BTreeMap<String, String> {
     variables.collect()
 }
 
+/// The first line of the server.
 fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<Outcome, RelayError> {
     let mut line = Vec::new();
     let mut limited = from_server.by_ref().take(MAX_HELLO_BYTES as u64);

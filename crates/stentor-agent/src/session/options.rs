@@ -17,7 +17,7 @@ use crate::left_running::LeftRunning;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
-use crate::tool::{Place, Shell, Tool};
+use crate::tool::{Place, Shell, Tool, ToolHost};
 use crate::turn::RetryPolicy;
 
 /// How long one answer may become unless something else is said: many times what the models with
@@ -94,6 +94,9 @@ pub struct SessionOptions {
     pub servers: Option<SessionServers>,
     /// Where what commands leave running is noted; absent for a session that ends its own with it.
     pub left_running: Option<Arc<LeftRunning>>,
+    /// The session whose policy decides about calls that a tool or a model makes on its own account;
+    /// its own when absent.
+    pub permits: Option<Arc<dyn ToolHost>>,
 }
 
 /// When what is done leaves the plan.
@@ -222,6 +225,7 @@ impl SessionOptions {
             hooks: Vec::new(),
             servers: None,
             left_running: None,
+            permits: None,
             cwd,
         }
     }

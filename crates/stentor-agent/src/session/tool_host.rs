@@ -37,6 +37,7 @@ pub(super) struct SessionToolHost {
     left_running: Arc<LeftRunning>,
     subagents: Arc<Subagents>,
     requests: mpsc::Sender<Request>,
+    permits: Option<Arc<dyn ToolHost>>,
     path_rules: PathRules,
     plan: PlanStore,
     state: Mutex<HostState>,
@@ -58,7 +59,7 @@ impl SessionToolHost {
         hub: Hub,
         dialogs: Arc<Dialogs>,
         (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
-        requests: mpsc::Sender<Request>,
+        (requests, permits): (mpsc::Sender<Request>, Option<Arc<dyn ToolHost>>),
         path_rules: PathRules,
         clearing: PlanClearing,
     ) -> Self {
@@ -70,6 +71,7 @@ impl SessionToolHost {
             left_running,
             subagents: Arc::default(),
             requests,
+            permits,
             path_rules,
             state: Mutex::default(),
         }
@@ -167,6 +169,9 @@ impl ToolHost for SessionToolHost {
     }
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
+        if let Some(permits) = &self.permits {
+            return permits.permit(call, spec, touches);
+        }
         let requests = self.requests.clone();
         Box::pin(async move {
             let (reply, verdict) = oneshot::channel();

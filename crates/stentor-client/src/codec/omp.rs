@@ -27,6 +27,9 @@ use crate::prompt::{AgentModel, Prompt};
 /// How long to wait before a child that still seems busy after an `agent_end` is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
+/// The command with which newer children stop repeating a message in each of its deltas.
+const FILTER: &str = "set_event_filter";
+
 /// Dialogs that are remembered for their answers.
 const DIALOGS: usize = 256;
 
@@ -155,7 +158,12 @@ impl Omp {
         let error = text(frame, "error").unwrap_or_else(|| "it failed".to_owned());
         let data = frame.get("data").unwrap_or(&Value::Null);
         if failed && number.is_none() {
-            // Old children answer some failures without the id: it is the prompt, if one waits.
+            // Old children answer what they do not know, and some failures, without the id.
+            if str(frame, "command") == FILTER {
+                self.pending
+                    .take_where(|kind| matches!(kind, Expected::Filter));
+                return;
+            }
             let waiting = self
                 .pending
                 .take_where(|kind| !matches!(kind, Expected::Filter));
@@ -439,8 +447,7 @@ impl Omp {
 impl Codec for Omp {
     fn open(&mut self, fx: &mut Effects) {
         // Who knows the filter sends deltas without repeating the message in each.
-        let filter =
-            json!({ "type": "set_event_filter", "events": null, "messageUpdates": "delta" });
+        let filter = json!({ "type": FILTER, "events": null, "messageUpdates": "delta" });
         self.send(Expected::Filter, None, filter, fx);
         self.send(Expected::Hello, None, json!({ "type": "get_state" }), fx);
     }

@@ -4,35 +4,35 @@ use std::fmt::Write;
 
 /// A piece of a page in the making.
 #[derive(Debug, Default)]
-pub(super) struct Html {
+pub struct Html {
     buffer: String,
 }
 
 impl Html {
     /// Nothing yet.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// Markup of our own. Never give it anything that came from outside.
-    pub(super) fn raw(&mut self, markup: &str) -> &mut Self {
+    pub fn raw(&mut self, markup: &str) -> &mut Self {
         self.buffer.push_str(markup);
         self
     }
 
     /// Text from anywhere, for use between tags or in a quoted attribute.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) -> &mut Self {
         escape_into(text, &mut self.buffer);
         self
     }
 
     /// An element with text in it; an empty class is left out.
-    pub(super) fn element(&mut self, tag: &str, class: &str, text: &str) -> &mut Self {
+    pub fn element(&mut self, tag: &str, class: &str, text: &str) -> &mut Self {
         self.open(tag, class).text(text).close(tag)
     }
 
     /// Begins an element.
-    pub(super) fn open(&mut self, tag: &str, class: &str) -> &mut Self {
+    pub fn open(&mut self, tag: &str, class: &str) -> &mut Self {
         // Writing to a string cannot fail.
         let _ = match class {
             "" => write!(self.buffer, "<{tag}>"),
@@ -42,13 +42,13 @@ impl Html {
     }
 
     /// Ends an element.
-    pub(super) fn close(&mut self, tag: &str) -> &mut Self {
+    pub fn close(&mut self, tag: &str) -> &mut Self {
         let _ = write!(self.buffer, "</{tag}>");
         self
     }
 
     /// The markup.
-    pub(super) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.buffer
     }
 }

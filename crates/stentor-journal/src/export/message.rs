@@ -63,8 +63,13 @@ impl<'a> Conversation<'a> {
 
     /// Writes all messages.
     pub(super) fn render(&self, page: &mut Html) {
+        self.render_from(1, page);
+    }
+
+    /// The same, the first of them with this anchor.
+    pub(super) fn render_from(&self, first: usize, page: &mut Html) {
         let mut last_model = String::new();
-        for (anchor, message) in (1..).zip(self.messages) {
+        for (anchor, message) in (first..).zip(self.messages) {
             let card = Card { anchor };
             match message.as_ref() {
                 Message::Known(known) => self.known(&card, known, &mut last_model, page),
@@ -146,38 +151,47 @@ impl<'a> Conversation<'a> {
                 other => block::prose(other, page),
             }
         }
-        let trouble = match answer.stop_reason {
-            StopReason::Error => Some("The model failed"),
-            StopReason::Aborted => Some("Stopped"),
-            StopReason::Length => Some("Cut at the model's output limit"),
-            StopReason::Stop | StopReason::ToolUse | StopReason::Unknown => None,
-        };
-        match (trouble, answer.error_message.as_deref()) {
-            (Some(what), Some(why)) => {
-                page.element("p", "trouble", &format!("{what}: {why}"))
-                    .raw("\n");
-            }
-            (Some(what), None) => {
-                page.element("p", "trouble", what).raw("\n");
-            }
-            (None, _) => {}
+        if let Some(trouble) = trouble(answer) {
+            page.element("p", "trouble", &trouble).raw("\n");
         }
         card.close(page);
     }
 }
 
+/// Why an answer is not what it should be.
+pub(super) fn trouble(answer: &AssistantMessage) -> Option<String> {
+    let trouble = match answer.stop_reason {
+        StopReason::Error => Some("The model failed"),
+        StopReason::Aborted => Some("Stopped"),
+        StopReason::Length => Some("Cut at the model's output limit"),
+        StopReason::Stop | StopReason::ToolUse | StopReason::Unknown => None,
+    };
+    let trouble = trouble?;
+    Some(match answer.error_message.as_deref() {
+        Some(why) => format!("{trouble}: {why}"),
+        None => trouble.to_owned(),
+    })
+}
+
 /// The frame of a message.
-struct Card {
-    anchor: usize,
+pub(super) struct Card {
+    pub(super) anchor: usize,
 }
 
 impl Card {
-    fn open(&self, class: &str, label: &str, timestamp: u64, page: &mut Html) {
+    pub(super) fn open(&self, class: &str, label: &str, timestamp: u64, page: &mut Html) {
         self.open_with(class, label, "", timestamp, page);
     }
 
     /// The same with what it took and cost.
-    fn open_with(&self, class: &str, label: &str, spent: &str, timestamp: u64, page: &mut Html) {
+    pub(super) fn open_with(
+        &self,
+        class: &str,
+        label: &str,
+        spent: &str,
+        timestamp: u64,
+        page: &mut Html,
+    ) {
         let anchor = self.anchor;
         page.raw(&format!("<article id=\"m{anchor}\" class=\"{class}\">\n"));
         page.raw("<header>");
@@ -200,7 +214,7 @@ impl Card {
         page.raw("</a></header>\n");
     }
 
-    fn close(&self, page: &mut Html) {
+    pub(super) fn close(&self, page: &mut Html) {
         page.raw("</article>\n");
     }
 }

@@ -6,6 +6,7 @@
 
 mod block;
 mod escape;
+pub mod fragment;
 mod highlight;
 mod markdown;
 mod message;
@@ -19,9 +20,9 @@ use std::sync::Arc;
 
 use crate::message::Message;
 
+pub use escape::Html;
 pub use session::{session_json, session_markdown, session_page};
 
-use escape::Html;
 use message::Conversation;
 use summary::Summary;
 
@@ -65,7 +66,8 @@ pub fn render_html(header: &ExportHeader, messages: &[Arc<Message>]) -> String {
     page.finish()
 }
 
-const STYLE: &str = include_str!("style.css");
+/// How it looks.
+pub const STYLE: &str = include_str!("style.css");
 
 /// What can be hidden, by the style alone. Everything is in the page, so the browser's own search
 /// finds it, and opens what is folded.

@@ -18,10 +18,7 @@ pub(super) fn render(
 ) {
     let failed = result.is_some_and(|(_, result)| result.is_error);
     page.open("section", if failed { "tool failed" } else { "tool" });
-    page.raw("<h3>").element("span", "name", &call.name);
-    if let Some(subject) = subject(call) {
-        page.raw(" ").element("code", "", subject);
-    }
+    title(call, page);
     if let Some((anchor, result)) = result {
         let took = called_ms.map(|called| result.timestamp.saturating_sub(called));
         let took = took.filter(|ms| *ms > 0).map(duration);
@@ -32,11 +29,7 @@ pub(super) fn render(
         page.text(took.as_deref().unwrap_or("#")).raw("</a>");
     }
     page.raw("</h3>\n");
-    let diff = result.and_then(|(_, result)| diff_of(result));
-    arguments(call, diff.is_some(), page);
-    if let Some(diff) = diff {
-        render_diff(diff, page);
-    }
+    changes(call, result.map(|(_, result)| result), page);
     match result {
         Some((anchor, result)) => {
             page.raw(&format!("<div id=\"m{anchor}\">\n"));
@@ -48,6 +41,23 @@ pub(super) fn render(
         }
     }
     page.raw("</section>\n");
+}
+
+/// Begins the heading of a call.
+pub(super) fn title(call: &ToolCall, page: &mut Html) {
+    page.raw("<h3>").element("span", "name", &call.name);
+    if let Some(subject) = subject(call) {
+        page.raw(" ").element("code", "", subject);
+    }
+}
+
+/// What a call does: the change it reports if there is one, else what it was given.
+pub(super) fn changes(call: &ToolCall, result: Option<&ToolResultMessage>, page: &mut Html) {
+    let diff = result.and_then(diff_of);
+    arguments(call, diff.is_some(), page);
+    if let Some(diff) = diff {
+        render_diff(diff, page);
+    }
 }
 
 /// Shows a result whose call is not in the conversation.
@@ -122,14 +132,14 @@ fn rest_of_arguments(call: &ToolCall, page: &mut Html) {
 }
 
 /// The language of what a call gives back: that of the file it reads.
-fn language(call: &ToolCall) -> &str {
+pub(super) fn language(call: &ToolCall) -> &str {
     match call.name.as_str() {
         "read" => language_of(subject(call).unwrap_or_default()),
         _ => "",
     }
 }
 
-fn outcome(result: &ToolResultMessage, language: &str, page: &mut Html) {
+pub(super) fn outcome(result: &ToolResultMessage, language: &str, page: &mut Html) {
     page.open(
         "div",
         if result.is_error {

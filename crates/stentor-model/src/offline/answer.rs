@@ -33,7 +33,9 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
         Next::Calls(calls) => {
             let tools: Vec<&str> = calls.iter().map(|call| call.tool).collect();
             let thinking = format!("A rule fits. Tools: {}.", tools.join(", "));
-            (report::announcement(&wanted, &exchanges), thinking, calls)
+            let said = calls.first().map(report::announcement);
+            let said = said.unwrap_or_default();
+            (said, thinking, calls)
         }
         Next::Lacks(tool) => (replies::lacks(tool), String::new(), Vec::new()),
         Next::Done => {

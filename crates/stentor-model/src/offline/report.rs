@@ -6,7 +6,7 @@ use super::markdown::{Part, capital, code, counted, fenced, here_or, language_of
 use super::outline::{first_paragraph, outline};
 use super::replies;
 use super::request::Request;
-use super::steps::{Exchange, MAX_LISTED, test_command};
+use super::steps::{Call, Exchange, MAX_LISTED};
 
 /// Lines of a file or of output that are shown.
 const MAX_LINES: usize = 80;
@@ -75,52 +75,23 @@ pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
     }
 }
 
-/// What the guide says before it calls tools. `again` is true after a first step.
-pub fn announcement(request: &Request, had: &[Exchange]) -> String {
-    let again = !had.is_empty();
-    match request {
-        Request::List { path } => format!("I list {}.", here_or(path.as_deref())),
-        Request::Read { path, .. } | Request::Summarise { path: Some(path) } if again => {
-            match had.first().is_some_and(Exchange::is_about_a_folder) {
-                true => format!("{} is a folder, so I look into it.", code(path)),
-                false => format!("I look for another name of {}.", code(path)),
-            }
-        }
-        Request::Read { path, .. } | Request::Summarise { path: Some(path) } => {
-            format!("I read {}.", code(path))
-        }
-        Request::Find { pattern, path } => {
-            format!(
-                "I look for files named {} in {}.",
-                code(pattern),
-                here_or(path.as_deref())
-            )
-        }
-        Request::Search { text, path } => {
-            format!("I search {} for {}.", here_or(path.as_deref()), code(text))
-        }
-        Request::Run { command } => format!("I run {}.", code(command)),
-        Request::Write {
-            path, sure: false, ..
-        } if !again => {
-            format!("I check that {} does not exist yet.", code(path))
-        }
-        Request::Write { path, .. } => format!("I write {}.", code(path)),
-        Request::Replace { path, .. } if again => {
-            format!(
-                "The text is in {} more than once, so I replace all of them.",
-                code(path)
-            )
-        }
-        Request::Replace { path, old, .. } => format!("I replace {} in {}.", code(old), code(path)),
-        Request::Summarise { path: None } if again => "Now the README.".to_owned(),
-        Request::Summarise { path: None } => "I look at what is in this folder.".to_owned(),
-        Request::Test if again => {
-            let command = had.first().and_then(|listed| test_command(&listed.text()));
-            format!("I run {}.", code(command.unwrap_or("the tests")))
-        }
-        Request::Test => "I look which kind of project this is.".to_owned(),
-        Request::Help | Request::Unknown => String::new(),
+/// What the guide says before it makes a call.
+pub fn announcement(call: &Call) -> String {
+    let argument = |name: &str| call.arguments.get(name).and_then(|value| value.as_str());
+    let place = here_or(argument("path"));
+    let what = code(
+        argument("pattern")
+            .or(argument("command"))
+            .unwrap_or_default(),
+    );
+    match call.tool {
+        "ls" => format!("I list {place}."),
+        "read" => format!("I read {place}."),
+        "find" => format!("I look for files named {what} in {place}."),
+        "grep" => format!("I search {place} for {what}."),
+        "bash" => format!("I run {what}."),
+        "edit" => format!("I change {place}."),
+        _ => format!("I write {place}."),
     }
 }
 

@@ -198,7 +198,7 @@ pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
 }
 
 /// How the tests of a project with these files are run.
-pub fn test_command(listing: &str) -> Option<&'static str> {
+fn test_command(listing: &str) -> Option<&'static str> {
     let has = |file: &str| listing.lines().any(|line| line.trim() == file);
     TEST_COMMANDS
         .iter()

@@ -201,8 +201,10 @@ impl CallViewer {
             .details
             .and_then(|details| details.get("patch"))
             .and_then(Value::as_str);
+        let reported = outcome.details.map(changes::reported).unwrap_or_default();
         match (self.path(call), patch) {
             _ if outcome.is_error => Vec::new(),
+            _ if !reported.is_empty() => reported,
             (Some(path), Some(patch)) => changes::of_patch(&path, patch),
             (_, _) => self.wanted(call, &outcome.before),
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use agent_client_protocol_schema::v1 as acp;
+use serde_json::Value;
 use stentor_text::line_diff::LineDiff;
 
 use super::calls::text_content;
@@ -113,6 +114,17 @@ pub(super) fn of_patch(path: &Path, patch: &str) -> Vec<acp::ToolCallContent> {
         }
     }
     shown(path, pieces)
+}
+
+/// The changes that a call made elsewhere, as whoever ran it reports them.
+pub(super) fn reported(details: &Value) -> Vec<acp::ToolCallContent> {
+    let diffs = details.get("diffs").and_then(Value::as_array);
+    let changes = diffs.into_iter().flatten().filter_map(|diff| {
+        let text = |key| diff.get(key).and_then(Value::as_str).map(str::to_owned);
+        let (path, new, old) = (text("path")?, text("newText")?, text("oldText"));
+        Some(shown(Path::new(&path), vec![Piece { old, new }]))
+    });
+    changes.flatten().collect()
 }
 
 /// A part of a file that changes, and the lines around it.

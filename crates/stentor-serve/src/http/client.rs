@@ -23,6 +23,7 @@ impl ClientPlace {
             cwd: self.cwd.clone(),
             env: self.env.clone(),
             observe: access == Access::Observe,
+            link: false,
         };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {

@@ -9,7 +9,7 @@ pub struct Asset {
     pub content: Bytes,
 }
 
-static ASSETS: [Asset; 3] = [
+static ASSETS: [Asset; 4] = [
     Asset {
         path: "/",
         content_type: "text/html; charset=utf-8",
@@ -19,6 +19,11 @@ static ASSETS: [Asset; 3] = [
         path: "/page.js",
         content_type: "text/javascript; charset=utf-8",
         content: Bytes::from_static(include_bytes!("page.js")),
+    },
+    Asset {
+        path: "/transcript.css",
+        content_type: "text/css; charset=utf-8",
+        content: Bytes::from_static(stentor_journal::export::STYLE.as_bytes()),
     },
     Asset {
         path: "/page.css",

@@ -1,0 +1,290 @@
+// Puts what the server sends in its place, and sends what a person asks for. All HTML comes from the
+// server, which has escaped it.
+"use strict";
+
+const element = (id) => document.getElementById(id);
+const body = document.body;
+const transcript = element("transcript");
+const text = element("text");
+
+let socket = null;
+let state = {};
+let pictures = [];
+let tries = 0;
+
+// The token comes behind the address, once, and is kept for this origin. It is in no request's path.
+const fromAddress = new URLSearchParams(location.hash.slice(1));
+if (fromAddress.has("token")) {
+  localStorage.setItem("token", fromAddress.get("token"));
+  fromAddress.delete("token");
+  history.replaceState(null, "", "#" + fromAddress);
+}
+
+const shownSession = () => new URLSearchParams(location.hash.slice(1)).get("session");
+
+function send(command) {
+  if (socket && socket.readyState === WebSocket.OPEN) {
+    socket.send(JSON.stringify(command));
+    return true;
+  }
+  notice("error", "There is no connection to the server.");
+  return false;
+}
+
+function connect() {
+  const token = localStorage.getItem("token");
+  if (!token) return login();
+  const address = location.origin.replace(/^http/, "ws") + "/page";
+  let opened = false;
+  try {
+    socket = new WebSocket(address, ["stentor", "stentor.token." + token]);
+  } catch {
+    return login("That is no token.");
+  }
+  socket.onopen = () => {
+    opened = true;
+    tries = 0;
+    say("Connected", false);
+    const session = shownSession();
+    send(session ? { do: "open", session } : { do: "list" });
+  };
+  socket.onmessage = (event) => apply(JSON.parse(event.data));
+  socket.onclose = () => {
+    say("Not connected", true);
+    if (opened) return later();
+    // A browser is not told why: whether the token is wrong is asked by other means.
+    fetch("/page", { headers: { Authorization: "Bearer " + token } }).then(
+      (answer) => (answer.status === 401 ? login("The token is wrong.") : later()),
+      later,
+    );
+  };
+}
+
+function later() {
+  tries += 1;
+  setTimeout(connect, Math.min(500 * 2 ** tries, 15000));
+}
+
+function say(what, lost) {
+  element("connection").textContent = what;
+  element("connection").classList.toggle("lost", lost);
+}
+
+function login(why) {
+  localStorage.removeItem("token");
+  say("Not connected", true);
+  if (why) element("login-why").textContent = why;
+  if (!element("login").open) element("login").showModal();
+}
+
+element("token-form").addEventListener("submit", () => {
+  localStorage.setItem("token", element("token").value.trim());
+  element("token").value = "";
+  connect();
+});
+
+const places = {
+  set: (id, op) => {
+    const place = element(id);
+    if (place) place.innerHTML = op.html;
+    if (id === "queue") body.classList.toggle("queued", op.html !== "");
+    if (id === "transcript") toEnd();
+  },
+  append: (id, op) => element(id)?.insertAdjacentHTML("beforeend", op.html),
+  replace: (id, op) => {
+    const old = element(id);
+    if (!old) return element(op.within)?.insertAdjacentHTML("beforeend", op.html);
+    // What a person has folded or unfolded stays so.
+    const open = [...old.querySelectorAll("details")].map((part) => part.open);
+    old.outerHTML = op.html;
+    element(id)
+      ?.querySelectorAll("details")
+      .forEach((part, number) => {
+        if (number in open) part.open = open[number];
+      });
+  },
+  text: (id, op) => element(id)?.append(op.text),
+  remove: (id) => element(id)?.remove(),
+};
+
+function apply(op) {
+  const place = places[op.op];
+  if (place) {
+    const follows = following;
+    const asked = element("questions").childElementCount;
+    place(op.id, op);
+    if (follows) toEnd();
+    if (element("questions").childElementCount > asked && document.activeElement !== text) {
+      element("questions").querySelector("button, input, textarea")?.focus();
+    }
+    return;
+  }
+  if (op.op === "state") return show(op);
+  if (op.op === "notice") return notice(op.level, op.text);
+  if (op.op === "status") element("status").textContent = op.text;
+  if (op.op === "reload") send({ do: "open", session: op.session });
+  if (op.op === "editor" && op.text) {
+    text.value = [text.value, op.text].filter(Boolean).join("\n\n");
+    text.focus();
+  }
+}
+
+// Who has not scrolled away from the end sees it also when there is more, or less room.
+let following = true;
+transcript.addEventListener("scroll", () => {
+  following = transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 80;
+});
+new ResizeObserver(() => following && toEnd()).observe(transcript);
+
+function toEnd() {
+  transcript.scrollTop = transcript.scrollHeight;
+}
+
+function show(next) {
+  const wasRunning = state.running;
+  state = next;
+  body.classList.toggle("running", next.running);
+  body.classList.toggle("observes", next.observes);
+  transcript.setAttribute("aria-busy", String(next.running));
+  element("send").textContent = next.running ? "Steer" : "Send";
+  element("title").textContent = next.title || (next.session ? "Session" : "Stentor");
+  element("cwd").textContent = next.cwd;
+  document.title = (next.running ? "… " : "") + (next.title || "Stentor");
+  for (const id of ["model", "thinking", "mode"]) if (next[id]) element(id).value = next[id];
+  if (next.session && next.session !== shownSession()) {
+    history.replaceState(null, "", "#" + new URLSearchParams({ session: next.session }));
+    body.classList.remove("sessions");
+  }
+  if (wasRunning !== undefined && wasRunning !== next.running) send({ do: "list" });
+}
+
+function notice(level, what) {
+  const line = document.createElement("p");
+  line.className = level;
+  const said = document.createElement("span");
+  said.textContent = what;
+  const close = document.createElement("button");
+  close.type = "button";
+  close.textContent = "Close";
+  close.onclick = () => line.remove();
+  line.append(said, close);
+  element("notices").append(line);
+  while (element("notices").childElementCount > 4) element("notices").firstElementChild.remove();
+}
+
+// What a control says in its attributes is the command it sends.
+document.addEventListener("click", (event) => {
+  const control = event.target.closest("button[data-do]");
+  if (!control) return;
+  const command = { ...control.dataset };
+  if ("id" in command) command.id = Number(command.id);
+  send(command);
+  if (command.do === "fork") element("forks").textContent = "";
+});
+
+document.addEventListener("change", (event) => {
+  if (event.target.matches("select[data-do]")) {
+    send({ do: event.target.dataset.do, value: event.target.value });
+  }
+});
+
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("form[data-do]")) {
+    event.preventDefault();
+    const { id } = event.target.dataset;
+    send({ do: event.target.dataset.do, id: Number(id), value: event.target.elements.value.value });
+  }
+});
+
+function saySomething(what) {
+  if (!text.value.trim() && !pictures.length) return;
+  if (send({ do: what, text: text.value, pictures })) {
+    text.value = "";
+    pictures = [];
+    showPictures();
+    element("notices").textContent = "";
+    toEnd();
+  }
+}
+
+element("prompt").addEventListener("submit", (event) => {
+  event.preventDefault();
+  saySomething("prompt");
+});
+element("follow-up").addEventListener("click", () => saySomething("follow_up"));
+
+text.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  saySomething(event.altKey && state.running ? "follow_up" : "prompt");
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || element("login").open) return;
+  if (body.classList.contains("sessions") || body.classList.contains("details")) {
+    for (const name of ["sessions", "details"]) unfold(name, false);
+  } else if (state.running && !state.observes) {
+    send({ do: "abort" });
+  }
+});
+
+function unfold(name, open) {
+  body.classList.toggle(name, open);
+  element("show-" + name).setAttribute("aria-expanded", String(open));
+}
+for (const name of ["sessions", "details"]) {
+  element("show-" + name).addEventListener("click", () => unfold(name, !body.classList.contains(name)));
+}
+
+function addPictures(files) {
+  for (const file of files) {
+    if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) continue;
+    const reader = new FileReader();
+    reader.onload = () => {
+      pictures.push({ type: file.type, data: reader.result.split(",")[1] });
+      showPictures();
+    };
+    reader.readAsDataURL(file);
+  }
+}
+
+function showPictures() {
+  const list = element("pictures");
+  list.textContent = "";
+  pictures.forEach((picture, number) => {
+    const image = document.createElement("img");
+    image.src = `data:${picture.type};base64,${picture.data}`;
+    image.alt = "Picture " + (number + 1);
+    const remove = document.createElement("button");
+    remove.type = "button";
+    remove.textContent = "Remove";
+    remove.onclick = () => {
+      pictures.splice(number, 1);
+      showPictures();
+    };
+    const item = document.createElement("li");
+    item.append(image, remove);
+    list.append(item);
+  });
+}
+
+element("picture").addEventListener("change", (event) => {
+  addPictures(event.target.files);
+  event.target.value = "";
+});
+text.addEventListener("paste", (event) => addPictures(event.clipboardData.files));
+document.addEventListener("dragover", (event) => event.preventDefault());
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  addPictures(event.dataTransfer.files);
+});
+
+window.addEventListener("hashchange", () => {
+  const session = shownSession();
+  if (session && session !== state.session) send({ do: "open", session });
+});
+setInterval(() => {
+  if (!document.hidden && socket?.readyState === WebSocket.OPEN) send({ do: "list" });
+}, 15000);
+
+connect();

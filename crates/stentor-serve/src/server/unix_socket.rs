@@ -9,6 +9,7 @@ use stentor_wire::attach::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::link::Carrier;
 use super::{Server, limits, refused};
 use crate::connection::Access;
 
@@ -43,6 +44,17 @@ async fn greet(server: Server, mut stream: UnixStream) {
         Ok((Wish::Serve(client), read_ahead)) => {
             serve(&server, client, stream, read_ahead).await;
             return;
+        }
+        Ok((Wish::Resume(resume), read_ahead)) => {
+            let carrier = Carrier { stream, read_ahead };
+            match server.links().resume(&resume, carrier) {
+                Ok(()) => return,
+                Err(carrier) => {
+                    stream = carrier.stream;
+                    let why = refused("the server does not know this connection any more");
+                    welcome(&mut stream, Outcome::Refused(why)).await
+                }
+            }
         }
         Err(why) => welcome(&mut stream, Outcome::Refused(why)).await,
     };
@@ -92,6 +104,7 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
         true => Access::Observe,
         false => Access::Drive,
     };
+    let has_link = client.link;
     let admitted = match server.admit(client, access).await {
         Ok(admitted) => admitted,
         Err(why) => {
@@ -99,8 +112,18 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
             return;
         }
     };
-    let epoch = server.epoch().to_owned();
-    let greeted = welcome(&mut stream, Outcome::Served(Served { epoch })).await;
+    let (token, link) = server.links().open(has_link).unzip();
+    let served = Served {
+        epoch: server.epoch().to_owned(),
+        pid: std::process::id(),
+        token,
+    };
+    let greeted = welcome(&mut stream, Outcome::Served(served)).await;
+    if let Some(link) = link {
+        let carrier = Carrier { stream, read_ahead };
+        let carrier = greeted.is_ok().then_some(carrier);
+        return link.serve(admitted, carrier).await;
+    }
     let stream = greeted.and_then(|()| {
         let stream = stream.into_std()?;
         stream.set_nonblocking(false)?;
@@ -116,7 +139,7 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
     }
 }
 
-async fn welcome(stream: &mut UnixStream, outcome: Outcome) -> io::Result<()> {
+pub(super) async fn welcome(stream: &mut UnixStream, outcome: Outcome) -> io::Result<()> {
     let line = Welcome::line(outcome)?;
     stream.write_all(&line).await
 }

@@ -20,20 +20,38 @@ use stentor_wire::synaps::Attachment;
 use super::limits;
 use crate::picture;
 
+/// Why a prompt is refused because of its files, in the words of section 10.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AttachmentError {
+    #[error("At most {} attachments are allowed", limits::MAX_ATTACHMENTS)]
+    TooMany,
+    #[error("attachment path must be absolute: {0}")]
+    Relative(String),
+    #[error("attachment path must not contain ..: {0}")]
+    Upwards(String),
+    #[error("Cannot open attachment (check path, permissions, and symlinks)")]
+    Open,
+    #[error("Cannot read attachment: {0}")]
+    Read(#[from] std::io::Error),
+    #[error("Attachment must be a regular file")]
+    NoFile,
+    #[error("Attachment is empty")]
+    Empty,
+    #[error("the attachments could not be read")]
+    Crashed,
+}
+
 /// The blocks of a prompt: its text, then its files in order, the paths of the rest in front.
 pub(super) fn read(
     message: String,
     files: &[Attachment],
     inputs: &[InputKind],
-) -> Result<Vec<ContentBlock>, String> {
+) -> Result<Vec<ContentBlock>, AttachmentError> {
     for file in files {
         check_path(&file.path)?;
     }
     if files.len() > limits::MAX_ATTACHMENTS {
-        return Err(format!(
-            "At most {} attachments are allowed",
-            limits::MAX_ATTACHMENTS
-        ));
+        return Err(AttachmentError::TooMany);
     }
     let mut embedded = Vec::new();
     let mut left_out: Vec<&str> = Vec::new();
@@ -66,45 +84,42 @@ pub(super) fn read(
     Ok(blocks)
 }
 
-fn check_path(path: &str) -> Result<(), String> {
+fn check_path(path: &str) -> Result<(), AttachmentError> {
     let parsed = Path::new(path);
     if !parsed.is_absolute() {
-        return Err(format!("attachment path must be absolute: {path}"));
+        return Err(AttachmentError::Relative(path.to_owned()));
     }
     if parsed.components().any(|part| part == Component::ParentDir) {
-        return Err(format!("attachment path must not contain ..: {path}"));
+        return Err(AttachmentError::Upwards(path.to_owned()));
     }
     Ok(())
 }
 
 /// Opens without following a final link and without waiting, so that a pipe cannot hold us up.
-fn open(path: &str) -> Result<File, String> {
+fn open(path: &str) -> Result<File, AttachmentError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
         .map(File::from)
-        .map_err(|_| "Cannot open attachment (check path, permissions, and symlinks)".to_owned())
+        .map_err(|_| AttachmentError::Open)
 }
 
-fn size_of(file: &File) -> Result<u64, String> {
-    let metadata = file
-        .metadata()
-        .map_err(|error| format!("Cannot read attachment: {error}"))?;
+fn size_of(file: &File) -> Result<u64, AttachmentError> {
+    let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err("Attachment must be a regular file".to_owned());
+        return Err(AttachmentError::NoFile);
     }
     if metadata.len() == 0 {
-        return Err("Attachment is empty".to_owned());
+        return Err(AttachmentError::Empty);
     }
     Ok(metadata.len())
 }
 
 /// Reads what the file holds now. `None` when it has grown over the limit since its size was
 /// asked.
-fn contents(file: File) -> Result<Option<Vec<u8>>, String> {
+fn contents(file: File) -> Result<Option<Vec<u8>>, AttachmentError> {
     let mut bytes = Vec::new();
     file.take(limits::MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("Cannot read attachment: {error}"))?;
+        .read_to_end(&mut bytes)?;
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limits::MAX_FILE_BYTES))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::agent::Agent;
+use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionError};
@@ -51,13 +51,22 @@ pub(super) enum Ending {
     Failure,
 }
 
+/// Why a child could not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error(transparent)]
+    Session(#[from] AgentError),
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
+
 impl Child {
     /// Opens the session, which is on disk then, and says so as the first frame of all.
     pub async fn start(
         agent: Agent,
         options: SynapsOptions,
         output: Output,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, StartError> {
         let session = opening::open(&agent, &options)?;
         let model = session.state().await.ok().and_then(|state| state.model);
         let mut ready = Vec::new();
@@ -69,10 +78,7 @@ impl Child {
                 protocol_version: PROTOCOL_VERSION,
             },
         );
-        output
-            .send(&ready)
-            .await
-            .map_err(|closed| closed.to_string())?;
+        output.send(&ready).await?;
         let turns = Turns::default();
         let shutdown = CancellationToken::new();
         let (answers, pump) = start_pump(&session, &output, &turns, &shutdown);
@@ -116,7 +122,7 @@ impl Child {
     }
 
     /// Replaces the session by a new one with the same model and system prompt. Returns its id.
-    pub async fn renew(&mut self) -> Result<String, String> {
+    pub async fn renew(&mut self) -> Result<String, AgentError> {
         let mut options = opening::session_options(&self.agent, &self.options)?;
         options.model = self.model().await.or(options.model);
         let session = opening::start(&self.agent, options)?;

@@ -7,10 +7,11 @@ use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYT
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::attachments::{self, AttachmentError};
 use super::child::Child;
 use super::opening::{self, name_of};
 use super::turn::{Turn, turn_usage};
-use super::{attachments, events, history, limits};
+use super::{events, history, limits};
 use crate::input::Input;
 
 /// Whether the child goes on.
@@ -126,7 +127,7 @@ impl Child {
         let model = self.model().await;
         let content = match blocks(message, files, model.as_deref()).await {
             Ok(content) => content,
-            Err(why) => return self.error(Some(id), &why).await,
+            Err(error) => return self.error(Some(id), &error.to_string()).await,
         };
         let content = match self.session.expand(content).await {
             Ok(content) => content,
@@ -253,7 +254,7 @@ impl Child {
                 let body = json!({ "ok": true, "session_id": session_id });
                 self.respond(id, "new_session", body).await;
             }
-            Err(why) => self.error(Some(id), &why).await,
+            Err(error) => self.error(Some(id), &error.to_string()).await,
         }
     }
 
@@ -392,12 +393,12 @@ async fn blocks(
     message: String,
     files: Vec<Attachment>,
     model: Option<&stentor_agent::model::ModelInfo>,
-) -> Result<Vec<ContentBlock>, String> {
+) -> Result<Vec<ContentBlock>, AttachmentError> {
     if files.is_empty() {
         return Ok(vec![ContentBlock::text(message)]);
     }
     let inputs = model.map(|info| info.input.clone()).unwrap_or_default();
     tokio::task::spawn_blocking(move || attachments::read(message, &files, &inputs))
         .await
-        .unwrap_or_else(|_| Err("the attachments could not be read".to_owned()))
+        .unwrap_or(Err(AttachmentError::Crashed))
 }

@@ -48,7 +48,8 @@ pub async fn serve(agent: Agent, parent: Connection, options: SynapsOptions) -> 
     } = parent
         .open()
         .map_err(|error| format!("the parent cannot be served: {error}"))?;
-    let mut child = Child::start(agent, options, output.clone()).await?;
+    let child = Child::start(agent, options, output.clone()).await;
+    let mut child = child.map_err(|error| error.to_string())?;
     let mut input = InputLines::read(source, MAX_FRAME_BYTES);
     let shutdown = child.shutdown.clone();
     let ending = loop {

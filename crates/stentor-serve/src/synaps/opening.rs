@@ -16,7 +16,7 @@ const OWN_PROVIDER: &str = "anthropic";
 const UNKNOWN_PROVIDER: &str = "unknown";
 
 /// The session `--continue` names, or a new one. It is on disk when this returns (section 15).
-pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, String> {
+pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, AgentError> {
     let mut session = session_options(agent, options)?;
     let Some(wanted) = &options.resume else {
         return start(agent, session);
@@ -24,31 +24,24 @@ pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, St
     if options.model.is_none() {
         session.prefer_stored_model();
     }
-    let path = find(agent, wanted).map_err(|error| error.to_string())?;
-    agent
-        .resume(&path, session)
-        .map_err(|error| error.to_string())
+    agent.resume(&find(agent, wanted)?, session)
 }
 
 /// A new session, on disk.
-pub(super) fn start(agent: &Agent, options: SessionOptions) -> Result<Session, String> {
+pub(super) fn start(agent: &Agent, options: SessionOptions) -> Result<Session, AgentError> {
     let new = NewSession {
         file_at_once: true,
         ..NewSession::default()
     };
-    agent
-        .start_with(options, new)
-        .map_err(|error| error.to_string())
+    agent.start_with(options, new)
 }
 
 /// What a session of this child is started with.
 pub(super) fn session_options(
     agent: &Agent,
     options: &SynapsOptions,
-) -> Result<SessionOptions, String> {
-    let mut session = agent
-        .options(&options.cwd)
-        .map_err(|error| error.to_string())?;
+) -> Result<SessionOptions, AgentError> {
+    let mut session = agent.options(&options.cwd)?;
     if let Some(name) = &options.model {
         session.model = Some(model(agent, name).unwrap_or_else(|| unknown(name)));
     }

@@ -30,7 +30,7 @@ use rustix::process::{
 use super::order::{self, InvalidOrder, Limits, Order};
 use super::reports::{Ended, KILL, Limit, Report, TERMINATE};
 use super::tree::{self, Usage};
-use crate::sandbox;
+use crate::sandbox::{self, CannotRestrict};
 
 /// Why a program does not run, and nothing of it.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +117,7 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
 }
 
 enum CannotStart {
-    Sandbox(String),
+    Sandbox(CannotRestrict),
     Exec(io::Error),
 }
 
@@ -134,8 +134,7 @@ fn start(order: &Order, command: &mut Command) -> Result<Pid, CannotStart> {
                 });
                 restricted.join()
             });
-            let crashed = |_| CannotStart::Sandbox("entering it crashed".to_owned());
-            started.map_err(crashed)??
+            started.map_err(|_| CannotStart::Sandbox(CannotRestrict::Crashed))??
         }
     };
     let child = child.map_err(CannotStart::Exec)?;

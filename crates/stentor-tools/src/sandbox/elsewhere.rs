@@ -1,7 +1,7 @@
 //! Where there is no sandbox.
 
-use super::Restrictions;
 use super::effective::Support;
+use super::{CannotRestrict, Restrictions};
 
 pub(super) fn support() -> Support {
     Support {
@@ -10,6 +10,6 @@ pub(super) fn support() -> Support {
     }
 }
 
-pub(super) fn restrict(_: &Restrictions) -> Result<(), String> {
-    Err("this system has none".to_owned())
+pub(super) fn restrict(_: &Restrictions) -> Result<(), CannotRestrict> {
+    Err(CannotRestrict::NoSandbox)
 }

@@ -47,8 +47,39 @@ pub struct Restrictions {
     pub unreadable: Vec<PathBuf>,
 }
 
+/// Why the rights could not be taken away.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CannotRestrict {
+    #[error("entering it crashed")]
+    Crashed,
+    #[cfg(target_os = "linux")]
+    #[error("cannot drop root's capabilities: {0}")]
+    Capabilities(rustix::io::Errno),
+    #[cfg(target_os = "linux")]
+    #[error("Landlock: {0}")]
+    Landlock(#[from] landlock::RulesetError),
+    #[cfg(target_os = "linux")]
+    #[error("this kernel has no Landlock")]
+    NoLandlock,
+    #[cfg(target_os = "linux")]
+    #[error("seccomp: {0}")]
+    Filter(#[from] seccompiler::BackendError),
+    #[cfg(target_os = "linux")]
+    #[error("seccomp: {0}")]
+    Apply(#[from] seccompiler::Error),
+    #[cfg(target_os = "linux")]
+    #[error("the links of {} form a loop", .0.display())]
+    Loop(PathBuf),
+    #[cfg(target_os = "linux")]
+    #[error("{} cannot be unreadable in a folder that is writable", .0.display())]
+    UnreadableInWritable(PathBuf),
+    #[cfg(not(target_os = "linux"))]
+    #[error("this system has none")]
+    NoSandbox,
+}
+
 /// Takes the rights away from this thread and everything it starts from now on. All of it, or an
 /// error.
-pub(crate) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
+pub(crate) fn restrict(restrictions: &Restrictions) -> Result<(), CannotRestrict> {
     kernel::restrict(restrictions)
 }

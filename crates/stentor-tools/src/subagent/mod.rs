@@ -39,6 +39,9 @@ use worker::{Job, Report};
 /// The name of the tool.
 pub const SUBAGENT: &str = SUBAGENT_TOOL;
 
+/// The provider whose models are other programs.
+const AGENT_PROVIDER: &str = "agent";
+
 /// Tasks of one call.
 const MAX_TASKS: usize = 16;
 
@@ -146,7 +149,9 @@ impl Tool for Subagents {
 impl Subagents {
     fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, ToolError> {
         let name = task.agent.as_deref().unwrap_or(AgentDefinition::GENERAL);
-        let agent = definition::find(book, name).map_err(ToolError::Refused)?;
+        let agent = definition::find(book, name);
+        let agent = agent.or_else(|why| self.other_program(book, name).ok_or(why));
+        let agent = agent.map_err(ToolError::Refused)?;
         let model = match &task.model {
             None => None,
             Some(name) => {
@@ -166,6 +171,18 @@ impl Subagents {
             model,
             timeout: limit(task.timeout)?,
             index,
+        })
+    }
+
+    /// The agent of a name that is another program: the general one, with that program as its model.
+    fn other_program(&self, book: &CommandBook, name: &str) -> Option<AgentDefinition> {
+        let models = &self.setup.environment.models;
+        let model = models.find(AGENT_PROVIDER, name, NamedBy::Others)?;
+        let general = definition::find(book, AgentDefinition::GENERAL).ok()?;
+        Some(AgentDefinition {
+            name: name.to_owned(),
+            model: Some(model.full_name()),
+            ..general
         })
     }
 

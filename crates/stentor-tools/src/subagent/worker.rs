@@ -311,6 +311,7 @@ fn options(
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::decided_elsewhere(context.host.path_rules());
     options.tools = Permitted::all(tools, &context.host);
+    options.permits = Some(Arc::clone(&context.host));
     options.hooks = ParentsHooks::of(&context.host, &job.agent)
         .into_iter()
         .collect();

@@ -30,6 +30,9 @@ pub struct ServeArgs {
     /// Unload a session that no client has open when it was idle for so long [default: 1800]
     #[arg(long, value_name = "SECONDS")]
     pub unload_after: Option<u64>,
+    /// Keep the connection of a relay that broke for so long [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    pub resume_within: Option<u64>,
     /// End by itself when nobody has been connected for so long
     #[arg(long, value_name = "SECONDS")]
     pub exit_when_idle: Option<u64>,

@@ -3,13 +3,51 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use stentor_agents::{AgentSettings, CheckReport, KNOWN, PROVIDER};
+use stentor_agents::{AgentError, AgentSettings, CheckReport, KNOWN, PROVIDER};
+use stentor_model::registry::Registry;
+
+use crate::agents;
+use crate::config::{Config, ConfigErrors};
+use crate::launcher::launcher;
+
+/// Why nothing was printed.
+pub enum AgentsFailure {
+    /// There is no agent of this name.
+    Unknown(String),
+    /// The configuration cannot be read.
+    Config(ConfigErrors),
+    /// The agent does not work.
+    Agent(AgentError),
+}
+
+/// Lists the agents, or starts the one of this name and prints what it can do.
+pub async fn run(
+    name: Option<&str>,
+    config: &Config,
+    registry: &Registry,
+    cwd: &Path,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<io::Result<()>, AgentsFailure> {
+    let agents = agents::configured(config).map_err(AgentsFailure::Config)?;
+    let Some(name) = name else {
+        let path = config.variables.get("PATH").unwrap_or_default();
+        return Ok(list(&agents, &path, json, out));
+    };
+    let unknown = || AgentsFailure::Unknown(name.to_owned());
+    let settings = agents.get(name).ok_or_else(unknown)?;
+    let launcher = launcher(config, registry.key_variables());
+    let found = stentor_agents::check(settings, &launcher, cwd).await;
+    let found = found.map_err(AgentsFailure::Agent)?;
+    Ok(report(name, &found, json, out))
+}
 
 /// Prints the agents that are set up, and the entries of known ones that are on the `PATH`.
-pub fn list(
+fn list(
     agents: &BTreeMap<String, Arc<AgentSettings>>,
     path: &OsStr,
     json: bool,
@@ -57,12 +95,7 @@ pub fn list(
 }
 
 /// Prints what an agent can do.
-pub fn report(
-    name: &str,
-    report: &CheckReport,
-    json: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn report(name: &str, report: &CheckReport, json: bool, out: &mut impl Write) -> io::Result<()> {
     if json {
         let features = report.features.iter();
         let features = features.map(

@@ -5,15 +5,7 @@
 
 use std::io::{self, Write};
 
-use clap::ValueEnum;
 use clap_complete::Shell;
-
-/// What can be completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Values {
-    Sessions,
-    Models,
-}
 
 /// Prints a value a line, each with what it is about.
 pub fn print(

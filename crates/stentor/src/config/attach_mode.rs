@@ -17,8 +17,10 @@ pub enum AttachMode {
 }
 
 impl AttachMode {
+    /// Every mode.
     pub const ALL: [Self; 3] = [Self::Never, Self::IfRunning, Self::Start];
 
+    /// Its name in configuration files and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",

@@ -104,6 +104,9 @@ async fn serve_clients(
     options.unload_after = args
         .unload_after
         .map_or(options.unload_after, Duration::from_secs);
+    options.resume_within = args
+        .resume_within
+        .map_or(options.resume_within, Duration::from_secs);
     options.max_connections = usize::try_from(args.max_connections).unwrap_or(usize::MAX);
     let server = Server::new(Arc::new(ClientSetup), options);
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;

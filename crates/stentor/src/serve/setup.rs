@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use stentor_serve::frontend::{Frontend, FrontendSetup};
+use stentor_serve::page::PageOptions;
 use stentor_wire::attach::{ClientHello, Refused};
 
 use crate::commands::acp;
@@ -16,6 +17,9 @@ use crate::{omp, rpc, rpc_edn};
 /// Exit status for what cannot be served.
 const FAILED: u8 = 1;
 
+/// The dialect of the page, which only the server speaks.
+const PAGE: &str = "page";
+
 /// Sets up frontends where their clients are.
 pub struct ClientSetup;
 
@@ -25,9 +29,6 @@ impl FrontendSetup for ClientSetup {
             message,
             status: FAILED,
         };
-        let dialect = Dialect::from_str(&client.dialect, false);
-        let dialect =
-            dialect.map_err(|_| refused(format!("there is no dialect {:?}", client.dialect)))?;
         let start = Start {
             folder: PathBuf::from(&client.cwd),
             variables: Variables::OfClient(Arc::new(client.env.clone())),
@@ -36,6 +37,12 @@ impl FrontendSetup for ClientSetup {
             let why = format!("the working folder {:?} is not absolute", client.cwd);
             return Err(refused(why));
         }
+        if client.dialect == PAGE {
+            return page(client, &start);
+        }
+        let dialect = Dialect::from_str(&client.dialect, false);
+        let dialect =
+            dialect.map_err(|_| refused(format!("there is no dialect {:?}", client.dialect)))?;
         let prepared = match dialect {
             Dialect::Acp => acp::for_client(&client.args, &start),
             Dialect::Omp => omp::for_client(&client.args, &start),
@@ -44,4 +51,16 @@ impl FrontendSetup for ClientSetup {
         };
         prepared.map(|prepared| prepared.frontend)
     }
+}
+
+/// The page has what a client of ACP has: it shows questions.
+fn page(client: &ClientHello, start: &Start) -> Result<Frontend, Refused> {
+    let prepared = acp::for_client(&client.args, start)?;
+    let options = PageOptions {
+        cwd: start.folder.clone(),
+    };
+    Ok(match prepared.frontend {
+        Frontend::Acp(agent, _) => Frontend::Page(agent, options),
+        other => other,
+    })
 }

@@ -130,5 +130,42 @@ async fn every_dialect_behind_every_dialect_loses_only_what_is_listed() {
             }
         }
     }
-    expect![[r#""#]].assert_eq(&table);
+    expect![[r#"
+        acp behind acp
+        omp behind acp
+            - ended call_1_2 Successfully wrote 6 bytes to new.txt ["hello\n"]
+            + ended call_1_2 Successfully wrote 6 bytes to new.txt
+        psi behind acp
+            - ended call_1_2 Successfully wrote 6 bytes to new.txt ["hello\n"]
+            - end Completed 6+2
+            + ended call_1_2 Successfully wrote 6 bytes to new.txt
+            + end Completed 3+1
+        synaps behind acp
+            - ended call_1_2 Successfully wrote 6 bytes to new.txt ["hello\n"]
+            + ended call_1_2 Successfully wrote 6 bytes to new.txt
+            asked [] instead of ["Some(\"write\") {\"content\":\"hello\\n\",\"path\":\"new.txt\"}"]
+        acp behind omp
+        omp behind omp
+        psi behind omp
+            - end Completed 6+2
+            + end Completed 3+1
+        synaps behind omp
+            asked [] instead of ["Some(\"write\") {\"content\":\"hello\\n\",\"path\":\"new.txt\"}"]
+        acp behind psi
+            - end Completed 3+1
+            + end Completed 6+2
+        omp behind psi
+        psi behind psi
+        synaps behind psi
+            - end Completed 3+1
+            + end Completed 6+2
+            asked [] instead of ["Some(\"write\") {\"content\":\"hello\\n\",\"path\":\"new.txt\"}"]
+        acp behind synaps
+        omp behind synaps
+        psi behind synaps
+            - end Completed 6+2
+            + end Completed 3+1
+        synaps behind synaps
+    "#]]
+    .assert_eq(&table);
 }

@@ -194,7 +194,7 @@ async fn pictures_reach_the_model() {
 }
 
 /// The files of all sessions.
-fn stored(world: &World) -> Vec<String> {
+pub fn stored(world: &World) -> Vec<String> {
     let mut folders = vec![world.path("home")];
     let mut sessions = Vec::new();
     while let Some(folder) = folders.pop() {

@@ -163,3 +163,14 @@ async fn a_child_that_writes_without_end_waits_for_its_reader() {
     // What one read of the pipe brought, and what the queue holds.
     assert!(count < 64 * 1024 / 60 + 16, "{count}");
 }
+
+#[tokio::test]
+async fn an_old_child_that_answers_unknown_commands_without_their_id_is_driven() {
+    let unknown = r#"{"type":"response","command":"set_event_filter","success":false,"error":"Unknown command: set_event_filter"}"#;
+    let state = r#"{"id":"c2","type":"response","command":"get_state","success":true,"data":{"sessionId":"s"}}"#;
+    let child = format!("read filter; read state; echo '{unknown}'; echo '{state}'; read more");
+    let (agent, _events) = Agent::start(script(Dialect::Omp, &child), DenyAll)
+        .await
+        .unwrap();
+    assert_eq!(agent.opened().id.as_deref(), Some("s"));
+}

@@ -5,7 +5,11 @@ mod behind;
 #[cfg(test)]
 mod driven;
 #[cfg(test)]
+mod failing;
+#[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod shown;
 #[cfg(test)]

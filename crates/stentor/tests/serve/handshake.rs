@@ -65,7 +65,7 @@ fn frames_may_follow_the_first_line_at_once() {
     let epoch = &server.ready["epoch"];
     assert_eq!(
         welcome,
-        json!({ "stentor": 1, "served": { "epoch": epoch } })
+        json!({ "stentor": 1, "served": { "epoch": epoch, "pid": server.ready["pid"] } })
     );
     assert!(lines[1].contains(r#""agentInfo""#), "{lines:#?}");
     assert_eq!(lines.len(), 2);

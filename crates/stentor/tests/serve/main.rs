@@ -5,9 +5,13 @@ mod access;
 #[cfg(test)]
 mod acp_http;
 #[cfg(test)]
+mod broken_links;
+#[cfg(test)]
 mod handshake;
 #[cfg(test)]
 mod http_client;
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod relays;
 #[cfg(test)]

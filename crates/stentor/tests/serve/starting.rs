@@ -57,7 +57,7 @@ fn it_reports_its_clients_and_stops_when_asked() {
     assert!(!server.socket().exists());
     let Server { process, world, .. } = server;
     assert_eq!(process.exit_code(), Some(0));
-    assert_eq!(relay.exit_code(), Some(0));
+    assert_eq!(relay.exit_code(), Some(143));
     let words = ["serve", "stop", "--socket", "s"];
     let ran = world.command(&words).output().unwrap();
     assert_eq!(ran.status.code(), Some(1));
@@ -125,7 +125,7 @@ fn a_signal_ends_it_and_what_runs_is_recorded_as_interrupted() {
     assert!(answer.contains(r#""stopReason":"cancelled""#), "{answer}");
     let Server { process, world, .. } = server;
     assert_eq!(process.exit_code(), Some(143));
-    assert_eq!(relay.exit_code(), Some(0));
+    assert_eq!(relay.exit_code(), Some(143));
     let exported = world.asked(&["export", &session, "-o", "-"]);
     assert!(exported.contains("aborted"), "{exported}");
 }

@@ -165,7 +165,7 @@ impl Actor {
             hub.clone(),
             Arc::clone(&dialogs),
             (Arc::clone(&jobs), Arc::clone(&left_running)),
-            requests.0.clone(),
+            (requests.0.clone(), options.permits.clone()),
             options.policy.path_rules(),
             options.plan_clearing.clone(),
         ));

@@ -123,7 +123,10 @@ impl Actor {
             let known = known.and_then(|(provider, id)| models.find(provider, id, by));
             if let (Some((provider, id)), None) = (&model, &known) {
                 let instead = match &options.usual_model {
-                    Some(usual) => format!("using {}/{}", usual.provider, usual.id),
+                    Some(usual) => format!(
+                        "using {}/{}; choose another with --model or in your client",
+                        usual.provider, usual.id
+                    ),
                     None => "choose another".to_owned(),
                 };
                 let why = match (models.why_not(provider, id, by), by) {

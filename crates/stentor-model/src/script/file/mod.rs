@@ -3,6 +3,7 @@
 //! The `shape` module says what a file may contain, `values` the small things in it. A wrong key
 //! or value is an error that names the file, the line and the nearest right name.
 
+mod mistake;
 mod shape;
 mod values;
 

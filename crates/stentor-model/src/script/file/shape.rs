@@ -11,6 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use stentor_agent::model::{InputKind, ThinkingLevel};
 
+use super::mistake::Mistake;
 use super::values::{
     ErrorShape, ExhaustedShape, PricesShape, StopShape, TextOrChunks, UsageCounts, UsageShape,
 };
@@ -167,9 +168,9 @@ impl From<CompactionShape> for Compaction {
 }
 
 impl TryFrom<TurnShape> for Turn {
-    type Error = String;
+    type Error = Mistake;
 
-    fn try_from(shape: TurnShape) -> Result<Self, String> {
+    fn try_from(shape: TurnShape) -> Result<Self, Mistake> {
         let short_form = StepShape {
             text: shape.text,
             chunk_chars: shape.chunk_chars,
@@ -189,7 +190,7 @@ impl TryFrom<TurnShape> for Turn {
         if short_form.text.is_some() {
             steps.push(Step::try_from(short_form)?);
         } else if short_form.chunk_chars.is_some() || short_form.repeat.is_some() {
-            return Err("`chunk_chars` and `repeat` need a `text`".to_owned());
+            return Err(Mistake::CutsNothing);
         }
         if let Some(tool) = shape.tool {
             steps.push(Step::try_from(StepShape {
@@ -198,14 +199,14 @@ impl TryFrom<TurnShape> for Turn {
                 ..StepShape::default()
             })?);
         } else if shape.arguments.is_some() {
-            return Err("`arguments` need a `tool`".to_owned());
+            return Err(Mistake::ArgumentsWithoutTool);
         }
         if let Some(error) = shape.error {
             steps.push(Step::Error(error.into()));
         }
         if let Some(listed) = shape.step {
             if !steps.is_empty() {
-                return Err("a turn has either `step`s or the short form (`wait_ms`, `thinking`, `text`, `tool`, `error`), not both".to_owned());
+                return Err(Mistake::StepsAndShortForm);
             }
             steps = listed;
         }
@@ -222,24 +223,24 @@ impl TryFrom<TurnShape> for Turn {
 }
 
 impl TryFrom<StepShape> for Step {
-    type Error = String;
+    type Error = Mistake;
 
-    fn try_from(mut shape: StepShape) -> Result<Self, String> {
+    fn try_from(mut shape: StepShape) -> Result<Self, Mistake> {
         let step = shape.take_step()?;
         // What is left over belonged to another kind of step, or to a second one.
         match shape.left_over() {
             None => Ok(step),
-            Some(key) => Err(format!(
-                "`{key}` cannot be combined with {}: a step does one thing",
-                name_of(&step)
-            )),
+            Some(key) => Err(Mistake::SecondThing {
+                key,
+                step: name_of(&step),
+            }),
         }
     }
 }
 
 impl StepShape {
     /// The step by the key that says what it does, with the keys that go with it.
-    fn take_step(&mut self) -> Result<Step, String> {
+    fn take_step(&mut self) -> Result<Step, Mistake> {
         if let Some(text) = self.text.take() {
             Ok(Step::Text(self.take_speech(text)?))
         } else if let Some(text) = self.thinking.take() {
@@ -264,11 +265,11 @@ impl StepShape {
         } else if self.end_block.take() == Some(true) {
             Ok(Step::EndBlock)
         } else {
-            Err("a step needs one of `text`, `thinking`, `redacted_thinking`, `tool`, `wait_ms`, `wait_for`, `usage`, `error`, `hang`, `end_block`".to_owned())
+            Err(Mistake::EmptyStep)
         }
     }
 
-    fn take_speech(&mut self, text: TextOrChunks) -> Result<Speech, String> {
+    fn take_speech(&mut self, text: TextOrChunks) -> Result<Speech, Mistake> {
         Ok(Speech {
             text: scripted_text(text, self.chunk_chars.take(), self.repeat.take())?,
             chunk_wait_ms: self.chunk_wait_ms.take().unwrap_or(0),
@@ -276,12 +277,10 @@ impl StepShape {
         })
     }
 
-    fn take_tool(&mut self, name: String) -> Result<ToolStep, String> {
+    fn take_tool(&mut self, name: String) -> Result<ToolStep, Mistake> {
         let chars = self.chunk_chars.take();
         let arguments = match (self.arguments.take(), self.arguments_json.take()) {
-            (Some(_), Some(_)) => {
-                return Err("a tool call has `arguments` or `arguments_json`, not both".to_owned());
-            }
+            (Some(_), Some(_)) => return Err(Mistake::TwoArguments),
             (_, Some(raw)) => Arguments::Raw(scripted_text(raw, chars, None)?),
             (object, None) => Arguments::Object {
                 object: object.unwrap_or_default(),
@@ -324,9 +323,9 @@ impl StepShape {
 }
 
 impl TryFrom<ConditionShape> for Condition {
-    type Error = String;
+    type Error = Mistake;
 
-    fn try_from(shape: ConditionShape) -> Result<Self, String> {
+    fn try_from(shape: ConditionShape) -> Result<Self, Mistake> {
         let condition = Self {
             last_user: pattern(
                 "last_user",
@@ -348,29 +347,25 @@ impl TryFrom<ConditionShape> for Condition {
             tool_failed: shape.tool_failed,
         };
         if condition == Self::default() {
-            return Err("`when` needs a condition, for example `last_user_contains`".to_owned());
+            return Err(Mistake::EmptyCondition);
         }
         Ok(condition)
     }
 }
 
 fn pattern(
-    what: &str,
+    what: &'static str,
     contains: Option<String>,
     matches: Option<String>,
-) -> Result<Option<Pattern>, String> {
+) -> Result<Option<Pattern>, Mistake> {
     match (contains, matches) {
         (None, None) => Ok(None),
         (Some(text), None) => Ok(Some(Pattern::Contains(text))),
         (None, Some(regex)) => match Regex::new(&regex) {
             Ok(regex) => Ok(Some(Pattern::Matches(regex))),
-            Err(error) => Err(format!(
-                "`{what}_matches` is not a regular expression: {error}"
-            )),
+            Err(error) => Err(Mistake::NoExpression { what, error }),
         },
-        (Some(_), Some(_)) => Err(format!(
-            "use `{what}_contains` or `{what}_matches`, not both"
-        )),
+        (Some(_), Some(_)) => Err(Mistake::TwoPatterns(what)),
     }
 }
 
@@ -378,7 +373,7 @@ fn scripted_text(
     text: TextOrChunks,
     chars: Option<NonZeroUsize>,
     repeat: Option<u64>,
-) -> Result<ScriptedText, String> {
+) -> Result<ScriptedText, Mistake> {
     match (text, chars, repeat) {
         (TextOrChunks::Text(text), None, None) => Ok(ScriptedText::Whole(text)),
         (TextOrChunks::Text(text), Some(chars), None) => Ok(ScriptedText::Cut {
@@ -387,13 +382,8 @@ fn scripted_text(
         }),
         (TextOrChunks::Text(text), None, Some(times)) => Ok(ScriptedText::Repeat { text, times }),
         (TextOrChunks::Chunks(chunks), None, None) => Ok(ScriptedText::Chunks(chunks)),
-        (TextOrChunks::Text(_), Some(_), Some(_)) => {
-            Err("use `chunk_chars` or `repeat`, not both".to_owned())
-        }
-        (TextOrChunks::Chunks(_), _, _) => Err(
-            "a list of texts already sets how it is split: leave out `chunk_chars` and `repeat`"
-                .to_owned(),
-        ),
+        (TextOrChunks::Text(_), Some(_), Some(_)) => Err(Mistake::CutAndRepeated),
+        (TextOrChunks::Chunks(_), _, _) => Err(Mistake::CutTwice),
     }
 }
 
@@ -416,7 +406,7 @@ fn name_of(step: &Step) -> &'static str {
 /// that an error in either step gets the table's line.
 struct ByShape<S, T>(PhantomData<(S, T)>);
 
-impl<'de, S: Deserialize<'de>, T: TryFrom<S, Error = String>> Visitor<'de> for ByShape<S, T> {
+impl<'de, S: Deserialize<'de>, T: TryFrom<S, Error = Mistake>> Visitor<'de> for ByShape<S, T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

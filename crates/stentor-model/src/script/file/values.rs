@@ -11,6 +11,7 @@ use stentor_agent::model::{ModelErrorKind, RateLimit};
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::{Prices, Usage};
 
+use super::mistake::Mistake;
 use crate::script::scenario::{ErrorStep, Exhausted, UsageRule};
 
 /// A word for the usual case, or a table for all of it.
@@ -105,19 +106,20 @@ pub enum StopShape {
 }
 
 impl TryFrom<UsageTable> for UsageCounts {
-    type Error = String;
+    type Error = Mistake;
 
-    fn try_from(table: UsageTable) -> Result<Self, String> {
+    fn try_from(table: UsageTable) -> Result<Self, Mistake> {
         let parts = [table.cache_write_5m, table.cache_write_1h];
         let split: u64 = parts.into_iter().flatten().fold(0, u64::saturating_add);
         let cache_write = table.cache_write.unwrap_or(split);
         if split > cache_write {
-            return Err(format!(
-                "`cache_write_5m` and `cache_write_1h` add up to {split}, more than `cache_write` ({cache_write})"
-            ));
+            return Err(Mistake::CacheParts {
+                parts: split,
+                whole: cache_write,
+            });
         }
         if table.reasoning.is_some_and(|part| part > table.output) {
-            return Err("`reasoning` is a part of `output` and cannot be more".to_owned());
+            return Err(Mistake::MoreReasoningThanOutput);
         }
         Ok(Self(Usage {
             input: table.input,

@@ -9,7 +9,7 @@ use seccompiler::{
 };
 use stentor_agent::sandbox::SandboxMode;
 
-use crate::sandbox::Restrictions;
+use crate::sandbox::{CannotRestrict, Restrictions};
 
 /// What the kernel can do with a filtered call, a word each.
 const ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
@@ -23,14 +23,15 @@ pub(super) fn are_filtered() -> bool {
 
 /// Refuses the calls from now on. A program for another instruction set than ours, whose calls
 /// have other numbers, is killed at its first call.
-pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
+pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), CannotRestrict> {
     // What settles the sandbox has asked whether the kernel can; without a network to close there
     // are kernels that cannot, and that was told.
     if restrictions.network && !are_filtered() {
         return Ok(());
     }
-    let program = program(restrictions).map_err(|error| format!("seccomp: {error}"))?;
-    seccompiler::apply_filter(&program).map_err(|error| format!("seccomp: {error}"))
+    let program = program(restrictions)?;
+    seccompiler::apply_filter(&program)?;
+    Ok(())
 }
 
 fn program(restrictions: &Restrictions) -> Result<BpfProgram, seccompiler::BackendError> {

@@ -12,7 +12,7 @@ use landlock::{
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::resolve;
 
-use crate::sandbox::Restrictions;
+use crate::sandbox::{CannotRestrict, Restrictions};
 
 /// The newest version whose rights are known here; of an older kernel those it has are used.
 const NEWEST: ABI = ABI::V9;
@@ -57,7 +57,7 @@ pub(super) fn version() -> Option<u8> {
 }
 
 /// Takes the rights away.
-pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
+pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), CannotRestrict> {
     let writable: Vec<&Path> = match restrictions.mode {
         SandboxMode::Off => return Ok(()),
         SandboxMode::ReadOnly => Vec::new(),
@@ -66,7 +66,6 @@ pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
             asked.chain([Path::new(SHARED_MEMORY)]).collect()
         }
     };
-    let told = |error: landlock::RulesetError| format!("Landlock: {error}");
     let reading = AccessFs::ReadFile | AccessFs::Execute;
     let hidden = hidden(restrictions, &writable)?;
     let mut handled = AccessFs::from_write(NEWEST);
@@ -76,28 +75,24 @@ pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
     let mut ruleset = Ruleset::default()
         .handle_access(handled)
         .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket))
-        .and_then(Ruleset::create)
-        .map_err(told)?;
+        .and_then(Ruleset::create)?;
     let in_folders = writing_in_folders() | (handled & reading);
     let on_devices =
         AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev | (handled & reading);
     ruleset = ruleset
         .add_rules(path_beneath_rules(writable, in_folders))
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(HARMLESS_DEVICES, on_devices)))
-        .map_err(told)?;
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(HARMLESS_DEVICES, on_devices)))?;
     if !hidden.is_empty() {
         for path in beside(Path::new("/"), &hidden) {
             // What went away meanwhile needs no rights.
             if let Ok(fd) = PathFd::new(&path) {
-                ruleset = ruleset
-                    .add_rule(PathBeneath::new(fd, reading))
-                    .map_err(told)?;
+                ruleset = ruleset.add_rule(PathBeneath::new(fd, reading))?;
             }
         }
     }
-    match ruleset.restrict_self().map_err(told)?.ruleset {
+    match ruleset.restrict_self()?.ruleset {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-        RulesetStatus::NotEnforced => Err("this kernel has no Landlock".to_owned()),
+        RulesetStatus::NotEnforced => Err(CannotRestrict::NoLandlock),
     }
 }
 
@@ -107,19 +102,14 @@ fn writing_in_folders() -> BitFlags<AccessFs> {
 }
 
 /// Where the unreadable things really are.
-fn hidden(restrictions: &Restrictions, writable: &[&Path]) -> Result<Vec<PathBuf>, String> {
-    let resolved = |path: &Path| {
-        resolve(path).ok_or_else(|| format!("the links of {} form a loop", path.display()))
-    };
+fn hidden(restrictions: &Restrictions, writable: &[&Path]) -> Result<Vec<PathBuf>, CannotRestrict> {
+    let resolved = |path: &Path| resolve(path).ok_or_else(|| CannotRestrict::Loop(path.to_owned()));
     let mut hidden = Vec::new();
     for path in &restrictions.unreadable {
         let path = resolved(path)?;
         for folder in writable {
             if path.starts_with(resolved(folder)?) {
-                return Err(format!(
-                    "{} cannot be unreadable in a folder that is writable",
-                    path.display()
-                ));
+                return Err(CannotRestrict::UnreadableInWritable(path));
             }
         }
         hidden.push(path);

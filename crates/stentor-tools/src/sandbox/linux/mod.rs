@@ -1,7 +1,7 @@
 //! The sandbox of Linux: Landlock for files, seccomp for the network, fewer powers for root.
 
-use super::Restrictions;
 use super::effective::Support;
+use super::{CannotRestrict, Restrictions};
 
 mod calls;
 mod files;
@@ -16,7 +16,7 @@ pub(super) fn support() -> Support {
 }
 
 /// Takes the rights away from this thread and everything it starts. All of it, or an error.
-pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), String> {
+pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), CannotRestrict> {
     powers::drop_most()?;
     files::restrict(restrictions)?;
     // Last, because the filter could forbid what the others need.

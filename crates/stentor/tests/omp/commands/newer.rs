@@ -294,8 +294,8 @@ fn what_the_agent_says_of_its_own_accord_is_told_in_the_words_of_both_families()
         frame["method"] == "notify"
     }]);
     expect![[r#"
-        {"type":"notice","level":"warning","message":"the session's model script/gone.toml is not used: only a flag, the environment, your own file or your client can name a scenario file; using script/mock"}
-        {"type":"extension_ui_request","id":"3000000200000001","method":"notify","message":"the session's model script/gone.toml is not used: only a flag, the environment, your own file or your client can name a scenario file; using script/mock","notifyType":"warning"}
+        {"type":"notice","level":"warning","message":"the session's model script/gone.toml is not used: only a flag, the environment, your own file or your client can name a scenario file; using script/mock; choose another with --model or in your client"}
+        {"type":"extension_ui_request","id":"3000000200000001","method":"notify","message":"the session's model script/gone.toml is not used: only a flag, the environment, your own file or your client can name a scenario file; using script/mock; choose another with --model or in your client","notifyType":"warning"}
         {"id":"s","type":"response","command":"switch_session","success":true,"data":{"cancelled":false}}
     "#]].assert_eq(&shown(&frames, &folder));
 }

@@ -1,0 +1,298 @@
+//! One page: the session it shows, and what it asks for.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::dialog::DialogAnswer;
+use stentor_agent::model::NamedBy;
+use stentor_agent::session::{ForkPoint, Session, SessionError};
+use stentor_journal::store::StoreError;
+use tokio::task::JoinHandle;
+
+use super::commands::{Command, Said};
+use super::frames::{Op, State};
+use super::listing::{self, Costs, States};
+use super::transcript::Transcript;
+use super::view::View;
+use super::{PageOptions, panel};
+use crate::connection::Access;
+use crate::input::Input;
+use crate::output::{Closed, Output};
+use crate::picture::NoPicture;
+use crate::pump::Pump;
+
+/// A page in a browser.
+pub(super) struct Page {
+    agent: Agent,
+    options: PageOptions,
+    access: Access,
+    output: Output,
+    shown: Option<Shown>,
+    costs: Arc<Mutex<Costs>>,
+}
+
+/// The session it shows.
+struct Shown {
+    session: Session,
+    pump: JoinHandle<Result<View, Closed>>,
+}
+
+/// Why something was not done. The texts are for the person at the page.
+#[derive(Debug, thiserror::Error)]
+enum PageError {
+    #[error("this page only watches")]
+    OnlyWatches,
+    #[error("open a session first")]
+    NoSession,
+    #[error("{0} is no folder here")]
+    NoFolder(String),
+    #[error("there is no model {0}")]
+    NoModel(String),
+    #[error("{0} is nothing to choose")]
+    NoChoice(String),
+    #[error("the picture cannot be used: {0}")]
+    Picture(#[from] NoPicture),
+    #[error("the page sent something that is no command: {0}")]
+    NoCommand(#[from] serde_json::Error),
+    #[error("the line is too long or no text")]
+    NoLine,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error("the server failed inside")]
+    Inside,
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
+
+impl Page {
+    pub fn new(agent: Agent, options: PageOptions, access: Access, output: Output) -> Self {
+        Self {
+            agent,
+            options,
+            access,
+            output,
+            shown: None,
+            costs: Arc::default(),
+        }
+    }
+
+    /// Does what a line asks for. What does not work is shown on the page.
+    pub async fn handle(&mut self, line: Input) -> Result<(), Closed> {
+        match self.command(line).await {
+            Ok(()) => Ok(()),
+            Err(PageError::Closed(closed)) => Err(closed),
+            Err(why) => {
+                let (level, text) = ("error", why.to_string());
+                self.write(&Op::Notice { level, text: &text }).await
+            }
+        }
+    }
+
+    /// The page has no more to do with its session.
+    pub async fn leave(&mut self) {
+        if let Some(shown) = self.shown.take() {
+            shown.pump.abort();
+            // Its last line is out before anything of another session.
+            shown.pump.await.ok();
+            shown.session.close().await;
+        }
+    }
+
+    async fn command(&mut self, line: Input) -> Result<(), PageError> {
+        let Input::Line(line) = line else {
+            return Err(PageError::NoLine);
+        };
+        let command: Command = serde_json::from_str(&line)?;
+        let only_looks = matches!(
+            command,
+            Command::List | Command::Open { .. } | Command::Forks
+        );
+        if self.access == Access::Observe && !only_looks {
+            return Err(PageError::OnlyWatches);
+        }
+        match command {
+            Command::List => self.list().await,
+            Command::Open { session } => self.open(session).await,
+            Command::New { cwd } => self.start(cwd).await,
+            Command::Prompt(said) => self.say(said, false).await,
+            Command::FollowUp(said) => self.say(said, true).await,
+            Command::Abort => Ok(self.session()?.abort().await?),
+            Command::Unqueue => {
+                let queues = self.session()?.clear_queues().await?;
+                let text = [queues.steering, queues.follow_up].concat().join("\n\n");
+                Ok(self.write(&Op::Editor { text: &text }).await?)
+            }
+            Command::Model { value } => self.choose_model(value).await,
+            Command::Thinking { value } => {
+                let level = value.parse().map_err(|_| PageError::NoChoice(value))?;
+                self.session()?.set_thinking(level).await?;
+                Ok(())
+            }
+            Command::Mode { value } => {
+                let mode = value.parse().map_err(|_| PageError::NoChoice(value))?;
+                Ok(self.session()?.set_permission_mode(mode).await?)
+            }
+            Command::Answer { id, answer } => {
+                Ok(self.session()?.answer_permission(id, answer).await?)
+            }
+            Command::Reply { id, value, yes } => {
+                let answer = match (value, yes) {
+                    (Some(value), _) => DialogAnswer::Value(value),
+                    (None, Some(yes)) => DialogAnswer::Confirmed(yes == "yes"),
+                    (None, None) => DialogAnswer::Nothing,
+                };
+                self.session()?.answer_dialog(id, answer).await?;
+                Ok(())
+            }
+            Command::Forks => {
+                let prompts = self.session()?.user_messages().await?;
+                let (id, html) = ("forks", panel::forks(&prompts));
+                Ok(self.write(&Op::Set { id, html: &html }).await?)
+            }
+            Command::Fork { entry } => self.fork(entry).await,
+            Command::Rename { value } => Ok(self.session()?.set_name(&value).await?),
+        }
+    }
+
+    fn session(&self) -> Result<&Session, PageError> {
+        let shown = self.shown.as_ref();
+        shown
+            .map(|shown| &shown.session)
+            .ok_or(PageError::NoSession)
+    }
+
+    async fn write(&self, op: &Op<'_>) -> Result<(), Closed> {
+        let mut line = Vec::new();
+        op.write(&mut line);
+        self.output.send(&line).await
+    }
+
+    async fn list(&self) -> Result<(), PageError> {
+        let states: States = self.agent.activities().await.into_iter().collect();
+        let id = self.session().ok().map(|session| session.id().to_string());
+        let (agent, costs) = (self.agent.clone(), Arc::clone(&self.costs));
+        let listing = tokio::task::spawn_blocking(move || {
+            let mut costs = costs.lock().unwrap_or_else(PoisonError::into_inner);
+            listing::html(&agent, &states, id.as_deref(), &mut costs)
+        });
+        let html = listing.await.map_err(|_| PageError::Inside)?;
+        if self.shown.is_none() {
+            let state = State {
+                cwd: self.options.cwd.display().to_string(),
+                observes: self.access == Access::Observe,
+                ..State::default()
+            };
+            self.write(&Op::State(&state)).await?;
+        }
+        let id = "sessions";
+        Ok(self.write(&Op::Set { id, html: &html }).await?)
+    }
+
+    /// Shows a session that is stored, live or not.
+    async fn open(&mut self, id: String) -> Result<(), PageError> {
+        let agent = self.agent.clone();
+        let opening = tokio::task::spawn_blocking(move || {
+            let listed = agent.newest_first(None).find(|listed| listed.id == id);
+            let listed = listed.ok_or_else(|| StoreError::NotFound {
+                wanted: id,
+                place: PathBuf::new(),
+            })?;
+            let mut options = agent.options(Path::new(&listed.cwd))?;
+            options.prefer_stored_model();
+            agent.resume(&listed.path, options)
+        });
+        // A session that the page shows already is joined again before it is left.
+        let session = opening.await.map_err(|_| PageError::Inside)??;
+        self.show(session).await
+    }
+
+    async fn start(&mut self, cwd: Option<String>) -> Result<(), PageError> {
+        let named = cwd.filter(|cwd| !cwd.is_empty());
+        let cwd = named.map_or_else(|| self.options.cwd.clone(), PathBuf::from);
+        let is_folder = tokio::fs::metadata(&cwd)
+            .await
+            .is_ok_and(|about| about.is_dir());
+        if !cwd.is_absolute() || !is_folder {
+            return Err(PageError::NoFolder(cwd.display().to_string()));
+        }
+        let agent = self.agent.clone();
+        let starting =
+            tokio::task::spawn_blocking(move || agent.start(&cwd, NewSession::default()));
+        let session = starting.await.map_err(|_| PageError::Inside)??;
+        self.show(session).await
+    }
+
+    async fn fork(&mut self, entry: Option<String>) -> Result<(), PageError> {
+        let session = self.session()?.clone();
+        let point = entry.map_or(ForkPoint::Leaf, ForkPoint::Before);
+        let cwd = session.state().await?.cwd;
+        let mut options = self.agent.options(&cwd)?;
+        options.prefer_stored_model();
+        let (forked, text) = self.agent.fork(&session, point, options).await?;
+        self.show(forked).await?;
+        let text = text.unwrap_or_default();
+        Ok(self.write(&Op::Editor { text: &text }).await?)
+    }
+
+    /// Shows a session instead of the one before.
+    async fn show(&mut self, session: Session) -> Result<(), PageError> {
+        self.leave().await;
+        let observes = self.access == Access::Observe;
+        if !observes {
+            session.set_can_ask(true).await?;
+        }
+        let joined = session.join().await?;
+        let state = session.state().await?;
+        let transcript = Transcript::of(&joined.entries);
+        let (view, mut lines) = View::new(self.agent.models(), &state, observes, transcript);
+        self.output.send_all(&mut lines).await?;
+        // It answers by events alone.
+        let (pump, _) = Pump::new(joined.events, self.output.clone(), view);
+        let pump = tokio::spawn(pump.run());
+        self.shown = Some(Shown { session, pump });
+        self.list().await
+    }
+
+    /// Says something to the agent. What it does not take goes back into the box.
+    async fn say(&mut self, said: Said, is_follow_up: bool) -> Result<(), PageError> {
+        let text = said.text.clone();
+        let taken = match is_follow_up {
+            true => self.follow_up(said).await,
+            false => self.prompt(said).await,
+        };
+        if taken.is_err() {
+            self.write(&Op::Editor { text: &text }).await?;
+        }
+        taken
+    }
+
+    async fn follow_up(&self, said: Said) -> Result<(), PageError> {
+        let session = self.session()?;
+        let content = session.expand(said.content()?).await?;
+        Ok(session.follow_up(content).await?)
+    }
+
+    async fn prompt(&mut self, said: Said) -> Result<(), PageError> {
+        if self.shown.is_none() {
+            self.start(None).await?;
+        }
+        let session = self.session()?;
+        let content = session.expand(said.content()?).await?;
+        match session.prompt(content.clone()).await {
+            Ok(accepted) => drop(accepted),
+            Err(SessionError::Busy) => session.steer(content).await?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    async fn choose_model(&self, name: String) -> Result<(), PageError> {
+        let info = self.agent.models().resolve(&name, NamedBy::User);
+        let info = info.ok_or(PageError::NoModel(name))?;
+        self.session()?.set_model(&info.provider, &info.id).await?;
+        Ok(())
+    }
+}

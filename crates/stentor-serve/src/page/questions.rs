@@ -1,0 +1,112 @@
+//! Questions to the person at the page.
+
+use stentor_agent::dialog::{Dialog, DialogKind};
+use stentor_agent::permission::PermissionRequest;
+use stentor_journal::export::Html;
+use stentor_journal::export::fragment::{Outcome, tool_call};
+use stentor_policy::PermissionAnswer;
+
+/// The answers to a permission question, by what the browser sends.
+const ANSWERS: [(&str, &str, PermissionAnswer); 4] = [
+    ("allow_once", "Allow", PermissionAnswer::AllowOnce),
+    (
+        "allow_always",
+        "Always allow",
+        PermissionAnswer::AllowAlways,
+    ),
+    ("reject_once", "Reject", PermissionAnswer::RejectOnce),
+    (
+        "reject_always",
+        "Always reject",
+        PermissionAnswer::RejectAlways,
+    ),
+];
+
+/// The id of the element of a permission question.
+pub(super) fn permission_id(id: u64) -> String {
+    format!("permission{id}")
+}
+
+/// The id of the element of another question.
+pub(super) fn dialog_id(id: u64) -> String {
+    format!("dialog{id}")
+}
+
+/// Whether a call may run.
+pub(super) fn permission(id: u64, request: &PermissionRequest) -> String {
+    let mut html = Html::new();
+    begin(
+        &permission_id(id),
+        &format!("May {} run?", request.call.name),
+        &mut html,
+    );
+    html.element("p", "reason", &request.reason);
+    html.raw(&tool_call(&request.call, Outcome::None));
+    html.raw("<div class=\"choices\">");
+    for (name, label, answer) in ANSWERS {
+        html.raw(&format!(
+            "<button type=\"button\" class=\"{name}\" data-do=\"answer\" data-id=\"{id}\" data-answer=\"{name}\">"
+        ))
+        .text(&request.choice(answer, label))
+        .raw("</button>");
+    }
+    html.raw("</div></section>");
+    html.finish()
+}
+
+/// Another question.
+pub(super) fn dialog(id: u64, dialog: &Dialog) -> String {
+    let mut html = Html::new();
+    begin(&dialog_id(id), &dialog.title, &mut html);
+    let button = |html: &mut Html, fields: &[(&str, &str)], label: &str| {
+        html.raw(&format!(
+            "<button type=\"button\" data-do=\"reply\" data-id=\"{id}\""
+        ));
+        for (name, value) in fields {
+            html.raw(&format!(" data-{name}=\"")).text(value).raw("\"");
+        }
+        html.raw(">").text(label).raw("</button>");
+    };
+    match &dialog.kind {
+        DialogKind::Select { options } => {
+            html.raw("<div class=\"choices\">");
+            for option in options {
+                button(&mut html, &[("value", &option.value)], &option.label);
+            }
+        }
+        DialogKind::Confirm { message, lasting } => {
+            html.element("p", "reason", message);
+            html.raw("<div class=\"choices\">");
+            let yes = lasting.as_deref().unwrap_or("Yes");
+            button(&mut html, &[("yes", "yes")], yes);
+            button(&mut html, &[("yes", "no")], "No");
+        }
+        DialogKind::Input { placeholder } => {
+            let hint = placeholder.as_deref().unwrap_or_default();
+            html.raw(&format!(
+                "<form data-do=\"reply\" data-id=\"{id}\"><input name=\"value\" aria-label=\""
+            ))
+            .text(&dialog.title)
+            .raw("\" placeholder=\"")
+            .text(hint)
+            .raw("\"> <button>Answer</button></form><div class=\"choices\">");
+        }
+        DialogKind::Editor { prefill } => {
+            let prefill = prefill.as_deref().unwrap_or_default();
+            html.raw(&format!("<form data-do=\"reply\" data-id=\"{id}\"><textarea name=\"value\" rows=\"6\" aria-label=\""))
+                .text(&dialog.title)
+                .raw("\">\n")
+                .text(prefill)
+                .raw("</textarea> <button>Answer</button></form><div class=\"choices\">");
+        }
+    }
+    button(&mut html, &[], "Cancel");
+    html.raw("</div></section>");
+    html.finish()
+}
+
+fn begin(id: &str, title: &str, html: &mut Html) {
+    html.raw(&format!("<section id=\"{id}\" class=\"question\" role=\"group\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">"))
+        .text(title)
+        .raw("</h2>");
+}

@@ -1,0 +1,122 @@
+//! How full the context was and what was spent, answer by answer.
+
+use stentor_journal::export::Html;
+use stentor_journal::message::AssistantMessage;
+use stentor_journal::usage::Usage;
+
+/// Width and height of the drawing.
+const SIDES: (f64, f64) = (240.0, 64.0);
+
+/// More answers than this are thinned out.
+const MOST_POINTS: usize = 240;
+
+/// What the answers of a session have used.
+#[derive(Debug, Default)]
+pub(super) struct Spending {
+    points: Vec<Point>,
+    total: Usage,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    context: u64,
+    cost: f64,
+}
+
+impl Spending {
+    /// Counts an answer.
+    pub fn add(&mut self, answer: &AssistantMessage) {
+        if answer.usage.is_zero() {
+            return;
+        }
+        self.total.add(&answer.usage);
+        self.points.push(Point {
+            context: answer.usage.context_tokens(),
+            cost: self.total.cost.total,
+        });
+        if self.points.len() > MOST_POINTS {
+            let mut number = 0;
+            self.points.retain(|_| {
+                number += 1;
+                number % 2 == 0
+            });
+        }
+    }
+
+    /// The cost, for people.
+    pub fn cost(&self) -> String {
+        match self.total.is_zero() {
+            true => String::new(),
+            false if self.total.cost.total < 0.01 => self.total.cost.in_words(4),
+            false => self.total.cost.in_words(2),
+        }
+    }
+
+    /// Both as lines, with what they end at.
+    pub fn html(&self, window: u64) -> String {
+        let mut html = Html::new();
+        let Some(last) = self.points.last() else {
+            return String::new();
+        };
+        let full = match window {
+            0 => String::new(),
+            window => format!(" of {}", thousands(window)),
+        };
+        let (context, cost) = (thousands(last.context), self.cost());
+        let most = window.max(
+            self.points
+                .iter()
+                .map(|point| point.context)
+                .max()
+                .unwrap_or(1),
+        );
+        let contexts = self.points.iter().map(|point| point.context as f64);
+        html.raw("<figure class=\"plot\"><svg viewBox=\"0 0 240 64\" role=\"img\" aria-label=\"")
+            .text(&format!("Context {context}{full} tokens, cost {cost}"))
+            .raw("\" preserveAspectRatio=\"none\">");
+        line("context", contexts, most as f64, &mut html);
+        if last.cost > 0.0 {
+            let costs = self.points.iter().map(|point| point.cost);
+            line("cost", costs, last.cost, &mut html);
+        }
+        html.raw("</svg><figcaption>")
+            .element("span", "context", &format!("{context}{full} tokens"))
+            .raw(" ")
+            .element("span", "cost", &cost)
+            .raw("</figcaption></figure>");
+        html.finish()
+    }
+}
+
+fn line(class: &str, values: impl ExactSizeIterator<Item = f64>, most: f64, html: &mut Html) {
+    let (width, height) = SIDES;
+    let steps = (values.len().saturating_sub(1)).max(1) as f64;
+    let points = values.enumerate().map(|(number, value)| {
+        let x = width * number as f64 / steps;
+        let y = (height - 4.0) * (1.0 - value / most.max(f64::MIN_POSITIVE)) + 2.0;
+        format!("{x:.1},{y:.1}")
+    });
+    let points: Vec<String> = points.collect();
+    // One point is a line, too.
+    let points = match &points[..] {
+        [only] => format!(
+            "0,{y} {width},{y}",
+            y = only.split(',').nth(1).unwrap_or("0")
+        ),
+        points => points.join(" "),
+    };
+    html.raw("<polyline class=\"")
+        .raw(class)
+        .raw("\" points=\"")
+        .raw(&points)
+        .raw("\"/>");
+}
+
+/// `12.3k`.
+pub(super) fn thousands(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", tokens as f64 / 1_000.0),
+        _ => format!("{:.1}M", tokens as f64 / 1_000_000.0),
+    }
+}

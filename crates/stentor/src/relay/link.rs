@@ -1,0 +1,303 @@
+//! The relay's side of a link (`stentor_wire::link`): a thread reads stdin, a thread writes to the
+//! server, and who called reads from the server, writes stdout and makes a new connection when the
+//! one there is breaks.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use stentor_serve::stdio::Pipes;
+use stentor_wire::attach::{Hello, Outcome, Resume, Served, Wish};
+use stentor_wire::link::{
+    FrameKind, HEADER_BYTES, Header, MAX_FRAME_BYTES, Received, Unreported, read_end, read_received,
+};
+
+use super::{CHUNK_BYTES, RelayError, welcome};
+
+/// How long a server that cannot be reached is tried again.
+const RECONNECT_FOR: Duration = Duration::from_secs(10);
+
+/// How long to wait between two tries.
+const RECONNECT_EVERY: Duration = Duration::from_millis(50);
+
+/// Why a link carries nothing any more.
+pub enum LinkError {
+    /// Nobody reads stdout.
+    NoReader,
+    /// There is no server to go on with.
+    Lost(RelayError),
+}
+
+/// A frontend that a server serves.
+pub struct Link {
+    shared: Arc<Shared>,
+    from_server: BufReader<UnixStream>,
+    stdout: File,
+    /// Whether a line of stdout is begun.
+    in_line: bool,
+    socket: Option<PathBuf>,
+    token: String,
+    /// Nothing is between this process and the server.
+    is_direct: bool,
+}
+
+struct Shared {
+    state: Mutex<LinkState>,
+    /// There is something to send, or somewhere to send it.
+    to_send: Condvar,
+    /// There is room for more of what the frontend writes.
+    room: Condvar,
+}
+
+struct LinkState {
+    out: Unreported,
+    received: Received,
+    /// Absent while there is no connection.
+    to_server: Option<Arc<UnixStream>>,
+}
+
+impl Link {
+    /// A link over a connection on which the server has said that it serves.
+    pub fn new(
+        served: Served,
+        from_server: BufReader<UnixStream>,
+        pipes: Pipes,
+    ) -> Result<Self, RelayError> {
+        let token = served.token.ok_or_else(|| {
+            RelayError::Foreign("it offers no link; it may be an older version".to_owned())
+        })?;
+        let stream = from_server.get_ref();
+        let to_server = stream.try_clone().map_err(RelayError::Broken)?;
+        let peer = stream.peer_addr().ok();
+        let socket = peer.and_then(|peer| peer.as_pathname().map(PathBuf::from));
+        let link = Self {
+            is_direct: is_direct(stream, served.pid),
+            shared: Arc::new(Shared {
+                state: Mutex::new(LinkState {
+                    out: Unreported::default(),
+                    received: Received::default(),
+                    to_server: Some(Arc::new(to_server)),
+                }),
+                to_send: Condvar::new(),
+                room: Condvar::new(),
+            }),
+            from_server,
+            stdout: File::from(pipes.stdout),
+            in_line: false,
+            socket,
+            token,
+        };
+        let (reading, sending) = (Arc::clone(&link.shared), Arc::clone(&link.shared));
+        let stdin = File::from(pipes.stdin);
+        std::thread::spawn(move || reading.read(stdin));
+        std::thread::spawn(move || sending.send());
+        Ok(link)
+    }
+
+    /// Carries everything until the server says that it is over: the exit status, and why.
+    pub fn carry(&mut self) -> Result<(u8, String), LinkError> {
+        loop {
+            match self.receive() {
+                Ok(Some(end)) => return Ok(end),
+                Ok(None) => {}
+                Err(Interruption::NoReader) => return Err(LinkError::NoReader),
+                Err(Interruption::Broken(_)) => self.reconnect().map_err(LinkError::Lost)?,
+            }
+        }
+    }
+
+    /// Writes a line of our own to stdout, for whoever still reads.
+    pub fn say(&mut self, line: &[u8]) {
+        if self.in_line {
+            self.stdout.write_all(b"\n").ok();
+        }
+        self.stdout.write_all(line).ok();
+    }
+
+    /// Receives one frame; what the server ended with, if it was the last.
+    fn receive(&mut self) -> Result<Option<(u8, String)>, Interruption> {
+        let mut header = [0; HEADER_BYTES];
+        self.from_server.read_exact(&mut header)?;
+        let Header { kind, bytes } = Header::read(header).map_err(io::Error::other)?;
+        let mut content = vec![0; bytes];
+        self.from_server.read_exact(&mut content)?;
+        match kind {
+            FrameKind::Data => {
+                let written = self.stdout.write_all(&content);
+                written.map_err(|_| Interruption::NoReader)?;
+                self.in_line = content.last().is_some_and(|last| *last != b'\n');
+                self.shared.lock().received.add(bytes);
+                self.shared.to_send.notify_one();
+            }
+            FrameKind::Received => {
+                let received = read_received(&content).map_err(io::Error::other)?;
+                let known = self.shared.lock().out.reported(received);
+                known.map_err(io::Error::other)?;
+                self.shared.room.notify_one();
+            }
+            FrameKind::End => {
+                self.shared.say_received();
+                return Ok(Some(read_end(&content)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on over another connection.
+    fn reconnect(&mut self) -> Result<(), RelayError> {
+        self.shared.lock().to_server = None;
+        let begun = Instant::now();
+        loop {
+            match self.resume() {
+                Ok(()) => return Ok(()),
+                // Nobody listens any more.
+                Err(RelayError::Broken(why)) if self.is_direct && is_gone(&why) => {
+                    return Err(RelayError::ServerEnded);
+                }
+                Err(RelayError::Broken(why)) if begun.elapsed() > RECONNECT_FOR => {
+                    return Err(RelayError::Unreachable(why));
+                }
+                Err(RelayError::Broken(_)) => std::thread::sleep(RECONNECT_EVERY),
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    fn resume(&mut self) -> Result<(), RelayError> {
+        let broken = RelayError::Broken;
+        let socket = self.socket.as_ref();
+        let socket = socket.ok_or_else(|| broken(io::ErrorKind::NotConnected.into()))?;
+        let stream = UnixStream::connect(socket).map_err(broken)?;
+        let resume = Resume {
+            token: self.token.clone(),
+            received: self.shared.lock().received.bytes(),
+        };
+        let hello = Hello::line(Wish::Resume(resume)).map_err(|error| broken(error.into()))?;
+        (&stream).write_all(&hello).map_err(broken)?;
+        let to_server = Arc::new(stream.try_clone().map_err(broken)?);
+        let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
+        let received = match welcome(&mut from_server) {
+            Ok(Outcome::Resumed(resumed)) => resumed.received,
+            Ok(Outcome::Refused(refused)) => return Err(RelayError::Forgotten(refused.message)),
+            // It broke again.
+            Ok(Outcome::Served(_)) | Err(_) => {
+                return Err(broken(io::ErrorKind::InvalidData.into()));
+            }
+        };
+        let mut state = self.shared.lock();
+        let known = state.out.reconnected(received);
+        known.map_err(|error| RelayError::Forgotten(error.to_string()))?;
+        state.received.reconnected();
+        state.to_server = Some(to_server);
+        drop(state);
+        self.shared.to_send.notify_one();
+        self.from_server = from_server;
+        Ok(())
+    }
+}
+
+/// Why nothing more is received.
+enum Interruption {
+    NoReader,
+    Broken(#[expect(dead_code, reason = "shown by a debugger only")] io::Error),
+}
+
+impl From<io::Error> for Interruption {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, LinkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what the frontend writes.
+    fn read(&self, mut stdin: File) {
+        let mut buffer = vec![0; MAX_FRAME_BYTES];
+        loop {
+            let mut state = self.lock();
+            while state.out.room() < buffer.len() {
+                state = self
+                    .room
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(state);
+            match stdin.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => break,
+                Ok(read) => {
+                    let bytes = buffer.get(..read).unwrap_or_default();
+                    self.lock().out.push(bytes);
+                    self.to_send.notify_one();
+                }
+            }
+        }
+        self.lock().out.end(Vec::new());
+        self.to_send.notify_one();
+    }
+
+    /// Sends what there is to send, over whatever connection there is.
+    fn send(&self) {
+        let mut frames = Vec::new();
+        loop {
+            let mut state = self.lock();
+            let to_server = loop {
+                if let Some(to_server) = state.to_server.clone() {
+                    let reports = state.received.next_frame(&mut frames);
+                    if state.out.next_frame(&mut frames) || reports {
+                        break to_server;
+                    }
+                }
+                state = self
+                    .to_send
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(state);
+            // One that is broken is noticed where it is read from.
+            if (&*to_server).write_all(&frames).is_err() {
+                let mut state = self.lock();
+                state.to_server.take_if(|now| Arc::ptr_eq(now, &to_server));
+            }
+            frames.clear();
+        }
+    }
+
+    /// Tells the server how much has arrived: everything.
+    fn say_received(&self) {
+        let mut state = self.lock();
+        let mut frame = Vec::new();
+        state.received.frame(&mut frame);
+        if let Some(to_server) = &state.to_server {
+            // It has no more to say either way.
+            (&**to_server).write_all(&frame).ok();
+        }
+    }
+}
+
+fn is_gone(why: &io::Error) -> bool {
+    matches!(
+        why.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+    )
+}
+
+/// True when the process at the other end is the server itself, and not something in between that
+/// may come back.
+#[cfg(target_os = "linux")]
+fn is_direct(stream: &UnixStream, server: u32) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(stream);
+    peer.is_ok_and(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok() == Some(server))
+}
+
+/// Which process it is cannot be known here; then it is tried again for a while.
+#[cfg(not(target_os = "linux"))]
+fn is_direct(_: &UnixStream, _: u32) -> bool {
+    false
+}

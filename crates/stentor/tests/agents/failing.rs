@@ -1,0 +1,183 @@
+//! Children that fail behind a session: the run ends with the reason, and the session lives.
+
+use stentor_client::{Agent, AgentEvent, Dialect};
+
+use crate::behind::agent;
+use crate::shown::{Answering, options, turn, until};
+use crate::world::World;
+
+/// A session whose model is a shell script that speaks synaps.
+async fn scripted(script: &str) -> (World, Agent, stentor_client::Events) {
+    let ready = r#"echo '{"type":"ready","session_id":"s","model":"m","protocol_version":1}'"#;
+    let script = format!("{ready}; {script}");
+    let config = format!(
+        "[agents.bad]\ncommand = [\"sh\", \"-c\", {script:?}, \"sh\"]\ndialect = \"synaps\"\n"
+    );
+    let world = World::new("", &config);
+    let mut options = options(&world, Dialect::Omp);
+    options
+        .command
+        .extend(["--model".to_owned(), "agent/bad".to_owned()]);
+    let (agent, events) = Agent::start(options, Answering::default()).await.unwrap();
+    (world, agent, events)
+}
+
+#[tokio::test]
+async fn a_child_that_dies_ends_the_run_with_its_last_lines_and_the_next_prompt_starts_it_again() {
+    let dies = "read prompt; echo 'out of memory' >&2; exit 9";
+    let (_world, agent, mut events) = scripted(dies).await;
+    for _ in 0..2 {
+        agent.prompt("Go on.").await.unwrap();
+        let end = "end Failed agent/bad: the agent ended (exit status: 9); its last lines: out of \
+                   memory 0+0";
+        assert_eq!(turn(&mut events).await, ["turn", end]);
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_dies_at_its_start_and_one_that_is_not_there_end_the_run() {
+    for (command, why) in [
+        (
+            "[\"sh\", \"-c\", \"echo no key >&2; exit 3\"]",
+            "its last lines: no key",
+        ),
+        ("[\"/no/such/program\"]", "the agent could not be started"),
+    ] {
+        let config = format!("[agents.bad]\ncommand = {command}\ndialect = \"acp\"\n");
+        let world = World::new("", &config);
+        let mut options = options(&world, Dialect::Acp);
+        options
+            .command
+            .extend(["--model".to_owned(), "agent/bad".to_owned()]);
+        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        agent.prompt("Go on.").await.unwrap();
+        let lines = turn(&mut events).await;
+        assert!(lines.iter().any(|line| line.contains(why)), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_end_is_never_reported_has_a_result_when_the_turn_ends() {
+    let start = r#"{"type":"message_update","event":{"type":"toolcall_start","tool_id":"t","tool_name":"x"}}"#;
+    let input =
+        r#"{"type":"message_update","event":{"type":"toolcall_input","tool_id":"t","input":{}}}"#;
+    let end = r#"{"type":"response","id":"c1","command":"prompt","ok":true}"#;
+    let script = format!("read prompt; echo '{start}'; echo '{input}'; echo '{end}'; read more");
+    let (_world, agent, mut events) = scripted(&script).await;
+    agent.prompt("Go on.").await.unwrap();
+    assert_eq!(
+        turn(&mut events).await,
+        [
+            "turn",
+            "call x {}",
+            "start t",
+            "failed t The agent did not report how this call ended.",
+            "end Completed 0+0"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_turn_that_never_ends_is_aborted_and_the_session_goes_on() {
+    let delta = r#"{"type":"message_update","event":{"type":"text_delta","delta":"I"}}"#;
+    let script = format!("read prompt; echo '{delta}'; exec sleep 600");
+    let (_world, agent, mut events) = scripted(&script).await;
+    agent.prompt("Go on.").await.unwrap();
+    until(&mut events, |event| matches!(event, AgentEvent::Text(_))).await;
+    agent.abort().await.unwrap();
+    assert_eq!(turn(&mut events).await, ["end Aborted 0+0"]);
+}
+
+#[tokio::test]
+async fn a_resumed_session_goes_on_with_the_child_s_own_session() {
+    for inner in Dialect::ALL {
+        let scenario = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Noted.\"\n";
+        let inner_world = World::new(scenario, "");
+        let world = World::new("", &agent(&inner_world, inner));
+        for (prompt, more) in [
+            ("Remember this.", None),
+            ("What was it?", Some("--continue")),
+        ] {
+            let mut options = options(&world, Dialect::Omp);
+            let model = ["--model".to_owned(), "agent/inner".to_owned()];
+            options
+                .command
+                .extend(model.into_iter().chain(more.map(str::to_owned)));
+            let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+            agent.prompt(prompt).await.unwrap();
+            let lines = turn(&mut events).await;
+            assert_eq!(
+                lines,
+                ["turn", "text Noted.", "end Completed 0+0"],
+                "{inner}"
+            );
+            agent.stop().await;
+        }
+        let stored = crate::driven::stored(&inner_world);
+        let same = |session: &&String| {
+            session.contains("Remember this.") && session.contains("What was it?")
+        };
+        let sessions: Vec<&String> = stored.iter().filter(same).collect();
+        assert_eq!(sessions.len(), 1, "{inner}");
+        // It was asked, not told what was said before.
+        assert!(!sessions[0].contains("<conversation>"), "{inner}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_does_not_know_the_conversation_is_told_it() {
+    let inner_world = World::new("[[turn]]\ntext = \"I see.\"\n", "");
+    let world = World::new(
+        "[[turn]]\ntext = \"First.\"\n",
+        &agent(&inner_world, Dialect::Acp),
+    );
+    let (agent, mut events) = Agent::start(options(&world, Dialect::Omp), Answering::default())
+        .await
+        .unwrap();
+    agent.prompt("Who was here?").await.unwrap();
+    turn(&mut events).await;
+    agent.set_model("agent/inner").await.unwrap();
+    agent.prompt("And now?").await.unwrap();
+    turn(&mut events).await;
+    let told =
+        "<conversation>\\nUser: Who was here?\\nAssistant: First.\\n</conversation>\\n\\nAnd now?";
+    let stored = crate::driven::stored(&inner_world);
+    assert!(
+        stored.iter().any(|session| session.contains(told)),
+        "{stored:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_subagent_can_be_another_agent_and_asks_with_its_session() {
+    let write = r#"[[turn]]
+tool = "write"
+arguments = { path = "new.txt", content = "hello\n" }
+[[turn]]
+text = "Written."
+"#;
+    let delegate = r#"[[turn]]
+tool = "subagent"
+arguments = { task = "Write it.", agent = "inner" }
+[[turn]]
+text = "{{last_tool_result}}"
+"#;
+    for inner in [Dialect::Acp, Dialect::Omp] {
+        let inner_world = World::new(write, "");
+        let world = World::new(delegate, &agent(&inner_world, inner));
+        let host = Answering {
+            denies: true,
+            ..Answering::default()
+        };
+        let started = Agent::start(options(&world, Dialect::Omp), host.clone()).await;
+        let (agent, mut events) = started.unwrap();
+        agent.prompt("Delegate.").await.unwrap();
+        let lines = turn(&mut events).await;
+        assert!(
+            lines.contains(&"text Written.".to_owned()),
+            "{inner}: {lines:?}"
+        );
+        assert_eq!(host.asked.lock().unwrap().len(), 1, "{inner}");
+        assert!(!world.path("work/new.txt").exists(), "{inner}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Agents in the configuration and on the command line.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use stentor_client::Dialect;
+
+use crate::behind::agent;
+use crate::world::{Child, World};
+
+const HELLO: &str = "[[turn]]\ntext = \"Hello from the child.\"\n";
+
+#[test]
+fn an_agent_of_the_configuration_is_among_the_models_and_answers() {
+    let inner = World::new(HELLO, "");
+    let world = World::new("", &agent(&inner, Dialect::Omp));
+    let models = world.asked(&["models"]);
+    assert!(models.contains("+ agent/inner"), "{models}");
+    let answer = world.asked(&["-p", "Hi.", "--model", "agent/inner"]);
+    assert_eq!(answer, "Hello from the child.\n");
+}
+
+#[test]
+fn a_folder_that_is_not_trusted_brings_no_agent() {
+    let inner = World::new(HELLO, "");
+    let world = World::new("[[turn]]\ntext = \"Me.\"\n", "");
+    world.file("work/.stentor/config.toml", &agent(&inner, Dialect::Omp));
+    let models = world.asked(&["models"]);
+    assert!(!models.contains("agent/inner"), "{models}");
+    let config = world.asked(&["config"]);
+    assert!(
+        config.contains("[agents.inner]: it would run a program"),
+        "{config}"
+    );
+}
+
+#[test]
+fn known_agents_on_the_path_are_offered_with_their_entry() {
+    let world = World::new("", "");
+    let folder = world.path("bin");
+    world.file("bin/goose", "#!/bin/sh\ntouch started\n");
+    let program = folder.join("goose");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = world.command(&["agents"]);
+    let out = command.env("PATH", &folder).output().unwrap();
+    let listed = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(
+        listed,
+        "No agents are set up.\n\nFound on the PATH; to use one, add its entry to your \
+         configuration:\n\n[agents.goose]\ncommand = [\"goose\", \"acp\"]\ndialect = \"acp\"\n"
+    );
+    assert!(!world.path("work/started").exists());
+}
+
+#[test]
+fn a_check_starts_the_agent_and_prints_what_it_can_do() {
+    let inner = World::new(HELLO, "");
+    let world = World::new("", &agent(&inner, Dialect::Acp));
+    let report = world.asked(&["agents", "check", "inner"]);
+    for line in [
+        "agent/inner works.",
+        "steering                             yes",
+        "follow-ups                           no: a session has one prompt at a time",
+    ] {
+        assert!(report.contains(line), "{line} in {report}");
+    }
+    let mut broken = world.command(&["agents", "check", "other"]);
+    assert_eq!(broken.output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn an_agent_of_the_command_line_answers_an_acp_client() {
+    let inner = World::new(HELLO, "");
+    let world = World::new("", "");
+    let program = env!("CARGO_BIN_EXE_stentor");
+    let home = inner.path("home");
+    let command = format!("env HOME={} '{program}' acp", home.display());
+    let mut child: Child = world.child(&["acp", "--agent", &command]);
+    let session = child.shake_hands_acp(json!({}), &world.path("work"));
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "Hi." }] });
+    let lines = child.ask_acp(3, "session/prompt", prompt);
+    let said = |line: &String| line.contains(r#""text":"Hello from the child.""#);
+    assert!(lines.iter().any(said), "{lines:?}");
+    child.end();
+}
+
+#[test]
+fn the_table_in_the_documentation_is_the_one_of_the_program() {
+    let page = include_str!("../../../../docs/agents.md");
+    let table = stentor_agents::support_table();
+    assert!(
+        page.contains(&table),
+        "docs/agents.md must have this table:\n{table}"
+    );
+    for known in stentor_agents::KNOWN {
+        let command = known.command.join(" ");
+        assert!(
+            page.contains(&format!("`{command}`")),
+            "docs/agents.md lacks {command}"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Relays whose connection breaks, and whose server dies.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+use crate::world::{Child, World};
+
+/// Something between relays and their server that can break, as a forwarded socket does.
+struct Between {
+    socket: PathBuf,
+    open: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Between {
+    fn new(server: &Server) -> Self {
+        let socket = server.world.path("between");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let open = Arc::<Mutex<Vec<UnixStream>>>::default();
+        let (behind, connections) = (server.socket(), Arc::clone(&open));
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                forward(stream, &behind, &connections);
+            }
+        });
+        Self { socket, open }
+    }
+
+    fn flag(&self) -> String {
+        format!("--attach={}", self.socket.display())
+    }
+
+    /// Breaks every connection there is.
+    fn cut(&self) {
+        for stream in self.open.lock().unwrap().drain(..) {
+            stream.shutdown(Shutdown::Both).ok();
+        }
+    }
+}
+
+fn forward(stream: UnixStream, behind: &Path, connections: &Mutex<Vec<UnixStream>>) {
+    let server = UnixStream::connect(behind).unwrap();
+    let mut open = connections.lock().unwrap();
+    for end in [&stream, &server] {
+        open.push(end.try_clone().unwrap());
+    }
+    for (from, to) in [(&stream, &server), (&server, &stream)] {
+        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(read) = from.read(&mut buffer) {
+                if read == 0 || to.write_all(&buffer[..read]).is_err() {
+                    break;
+                }
+            }
+            from.shutdown(Shutdown::Both).ok();
+            to.shutdown(Shutdown::Both).ok();
+        });
+    }
+}
+
+#[test]
+fn a_frontend_notices_nothing_of_connections_that_break() {
+    let scenario = "[[turn]]\n\
+                    steps = [{ text = \"0123456789abcdef\", repeat = 20000 }]\n";
+    let server = Server::new(scenario);
+    let between = Between::new(&server);
+    let flag = between.flag();
+    let mut client = server.world.child(&["acp", &flag]);
+    let session = client.shake_hands_acp(json!({}), &server.world.path("work"));
+    between.cut();
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    client.request_acp(3, "session/prompt", prompt);
+    let (mut text, mut frames) = (String::new(), 0);
+    loop {
+        let frame = client.json();
+        frames += 1;
+        if frames % 500 == 1 {
+            between.cut();
+        }
+        let update = &frame["params"]["update"];
+        if update["sessionUpdate"] == "agent_message_chunk" {
+            text.push_str(update["content"]["text"].as_str().unwrap());
+        }
+        if frame["id"] == 3 {
+            assert_eq!(frame["result"]["stopReason"], "end_turn");
+            break;
+        }
+    }
+    assert!(
+        text == "0123456789abcdef".repeat(20_000),
+        "{} bytes",
+        text.len()
+    );
+    client.end();
+}
+
+#[test]
+fn a_frontend_whose_server_was_killed_gets_an_error_in_its_dialect_and_can_go_on_later() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"never\" }]\n";
+    let server = Server::new(scenario);
+    let mut acp = server.relay(&["acp"]);
+    let session = acp.shake_hands_acp(json!({}), &server.world.path("work"));
+    let mut omp = server.relay(&["--mode", "rpc"]);
+    assert_eq!(omp.json()["type"], "ready");
+    let mut synaps = server.relay(&["rpc"]);
+    assert_eq!(synaps.json()["type"], "ready");
+    let mut psi = server.relay(&["--rpc-edn"]);
+    psi.shake_hands_psi();
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    acp.request_acp(3, "session/prompt", prompt);
+    acp.until(|line| line.contains("Begun "));
+    kill_process(server.process.pid(), Signal::KILL).unwrap();
+
+    let why =
+        "the server has ended; what it acknowledged is stored, and the session can be resumed";
+    let last = |mut client: Child| {
+        let line = client.until(|line| line.contains(why)).pop().unwrap();
+        assert_eq!(client.exit_code(), Some(1));
+        line
+    };
+    let json = |line: String| serde_json::from_str::<Value>(&line).unwrap();
+    assert_eq!(
+        json(last(acp)),
+        json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32603, "message": why } })
+    );
+    assert_eq!(
+        json(last(omp)),
+        json!({ "type": "response", "command": "attach", "success": false, "error": why })
+    );
+    assert_eq!(
+        json(last(synaps)),
+        json!({ "type": "error", "message": why })
+    );
+    let line = last(psi);
+    assert!(line.contains(":kind :error"), "{line}");
+
+    let Server { process, world, .. } = server;
+    drop(process);
+    let server = Server::with(world, &[]);
+    let mut client = server.relay(&["acp"]);
+    let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+    client.ask_acp(1, "initialize", hello);
+    let load = json!({
+        "sessionId": session, "cwd": server.world.path("work"), "mcpServers": [],
+    });
+    let lines = client.ask_acp(2, "session/load", load);
+    assert!(lines.concat().contains(r#""text":"go""#), "{lines:#?}");
+}
+
+#[test]
+fn a_relay_that_does_not_come_back_in_time_has_left() {
+    let server = Server::with(World::new("", ""), &["--resume-within", "0"]);
+    let mut relay = server.relay(&["--mode", "rpc"]);
+    assert_eq!(relay.json()["type"], "ready");
+    kill_process(relay.pid(), Signal::KILL).unwrap();
+    let status = || {
+        server
+            .talk("{\"stentor\":1,\"control\":\"status\"}\n")
+            .concat()
+    };
+    while status().contains("\"omp\"") {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_token_that_nobody_has_is_refused() {
+    let server = Server::new("");
+    let lines = server.talk("{\"stentor\":1,\"resume\":{\"token\":\"x\",\"received\":0}}\n");
+    let answer: Value = serde_json::from_str(&lines[0]).unwrap();
+    let message = "the server does not know this connection any more";
+    assert_eq!(
+        answer,
+        json!({ "stentor": 1, "refused": { "message": message, "status": 1 } })
+    );
+}

@@ -1,0 +1,145 @@
+//! What the page is sent and what it may ask for.
+
+use serde_json::{Value, json};
+
+use crate::http_client::{Socket, http_server};
+use crate::server::Server;
+
+fn page(server: &Server, token: &str) -> Socket {
+    let bearer = format!("Bearer {}", server.token(token));
+    let headers = [("Authorization", bearer.as_str())];
+    server.web_socket_with("/page", &headers).unwrap()
+}
+
+/// The frames up to and with the first that `is_last`.
+fn until(page: &mut Socket, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
+    let mut frames = Vec::new();
+    loop {
+        frames.push(page.json());
+        if frames.last().is_some_and(&is_last) {
+            return frames;
+        }
+    }
+}
+
+fn is_idle(frame: &Value) -> bool {
+    frame["op"] == "state" && frame["running"] == false && frame["session"].is_string()
+}
+
+fn html(frames: &[Value]) -> String {
+    let pieces = frames.iter().filter_map(|frame| frame["html"].as_str());
+    pieces.collect()
+}
+
+#[test]
+fn a_prompt_streams_as_pieces_and_a_second_page_gets_the_same() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"*Begun* \" }, { wait_for = \"go\" }, \
+                    { text = \"and <b>done</b>.\" }]\n";
+    let server = http_server(scenario);
+    let mut first = page(&server, "drive");
+    first.send(r#"{"do":"prompt","text":"tell <script>"}"#);
+    let frames = until(&mut first, |frame| {
+        frame["html"]
+            .as_str()
+            .is_some_and(|html| html.contains("<em>Begun</em>"))
+    });
+    let shown = html(&frames);
+    assert!(shown.contains("tell &lt;script&gt;"), "{shown}");
+    let running = |frame: &&Value| frame["op"] == "state" && frame["running"] == true;
+    let state = frames.iter().find(running).unwrap();
+    let session = state["session"].as_str().unwrap();
+
+    let mut second = page(&server, "drive");
+    second.send(&json!({ "do": "open", "session": session }).to_string());
+    let frames = until(&mut second, |frame| {
+        frame["html"]
+            .as_str()
+            .is_some_and(|html| html.contains("<em>Begun</em>"))
+    });
+    assert!(html(&frames).contains("tell &lt;script&gt;"));
+
+    server.world.file("work/go", "");
+    for page in [&mut first, &mut second] {
+        let frames = until(page, is_idle);
+        let shown = html(&frames);
+        assert!(shown.contains("and &lt;b&gt;done&lt;/b&gt;."), "{shown}");
+        assert!(!shown.contains("<b>done"), "{shown}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_and_a_run_is_stopped_by_commands() {
+    let scenario = "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo ran > ran.txt\" }\n\
+                    [[turn]]\nsteps = [{ text = \"On and on\" }, { wait_for = \"never\" }]\n";
+    let server = http_server(scenario);
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"prompt","text":"run it"}"#);
+    let frames = until(&mut page, |frame| frame["within"] == "questions");
+    let question = frames.last().unwrap();
+    let id = question["id"].as_str().unwrap();
+    let number: u64 = id.strip_prefix("permission").unwrap().parse().unwrap();
+    let asked = question["html"].as_str().unwrap();
+    assert!(asked.contains("data-answer=\"allow_once\""), "{asked}");
+    page.send(&json!({ "do": "answer", "id": number, "answer": "allow_once" }).to_string());
+    let removed = until(&mut page, |frame| frame["op"] == "remove");
+    assert_eq!(removed.last().unwrap()["id"], id);
+    until(&mut page, |frame| frame.to_string().contains("On and on"));
+    assert!(server.world.path("work/ran.txt").exists());
+    page.send(r#"{"do":"abort"}"#);
+    let frames = until(&mut page, is_idle);
+    assert!(html(&frames).contains("Stopped"));
+}
+
+#[test]
+fn what_does_not_work_is_shown_and_the_text_is_not_lost() {
+    let server = http_server("");
+    let mut page = page(&server, "drive");
+    for (command, why) in [
+        ("nonsense", "the page sent something that is no command"),
+        (r#"{"do":"abort"}"#, "open a session first"),
+        (
+            r#"{"do":"new","cwd":"nowhere"}"#,
+            "nowhere is no folder here",
+        ),
+        (r#"{"do":"open","session":"nobody"}"#, "nobody"),
+    ] {
+        page.send(command);
+        let notice = page.json();
+        assert_eq!(notice["op"], "notice", "{notice}");
+        assert!(notice["text"].as_str().unwrap().contains(why), "{notice}");
+    }
+    page.send(r#"{"do":"follow_up","text":"keep this"}"#);
+    assert_eq!(page.json(), json!({ "op": "editor", "text": "keep this" }));
+    assert_eq!(page.json()["op"], "notice");
+}
+
+#[test]
+fn a_page_that_observes_changes_nothing() {
+    let server = http_server("[[turn]]\ntext = \"One.\"\n");
+    let mut driver = page(&server, "drive");
+    driver.send(r#"{"do":"prompt","text":"go"}"#);
+    let frames = until(&mut driver, |frame| frame.to_string().contains("One."));
+    let state = frames.iter().find(|frame| frame["session"].is_string());
+    let session = state.unwrap()["session"].as_str().unwrap().to_owned();
+    let mut observer = page(&server, "observe");
+    observer.send(&json!({ "do": "open", "session": session }).to_string());
+    let frames = until(&mut observer, |frame| frame["id"] == "sessions");
+    assert!(html(&frames).contains("One."));
+    assert!(frames.iter().any(|frame| frame["observes"] == true));
+    for command in [
+        r#"{"do":"prompt","text":"mine"}"#,
+        r#"{"do":"abort"}"#,
+        r#"{"do":"fork"}"#,
+        r#"{"do":"new"}"#,
+        r#"{"do":"rename","value":"mine"}"#,
+        r#"{"do":"mode","value":"all"}"#,
+    ] {
+        observer.send(command);
+        let notice = until(&mut observer, |frame| frame["op"] == "notice").pop();
+        assert_eq!(
+            notice.unwrap()["text"],
+            "this page only watches",
+            "{command}"
+        );
+    }
+}
