@@ -30,6 +30,7 @@ stentor {version}: a headless coding agent
   folder         {cwd}
   configuration  {configuration}
 
+  Talk           stentor              a conversation, on a terminal
   Ask            stentor -p \"summarise this folder\"
   Continue       stentor -c -p \"and now fix it\"
   Connect        stentor acp          an editor that speaks ACP

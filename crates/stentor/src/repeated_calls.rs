@@ -1,38 +1,63 @@
 //! A model that makes the same call again and again, with the same result, gets nowhere.
 
+use std::sync::Arc;
+
 use stentor_agent::event::EventKind;
-use stentor_agent::tool::ToolOutput;
-use stentor_journal::message::ToolCall;
+use stentor_journal::message::{ContentBlock, KnownMessage, Message, ToolCall};
 
 use crate::print::call_line::call_summary;
 
-/// As often as this the same call with the same result says nothing new.
+/// As often as this the same calls with the same results say nothing new.
 const MOST_REPETITIONS: usize = 6;
 
-/// Counts calls that repeat the one before.
+/// Counts turns whose calls repeat those of the turn before. Calls of one answer are no repetition.
 #[derive(Debug, Default)]
 pub struct RepeatedCalls {
-    last: Option<(ToolCall, ToolOutput)>,
+    last: Vec<Called>,
     count: usize,
 }
 
+/// A call and what it gave.
+#[derive(Debug, Clone, PartialEq)]
+struct Called {
+    name: String,
+    arguments: serde_json::Map<String, serde_json::Value>,
+    result: Vec<ContentBlock>,
+}
+
 impl RepeatedCalls {
-    /// Looks at an event. Says what to tell a person when it is time to stop the run.
+    /// Looks at an event. Returns what to warn a person of when it is time to stop the run.
     pub fn on_event(&mut self, kind: &EventKind) -> Option<String> {
         match kind {
             EventKind::RunStarted => *self = Self::default(),
-            EventKind::ToolEnded { call, output, .. } => return self.ended(call, output),
+            EventKind::TurnEnded {
+                message,
+                tool_results,
+            } => return self.turn_ended(message, tool_results),
             _ => {}
         }
         None
     }
 
-    fn ended(&mut self, call: &ToolCall, output: &ToolOutput) -> Option<String> {
-        let is_same = self.last.as_ref().is_some_and(|(last, result)| {
-            last.name == call.name && last.arguments == call.arguments && result == output
+    fn turn_ended(&mut self, message: &Message, results: &[Arc<Message>]) -> Option<String> {
+        let calls: Vec<&ToolCall> = message.as_assistant()?.tool_calls().collect();
+        let results = results.iter().filter_map(|result| match &**result {
+            Message::Known(KnownMessage::ToolResult(result)) => Some(result.content.clone()),
+            Message::Known(_) | Message::Other(_) => None,
         });
+        let called: Vec<Called> = calls
+            .iter()
+            .zip(results)
+            .map(|(call, result)| Called {
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+                result,
+            })
+            .collect();
+        let is_same = !called.is_empty() && called == self.last;
         self.count = if is_same { self.count + 1 } else { 1 };
-        self.last = Some((call.clone(), output.clone()));
+        self.last = called;
+        let call = calls.first()?;
         (self.count == MOST_REPETITIONS).then(|| {
             format!(
                 "stopped: the model made the same call {MOST_REPETITIONS} times in a row, with the \

@@ -74,6 +74,15 @@ impl AskedProviders {
         wanted.collect()
     }
 
+    /// What a provider said a while ago, if it was asked.
+    pub(super) fn remembered(&self, provider: &str) -> Option<Asked> {
+        let remembered = self
+            .remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        remembered.get(provider).map(|(_, answer)| answer.clone())
+    }
+
     fn ask_one(&self, provider: &Provider) -> Asked {
         // A thread of its own may have a runtime of its own.
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -229,9 +229,7 @@ impl Registry {
     ///
     /// A provider that the user has configured without models is asked for them.
     pub fn list(&self) -> Vec<ListedModel> {
-        let empty = self.configured();
-        let empty = empty.filter(|one| one.models.is_empty() && can_be_asked(one));
-        let answers = self.asked.ask(&empty.collect::<Vec<_>>());
+        let answers = self.ask_empty();
         self.list_knowing(&self.local.providers(), NamedBy::User, &answers)
     }
 
@@ -385,24 +383,31 @@ impl Registry {
         })
     }
 
-    /// The same provider with the models it says it has, where nobody has described any. Waits for the
-    /// network.
+    /// The same provider with the models it says it has, where nobody has described any and it has been
+    /// asked for them.
     fn with_models<'a>(&self, provider: &'a Provider) -> Cow<'a, Provider> {
-        let is_asked = provider.models.is_empty()
-            && self
-                .configured()
-                .any(|configured| configured.id == provider.id)
-            && can_be_asked(provider);
-        if !is_asked {
-            return Cow::Borrowed(provider);
-        }
-        match self.asked.ask(&[provider]).remove(&provider.id) {
+        let asked = match provider.models.is_empty() {
+            true => self.asked.remembered(&provider.id),
+            false => None,
+        };
+        match asked {
             Some(Ok(models)) => Cow::Owned(Provider {
                 models,
                 ..provider.clone()
             }),
             Some(Err(_)) | None => Cow::Borrowed(provider),
         }
+    }
+
+    /// Asks the providers that the user has configured without models for them. Waits for the network.
+    pub fn ask_configured(&self) {
+        self.ask_empty();
+    }
+
+    fn ask_empty(&self) -> HashMap<String, Asked> {
+        let empty = self.configured();
+        let empty = empty.filter(|one| one.models.is_empty() && can_be_asked(one));
+        self.asked.ask(&empty.collect::<Vec<_>>())
     }
 
     /// What is part of this program is not hosted.

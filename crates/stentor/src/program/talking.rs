@@ -9,6 +9,7 @@ use stentor_policy::PermissionMode;
 
 use super::{Failure, Job, UNASKED};
 use crate::asked_session::{AskedSession, Wanted};
+use crate::choose_model::ChosenModel;
 use crate::commands::ask::Ask;
 use crate::frontend::serve_frontend;
 use crate::print::printed::stderr;
@@ -47,7 +48,7 @@ impl Job<'_> {
             false => None,
         };
         let agent = self.own_agent(person.is_some());
-        let chosen = setup::chosen_model(&self.config, &self.models).map_err(Failure::other)?;
+        let chosen = self.chosen_model()?;
         let abilities = self.abilities();
         let ask = Ask {
             asked: AskedSession {
@@ -81,7 +82,7 @@ impl Job<'_> {
     pub(super) fn converse(&self, input: File, output: File) -> Result<u8, Failure> {
         self.warn_if_not_stored();
         let agent = self.own_agent(true);
-        let chosen = setup::chosen_model(&self.config, &self.models).map_err(Failure::other)?;
+        let chosen = self.chosen_model()?;
         let data_dir = self.config.settings.data_dir.as_ref();
         let history = data_dir.map(|set| set.value.join("history"));
         let asked = AskedSession {
@@ -101,6 +102,12 @@ impl Job<'_> {
         };
         let talked = serve_frontend(converse(beginning)).map_err(Failure::other)?;
         talked.map_err(Failure::other)
+    }
+
+    /// The model to begin with, with what its provider says of it.
+    fn chosen_model(&self) -> Result<ChosenModel, Failure> {
+        self.models.registry().ask_configured();
+        setup::chosen_model(&self.config, &self.models).map_err(Failure::other)
     }
 
     fn wanted_session(&self) -> Wanted<'_> {

@@ -98,11 +98,9 @@ impl Decoder {
         paste.extend(self.begun.drain(..complete).take(room));
         end?;
         self.begun.drain(..PASTE_ENDS.len());
-        let text = self.paste.take().map(|bytes| {
-            let text = String::from_utf8_lossy(&bytes);
-            text.replace("\r\n", "\n").replace('\r', "\n")
-        });
-        text
+        let bytes = self.paste.take()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Some(text.replace("\r\n", "\n").replace('\r', "\n"))
     }
 }
 

@@ -16,7 +16,7 @@ pub fn rows(lines: &[String], columns: usize, base: Look) -> Vec<Row> {
     let body: Vec<Vec<Vec<Span>>> = table
         .iter()
         .enumerate()
-        .filter(|(n, cells)| !(has_header && *n == 1) && !cells.is_empty())
+        .filter(|(n, cells)| !cells.is_empty() && (!has_header || *n != 1))
         .map(|(n, cells)| {
             let look = if has_header && n == 0 { head } else { base };
             cells.iter().map(|cell| inline(cell, look)).collect()

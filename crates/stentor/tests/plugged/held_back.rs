@@ -36,8 +36,9 @@ fn told(world: &World) -> ([Value; 4], String) {
     let synaps = child.until_type("response").pop().unwrap()["sandbox"].take();
     child.end();
     let lines = world.asked(&["-p", "hi", "--json", "--no-session"]);
-    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    let printed = first["sandbox"].clone();
+    // The first line says which model answers.
+    let second: Value = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();
+    let printed = second["sandbox"].clone();
     let mut child = world.psi();
     let query = r#"{:query "[:psi.agent-session/sandbox]"}"#;
     let answer = child.ask_psi("q", "query_eql", query).pop().unwrap();

@@ -91,6 +91,7 @@ fn alone_it_says_what_it_is_and_which_model_it_would_use() {
           folder         ~~/work
           configuration  none (~~/home/.config/stentor/config.toml does not exist)
 
+          Talk           stentor              a conversation, on a terminal
           Ask            stentor -p "summarise this folder"
           Continue       stentor -c -p "and now fix it"
           Connect        stentor acp          an editor that speaks ACP
