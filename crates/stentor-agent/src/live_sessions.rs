@@ -23,13 +23,23 @@ pub struct LiveSessions {
 }
 
 struct Shared {
-    table: Mutex<HashMap<PathBuf, LiveSession>>,
+    table: Mutex<Table>,
     unload_after: Duration,
     /// Something was unloaded.
     unloaded: Condvar,
 }
 
+/// The live sessions, by file.
+#[derive(Default)]
+struct Table {
+    sessions: HashMap<PathBuf, LiveSession>,
+    /// Counts the sessions that were ever taken up.
+    count: u64,
+}
+
 struct LiveSession {
+    /// Which of all that were taken up it is: another one may have the same file later.
+    number: u64,
     /// The handle that is nobody's: it really closes the session.
     session: Session,
     clients: usize,
@@ -80,7 +90,7 @@ impl LiveSessions {
     ) -> Result<Session, E> {
         let key = key(file);
         let mut table = self.shared.when_free(&key);
-        if let Some(live) = table.get_mut(&key) {
+        if let Some(live) = table.sessions.get_mut(&key) {
             return Ok(self.client(&key, live, true, observes));
         }
         let session = open()?;
@@ -91,7 +101,7 @@ impl LiveSessions {
     pub fn join(&self, file: &Path, observes: bool) -> Option<Session> {
         let key = key(file);
         let mut table = self.shared.when_free(&key);
-        let live = table.get_mut(&key)?;
+        let live = table.sessions.get_mut(&key)?;
         Some(self.client(&key, live, true, observes))
     }
 
@@ -104,34 +114,34 @@ impl LiveSessions {
     /// Closes the session in a file, unless a client has to do with it: then it is false.
     pub async fn close_unused(&self, file: &Path) -> bool {
         let key = key(file);
-        let session = {
+        let (number, session) = {
             let mut table = self.shared.when_free(&key);
-            match table.get_mut(&key) {
+            match table.sessions.get_mut(&key) {
                 None => return true,
                 Some(live) if live.clients > 0 => return false,
                 Some(live) => {
                     live.is_closing = true;
-                    live.session.clone()
+                    (live.number, live.session.clone())
                 }
             }
         };
-        self.shared.close(&key, session).await;
+        self.shared.close(&key, number, session).await;
         true
     }
 
     /// Stops whatever runs and closes all sessions.
     pub async fn close_all(&self) {
-        let all: Vec<(PathBuf, Session)> = {
+        let all: Vec<(PathBuf, u64, Session)> = {
             let mut table = self.shared.lock();
-            let live = table.iter_mut().map(|(key, live)| {
+            let live = table.sessions.iter_mut().map(|(key, live)| {
                 live.is_closing = true;
-                (key.clone(), live.session.clone())
+                (key.clone(), live.number, live.session.clone())
             });
             live.collect()
         };
-        let closing = all.into_iter().map(|(key, session)| {
+        let closing = all.into_iter().map(|(key, number, session)| {
             let shared = Arc::clone(&self.shared);
-            async move { shared.close(&key, session).await }
+            async move { shared.close(&key, number, session).await }
         });
         futures_util::future::join_all(closing).await;
     }
@@ -140,7 +150,7 @@ impl LiveSessions {
     pub async fn activities(&self) -> Vec<(PathBuf, LiveActivity)> {
         let all: Vec<(PathBuf, Session)> = {
             let table = self.shared.lock();
-            let live = table.iter().filter(|(_, live)| !live.is_closing);
+            let live = table.sessions.iter().filter(|(_, live)| !live.is_closing);
             live.map(|(file, live)| (file.clone(), live.session.clone()))
                 .collect()
         };
@@ -160,7 +170,8 @@ impl LiveSessions {
     /// The live sessions, by file.
     pub fn list(&self) -> Vec<LiveStatus> {
         let table = self.shared.lock();
-        let live = table.iter().filter(|(_, live)| !live.session.is_closed());
+        let live = table.sessions.iter();
+        let live = live.filter(|(_, live)| !live.session.is_closed());
         let mut listed: Vec<LiveStatus> = live
             .map(|(file, live)| LiveStatus {
                 id: live.session.id().to_string(),
@@ -174,7 +185,7 @@ impl LiveSessions {
 
     fn insert(
         &self,
-        mut table: MutexGuard<'_, HashMap<PathBuf, LiveSession>>,
+        mut table: MutexGuard<'_, Table>,
         session: Session,
         observes: bool,
     ) -> Session {
@@ -190,13 +201,16 @@ impl LiveSessions {
             });
         };
         let key = key(file);
+        table.count += 1;
         let live = LiveSession {
+            number: table.count,
             session,
             clients: 0,
             joins: 0,
             is_closing: false,
         };
-        let live = table.entry(key.clone()).insert_entry(live).into_mut();
+        let place = table.sessions.entry(key.clone());
+        let live = place.insert_entry(live).into_mut();
         self.client(&key, live, false, observes)
     }
 
@@ -205,20 +219,23 @@ impl LiveSessions {
         live.joins += 1;
         let (table, key) = (Arc::downgrade(&self.shared), key.to_owned());
         let kind = Attached { joined, observes };
-        live.session.attach(kind, move || left(&table, &key))
+        let number = live.number;
+        live.session
+            .attach(kind, move || left(&table, &key, number))
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, LiveSession>> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The table, when the session of this file is not being closed. What ended by itself is gone.
-    fn when_free(&self, key: &Path) -> MutexGuard<'_, HashMap<PathBuf, LiveSession>> {
+    fn when_free(&self, key: &Path) -> MutexGuard<'_, Table> {
         let table = self.lock();
-        let is_closing = |table: &mut HashMap<PathBuf, LiveSession>| {
-            table.get(key).is_some_and(|live| live.is_closing)
+        let is_closing = |table: &mut Table| {
+            let live = table.sessions.get(key);
+            live.is_some_and(|live| live.is_closing)
         };
         let wait = || {
             let waited = self
@@ -233,25 +250,30 @@ impl Shared {
             Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
             _ => wait(),
         };
-        if table.get(key).is_some_and(|live| live.session.is_closed()) {
-            table.remove(key);
+        let ended = |live: &LiveSession| live.session.is_closed();
+        if table.sessions.get(key).is_some_and(ended) {
+            table.sessions.remove(key);
         }
         table
     }
 
-    async fn close(&self, key: &Path, session: Session) {
+    async fn close(&self, key: &Path, number: u64, session: Session) {
         session.close().await;
-        self.lock().remove(key);
+        let mut table = self.lock();
+        if table.of(key, number).is_some() {
+            table.sessions.remove(key);
+        }
+        drop(table);
         self.unloaded.notify_all();
     }
 
     /// The session, if it can be unloaded now: nobody came since `joins`, and nothing goes on in it.
-    async fn idle(&self, key: &Path, joins: u64) -> Idle {
-        let session = match self.lock().get(key) {
-            Some(live) if live.joins == joins && live.clients == 0 && !live.is_closing => {
-                live.session.clone()
-            }
-            _ => return Idle::NotOurs,
+    async fn idle(&self, key: &Path, number: u64, joins: u64) -> Idle {
+        let is_left =
+            |live: &&mut LiveSession| live.joins == joins && live.clients == 0 && !live.is_closing;
+        let session = match self.lock().of(key, number).filter(is_left) {
+            Some(live) => live.session.clone(),
+            None => return Idle::NotOurs,
         };
         let Ok(state) = session.state().await else {
             return Idle::NotOurs;
@@ -262,16 +284,22 @@ impl Shared {
             || session.has_questions()
             || session.left_running().is_something();
         let mut table = self.lock();
-        match table.get_mut(key) {
-            Some(live) if live.joins == joins && live.clients == 0 && !live.is_closing => {
-                if is_busy {
-                    return Idle::NotYet;
-                }
+        match table.of(key, number).filter(is_left) {
+            Some(_) if is_busy => Idle::NotYet,
+            Some(live) => {
                 live.is_closing = true;
                 Idle::Yes(session)
             }
-            _ => Idle::NotOurs,
+            None => Idle::NotOurs,
         }
+    }
+}
+
+impl Table {
+    /// The session of a file, if it is still this one.
+    fn of(&mut self, key: &Path, number: u64) -> Option<&mut LiveSession> {
+        let live = self.sessions.get_mut(key);
+        live.filter(|live| live.number == number)
     }
 }
 
@@ -286,13 +314,13 @@ enum Idle {
 
 /// A client has left. The last one starts the time after which the session is unloaded; one that
 /// has no file, because nothing was said in it, can be found by nobody and is closed at once.
-fn left(shared: &Weak<Shared>, key: &Path) {
+fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
     let joins = {
         let mut table = shared.lock();
-        let Some(live) = table.get_mut(key) else {
+        let Some(live) = table.of(key, number) else {
             return;
         };
         live.clients = live.clients.saturating_sub(1);
@@ -311,8 +339,8 @@ fn left(shared: &Weak<Shared>, key: &Path) {
             if key.exists() {
                 tokio::time::sleep(shared.unload_after).await;
             }
-            match shared.idle(&key, joins).await {
-                Idle::Yes(session) => return shared.close(&key, session).await,
+            match shared.idle(&key, number, joins).await {
+                Idle::Yes(session) => return shared.close(&key, number, session).await,
                 Idle::NotYet => tokio::time::sleep(shared.unload_after).await,
                 Idle::NotOurs => return,
             }

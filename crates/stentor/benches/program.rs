@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 #[path = "program/acp.rs"]
 mod acp;
+#[path = "program/serve.rs"]
+mod serve;
 
 type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -54,6 +56,9 @@ fn main() -> BenchResult<()> {
     }
     if wanted("acp") {
         acp::measure(&folder)?;
+    }
+    if wanted("serve") {
+        serve::measure(&folder)?;
     }
     if wanted("rounds") {
         rounds(&folder, 100)?;

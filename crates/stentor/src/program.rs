@@ -151,64 +151,76 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         return done;
     }
     let job = Job::prepare(args, &stdin)?;
-    let json = args.ask.json;
+    if let Some(command) = &args.command {
+        return command_of(&job, command, stdin, out);
+    }
+    match &args.ask.prompt {
+        Some(prompt) => {
+            let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
+            job.ask(text, &stdin, &mut out)
+        }
+        None if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
+        None => job.overview(out.is_terminal(), &mut Printed::new(&out, args.ask.json)),
+    }
+}
+
+/// Does what a word of the command line names.
+fn command_of(
+    job: &Job<'_>,
+    command: &Command,
+    mut stdin: File,
+    mut out: File,
+) -> Result<u8, Failure> {
+    let json = job.args.ask.json;
     let printed = |out| Printed::new(out, json);
-    match (&args.command, &args.ask.prompt) {
-        (Some(Command::Config), _) => {
+    match command {
+        Command::Config => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let mut out = printed(&out);
             Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
-        (Some(Command::Extensions { action }), _) => {
-            job.extensions(action.as_ref(), &mut printed(&out))
-        }
-        (Some(Command::Mcp { action }), _) => job.mcp(action.as_ref(), &mut printed(&out)),
-        (Some(Command::Permissions { action, all }), _) => match action {
+        Command::Extensions { action } => job.extensions(action.as_ref(), &mut printed(&out)),
+        Command::Mcp { action } => job.mcp(action.as_ref(), &mut printed(&out)),
+        Command::Permissions { action, all } => match action {
             None => job.permissions(*all, &mut printed(&out)),
             Some(PermissionsAction::Forget { numbers, project }) => {
                 job.forget(numbers, *project, &mut printed(&out))
             }
         },
-        (Some(Command::Trust { list: true, .. }), _) => job.list_trusted(&mut printed(&out)),
-        (
-            Some(Command::Trust {
-                folder,
-                revoke,
-                list: false,
-            }),
-            _,
-        ) => {
+        Command::Trust { list: true, .. } => job.list_trusted(&mut printed(&out)),
+        Command::Trust {
+            folder,
+            revoke,
+            list: false,
+        } => {
             let folder = folder.as_deref().unwrap_or(&job.cwd);
             match revoke {
                 true => job.revoke_trust(folder, &mut printed(&out)),
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
-        (Some(Command::Agents { action }), _) => job.agents(action.as_ref(), &mut printed(&out)),
-        (Some(Command::Models { filter, all }), _) => {
+        Command::Agents { action } => job.agents(action.as_ref(), &mut printed(&out)),
+        Command::Models { filter, all } => {
             let (filter, all) = (filter.as_deref(), *all);
             job.models(Wanted { filter, all }, &mut printed(&out))
         }
-        (Some(Command::Login { provider, key }), _) => {
+        Command::Login { provider, key } => {
             job.login(provider.as_deref(), *key, &mut stdin, &mut printed(&out))
         }
-        (
-            Some(Command::Acp {
-                login: provider, ..
-            }),
-            _,
-        ) => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
-        (Some(Command::Logout { provider }), _) => job.logout(provider, &mut printed(&out)),
-        (Some(Command::Commands), _) => {
+        Command::Acp {
+            login: provider, ..
+        } => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
+        Command::Logout { provider } => job.logout(provider, &mut printed(&out)),
+        Command::Commands => {
             let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
             Failure::printing(commands::slash_commands::run(&listed, json, &mut out))
         }
-        (Some(Command::Sessions { action, all }), _) => {
+        Command::Sessions { action, all } => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
-        (Some(Command::Complete { values }), _) => job.complete(*values, &mut out),
-        (Some(Command::Export { session, output }), _) => {
+        Command::Complete { values } => job.complete(*values, &mut out),
+        Command::Export { session, output } => {
             let file = job.agent(UNASKED).find(session);
             let file = file.map_err(|error| Failure::other(error.to_string()))?;
             commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
@@ -216,24 +228,13 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             Ok(0)
         }
         // Those are done.
-        (
-            Some(
-                Command::Completions { .. }
-                | Command::Man { .. }
-                | Command::Help { .. }
-                | Command::Scenario { .. }
-                | Command::Doctor
-                | Command::Serve(_)
-                | Command::Page(_),
-            ),
-            _,
-        ) => Ok(0),
-        (None, Some(prompt)) => {
-            let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
-            job.ask(text, &stdin, &mut out)
-        }
-        (None, None) if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
-        (None, None) => job.overview(out.is_terminal(), &mut printed(&out)),
+        Command::Completions { .. }
+        | Command::Man { .. }
+        | Command::Help { .. }
+        | Command::Scenario { .. }
+        | Command::Doctor
+        | Command::Serve(_)
+        | Command::Page(_) => Ok(0),
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use stentor_agent::model::{InputKind, Model, ModelInfo, ModelRequest, ModelStream, Purpose};
-use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message, UserContent};
 use stentor_journal::usage::Prices;
 
 use super::answer::{self, GuideAnswer};
@@ -72,31 +71,7 @@ impl Model for GuideModel {
 
 /// The length of a request, which stands for its tokens.
 fn chars_of(request: &ModelRequest) -> u64 {
-    let messages: usize = request.messages.iter().map(|one| message_bytes(one)).sum();
-    (request.system.len() + messages) as u64
-}
-
-fn message_bytes(message: &Message) -> usize {
-    match message {
-        Message::Known(KnownMessage::User(user)) => match &user.content {
-            UserContent::Text(text) => text.len(),
-            UserContent::Blocks(blocks) => blocks_bytes(blocks),
-        },
-        Message::Known(KnownMessage::Assistant(answer)) => blocks_bytes(&answer.content),
-        Message::Known(KnownMessage::ToolResult(result)) => blocks_bytes(&result.content),
-        Message::Known(_) | Message::Other(_) => 0,
-    }
-}
-
-fn blocks_bytes(blocks: &[ContentBlock]) -> usize {
-    let bytes = blocks.iter().map(|block| match block {
-        ContentBlock::Known(KnownBlock::Text(text)) => text.text.len(),
-        ContentBlock::Known(KnownBlock::Thinking(text)) => text.thinking.len(),
-        ContentBlock::Known(KnownBlock::ToolCall(call)) => {
-            let values = call.arguments.values().map(|value| value.to_string().len());
-            call.name.len() + values.sum::<usize>()
-        }
-        ContentBlock::Known(_) | ContentBlock::Other(_) => 0,
-    });
-    bytes.sum()
+    let messages = request.messages.iter();
+    let lengths = messages.map(|one| serde_json::to_string(one).map_or(0, |text| text.len()));
+    (request.system.len() + lengths.sum::<usize>()) as u64
 }

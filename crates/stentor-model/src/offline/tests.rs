@@ -386,104 +386,84 @@ async fn what_is_not_understood_gets_three_next_steps_and_no_word_of_the_prompt(
     }
 }
 
+/// A prompt and what it means, one a line; `\\n` in a prompt is a line break.
+const UNDERSTOOD: &str = r##"
+list => List None
+ls -la => List None
+Please list the files in `src/lib` => List src/lib
+can you show me the files in docs? => List docs
+what files are here? => List None
+list .. => List ..
+read README.md => Read README.md
+Show me the file src/main.rs please => Read src/main.rs
+open 'my notes.txt' => Read my notes.txt
+what's in Cargo.toml? => Read Cargo.toml
+show lines 10 to 40 of src/main.rs => Read src/main.rs 10-40
+read a.txt lines 3-9 => Read a.txt 3-9
+show the first 20 lines of a.log => Read a.log 1-20
+show the last 5 lines of a.log => Run tail -n 5 -- a.log
+find *.rs => Find *.rs None
+find all rust files in src => Find *.rs src
+list all python files => Find *.py None
+find files named config => Find *config* None
+where is main.rs? => Find main.rs None
+find TODO in this folder => Search TODO None
+Find all TODO comments => Search TODO None
+search for 'hello world' in src => Search hello world src
+search for hello world => Search hello world None
+search src for panic => Search panic src
+grep -rn foo src/ => Search foo src/
+look for `Arc<Mutex` in crates/ => Search Arc<Mutex crates/
+where is parse_line used? => Search parse_line None
+which files contain FIXME? => Search FIXME None
+run `cargo test` => Run cargo test
+Run ls -la => Run ls -la
+`make all` => Run make all
+!touch x => Run touch x
+!`touch x` => Run touch x
+$ uname -a => Run uname -a
+git log --oneline => Run git log --oneline
+git status => Run git status
+show the git status => Run git status
+what changed? => Run git diff
+show me the diff => Run git diff
+run this project => Unknown
+write 'hello' to a.txt => Write a.txt "hello\n" true
+write hello world into a.txt => Write a.txt "hello world\n" false
+write a poem to a.txt => Unknown
+create a file notes.md with the content: # Notes\n\n- one => Write notes.md "# Notes\n\n- one\n" true
+create a.py with:\n```python\nprint(1)\n``` => Write a.py "print(1)\n" true
+create an empty file x.txt => Write x.txt "" false
+create a test for foo.rs => Unknown
+replace 'a b' with "c" in src/lib.rs => Replace src/lib.rs "a b" "c"
+change foo to bar in a.txt => Replace a.txt "foo" "bar"
+replace 'it's' with '' in a.txt => Replace a.txt "it's" ""
+summarise this folder => Summarise None
+Summarize README.md => Summarise README.md
+what does src/main.rs do? => Summarise src/main.rs
+explain src/main.rs => Summarise src/main.rs
+what is this project about? => Summarise None
+run the tests => Test
+please run all tests => Test
+help => Help
+hello => Help
+what can you do? => Help
+ => Help
+don't list anything => Unknown
+do not run `rm x` => Unknown
+why does the build fail? => Unknown
+find all files that are not used any more => Unknown
+thanks => Unknown
+"##;
+
 #[test]
 fn the_verbs_and_their_arguments() {
-    let table = [
-        ("list", "List None"),
-        ("ls -la", "List None"),
-        ("Please list the files in `src/lib`", "List src/lib"),
-        ("can you show me the files in docs?", "List docs"),
-        ("what files are here?", "List None"),
-        ("list ..", "List .."),
-        ("read README.md", "Read README.md"),
-        ("Show me the file src/main.rs please", "Read src/main.rs"),
-        ("open 'my notes.txt'", "Read my notes.txt"),
-        ("what's in Cargo.toml?", "Read Cargo.toml"),
-        (
-            "show lines 10 to 40 of src/main.rs",
-            "Read src/main.rs 10-40",
-        ),
-        ("read a.txt lines 3-9", "Read a.txt 3-9"),
-        ("show the first 20 lines of a.log", "Read a.log 1-20"),
-        ("show the last 5 lines of a.log", "Run tail -n 5 -- a.log"),
-        ("find *.rs", "Find *.rs None"),
-        ("find all rust files in src", "Find *.rs src"),
-        ("list all python files", "Find *.py None"),
-        ("find files named config", "Find *config* None"),
-        ("where is main.rs?", "Find main.rs None"),
-        ("find TODO in this folder", "Search TODO None"),
-        ("Find all TODO comments", "Search TODO None"),
-        ("search for 'hello world' in src", "Search hello world src"),
-        ("search for hello world", "Search hello world None"),
-        ("search src for panic", "Search panic src"),
-        ("grep -rn foo src/", "Search foo src/"),
-        (
-            "look for `Arc<Mutex` in crates/",
-            "Search Arc<Mutex crates/",
-        ),
-        ("where is parse_line used?", "Search parse_line None"),
-        ("which files contain FIXME?", "Search FIXME None"),
-        ("run `cargo test`", "Run cargo test"),
-        ("Run ls -la", "Run ls -la"),
-        ("`make all`", "Run make all"),
-        ("!touch x", "Run touch x"),
-        ("!`touch x`", "Run touch x"),
-        ("$ uname -a", "Run uname -a"),
-        ("git log --oneline", "Run git log --oneline"),
-        ("git status", "Run git status"),
-        ("show the git status", "Run git status"),
-        ("what changed?", "Run git diff"),
-        ("show me the diff", "Run git diff"),
-        ("run this project", "Unknown"),
-        ("write 'hello' to a.txt", "Write a.txt \"hello\\n\" true"),
-        (
-            "write hello world into a.txt",
-            "Write a.txt \"hello world\\n\" false",
-        ),
-        ("write a poem to a.txt", "Unknown"),
-        (
-            "create a file notes.md with the content: # Notes\n\n- one",
-            "Write notes.md \"# Notes\\n\\n- one\\n\" true",
-        ),
-        (
-            "create a.py with:\n```python\nprint(1)\n```",
-            "Write a.py \"print(1)\\n\" true",
-        ),
-        ("create an empty file x.txt", "Write x.txt \"\" false"),
-        ("create a test for foo.rs", "Unknown"),
-        (
-            "replace 'a b' with \"c\" in src/lib.rs",
-            "Replace src/lib.rs \"a b\" \"c\"",
-        ),
-        (
-            "change foo to bar in a.txt",
-            "Replace a.txt \"foo\" \"bar\"",
-        ),
-        (
-            "replace 'it's' with '' in a.txt",
-            "Replace a.txt \"it's\" \"\"",
-        ),
-        ("summarise this folder", "Summarise None"),
-        ("Summarize README.md", "Summarise README.md"),
-        ("what does src/main.rs do?", "Summarise src/main.rs"),
-        ("explain src/main.rs", "Summarise src/main.rs"),
-        ("what is this project about?", "Summarise None"),
-        ("run the tests", "Test"),
-        ("please run all tests", "Test"),
-        ("help", "Help"),
-        ("hello", "Help"),
-        ("what can you do?", "Help"),
-        ("", "Help"),
-        ("don't list anything", "Unknown"),
-        ("do not run `rm x`", "Unknown"),
-        ("why does the build fail?", "Unknown"),
-        ("find all files that are not used any more", "Unknown"),
-        ("thanks", "Unknown"),
-    ];
     let shown = |path: &Option<String>| path.clone().unwrap_or_else(|| "None".to_owned());
     let mut wrong = Vec::new();
-    for (prompt, expected) in table {
-        let got = match Request::parse(prompt) {
+    for line in UNDERSTOOD.trim().lines() {
+        let (prompt, expected) = line.split_once(" => ").unwrap();
+        let prompt = prompt.replace("\\n", "\n");
+        let got = match Request::parse(&prompt) {
             Request::List { path } => format!("List {}", shown(&path)),
             Request::Read { path, lines: None } => format!("Read {path}"),
             Request::Read {

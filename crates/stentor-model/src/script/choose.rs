@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stentor_agent::model::ModelRequest;
-use stentor_journal::message::{Message, StopReason};
+use stentor_agent::model::{ModelInfo, ModelRequest};
+use stentor_journal::message::{AssistantMessage, Message, StopReason};
 use stentor_journal::store::{self, Entry};
 
 use super::scenario::Turn;
@@ -51,7 +51,12 @@ pub enum Choice {
 
 impl Sessions {
     /// The place of the request's session: remembered, or found again from its conversation.
-    pub fn place(&mut self, turns: &[Arc<Turn>], request: &ModelRequest) -> &mut Place {
+    pub fn place(
+        &mut self,
+        model: &ModelInfo,
+        turns: &[Arc<Turn>],
+        request: &ModelRequest,
+    ) -> &mut Place {
         self.requests += 1;
         if self.places.len() >= MAX_SESSIONS && !self.places.contains_key(&request.session_id) {
             self.forget_the_quietest();
@@ -59,7 +64,7 @@ impl Sessions {
         let place = self
             .places
             .entry(Arc::clone(&request.session_id))
-            .or_insert_with(|| Place::found_again(turns, request));
+            .or_insert_with(|| Place::found_again(model, turns, request));
         place.last_request = self.requests;
         place
     }
@@ -77,13 +82,21 @@ impl Sessions {
 }
 
 /// Everything that was said in the session. A request lacks what a compaction has summarised, and
-/// that for a summary lacks all of it; the file has it.
-fn whole_conversation(request: &ModelRequest) -> Vec<Arc<Message>> {
+/// that for a summary lacks all of it; the file has it. The file also has what other models failed
+/// to answer, which is no part of the conversation.
+fn whole_conversation(model: &ModelInfo, request: &ModelRequest) -> Vec<Arc<Message>> {
     let file = request.session_file.as_deref();
-    match file.and_then(|file| store::view(file).ok()) {
-        Some(view) => view.entries.iter().filter_map(Entry::to_message).collect(),
-        None => request.messages.clone(),
-    }
+    let Some(view) = file.and_then(|file| store::view(file).ok()) else {
+        return request.messages.clone();
+    };
+    let is_own =
+        |answer: &AssistantMessage| answer.provider == model.provider && answer.model == model.id;
+    let counts = |message: &Arc<Message>| {
+        let answer = message.as_assistant();
+        answer.is_none_or(|answer| answer.stop_reason != StopReason::Error || is_own(answer))
+    };
+    let messages = view.entries.iter().filter_map(Entry::to_message);
+    messages.filter(counts).collect()
 }
 
 impl Place {
@@ -97,9 +110,9 @@ impl Place {
     ///
     /// Chooses once for every answer that is in the conversation. A turn that fails leaves no
     /// answer there, so it is passed over when the answer is not itself an error.
-    fn found_again(turns: &[Arc<Turn>], request: &ModelRequest) -> Self {
+    fn found_again(model: &ModelInfo, turns: &[Arc<Turn>], request: &ModelRequest) -> Self {
         let mut place = Self::default();
-        let messages = whole_conversation(request);
+        let messages = whole_conversation(model, request);
         for (at, message) in messages.iter().enumerate() {
             let Some(answer) = message.as_assistant() else {
                 continue;

@@ -108,7 +108,7 @@ impl ScriptModel {
     /// The turn that answers, with the number of the answer and how often the turn was played.
     fn answer(&self, request: &ModelRequest) -> (Arc<Turn>, u64, u64) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = sessions.place(&self.turns, request);
+        let place = sessions.place(&self.info, &self.turns, request);
         if request.purpose == Purpose::Compaction {
             place.summaries = place.summaries.saturating_add(1);
             let turn = self.summary(request, place.summaries);

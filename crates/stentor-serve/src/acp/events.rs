@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
-use stentor_agent::live::{LiveBlock, LiveBlockKind};
+use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::session::RunId;
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{Message, ToolCall};
@@ -24,6 +24,7 @@ use super::commands;
 use super::frames::{self as write, update};
 use super::limits;
 use super::questions::Questions;
+use super::replay::MessageRole;
 use super::settings::Settings;
 use super::turn::{Stage, Turn, TurnEnd};
 use crate::pump::EventEncoder;
@@ -89,11 +90,11 @@ impl EventEncoder for Encoder {
             EventKind::RunStarted => self.has_shown_text = false,
             EventKind::RunEnded(end) => self.run_ended(end, seq, frames),
             EventKind::AnswerStarted(live) => {
-                self.open_message(live.number());
+                self.open_message(live);
             }
             EventKind::BlockStarted { block, .. } => self.call_announced(block, frames),
             EventKind::BlockDelta { live, block, range } => {
-                self.delta(live.number(), block, range.clone(), frames);
+                self.delta(live, block, range.clone(), frames);
             }
             EventKind::BlockEnded { call, .. } => self.arguments_complete(call.as_deref(), frames),
             EventKind::MessageStarted { number, message } => {
@@ -249,12 +250,18 @@ impl Encoder {
         self.is_quiet
     }
 
-    fn message_id(&self, number: u64) -> String {
-        format!("{}-{number}", self.message_prefix)
+    /// The id of a message. In a session that clients share it is the same for all of them, and
+    /// when the session is loaded.
+    fn message_id(&self, number: u64, role: MessageRole, timestamp: u64) -> String {
+        match self.is_shared {
+            true => role.lasting_id(timestamp),
+            false => format!("{}-{number}", self.message_prefix),
+        }
     }
 
-    fn open_message(&mut self, number: u64) -> &OpenMessage {
-        let id = self.message_id(number);
+    fn open_message(&mut self, live: &LiveMessage) -> &OpenMessage {
+        let number = live.number();
+        let id = self.message_id(number, MessageRole::Agent, live.timestamp());
         let frames = |kind, id: &str| ChunkFrames::new(kind, &self.session_id, id);
         let thought = format!("{id}-thought");
         let message = OpenMessage {
@@ -266,14 +273,21 @@ impl Encoder {
     }
 
     /// The hot path: written straight into the buffer.
-    fn delta(&mut self, number: u64, block: &LiveBlock, range: Range<usize>, out: &mut Vec<u8>) {
+    fn delta(
+        &mut self,
+        live: &LiveMessage,
+        block: &LiveBlock,
+        range: Range<usize>,
+        out: &mut Vec<u8>,
+    ) {
+        let number = live.number();
         let is_open = self
             .message
             .as_ref()
             .is_some_and(|open| open.number == number);
         let message = match &self.message {
             Some(message) if is_open => message,
-            _ => self.open_message(number),
+            _ => self.open_message(live),
         };
         let chunks = match &block.kind {
             LiveBlockKind::Text => &message.text,
@@ -298,7 +312,7 @@ impl Encoder {
         let is_own = self.turn.as_ref().is_some_and(|turn| turn.runs_before(seq));
         let is_foreign = self.is_shared && !is_own;
         if std::mem::replace(&mut self.knows_prompt, true) || is_foreign {
-            let id = self.message_id(number);
+            let id = self.message_id(number, MessageRole::User, user.timestamp);
             self.write_message(ChunkKind::User, &id, &user.content.text(), frames);
         }
         if !self.has_title {

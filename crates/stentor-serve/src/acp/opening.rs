@@ -301,7 +301,11 @@ impl OpenSession {
             None => self.session.active_path().await?.1,
         };
         let viewer = self.pump.encoder().viewer.clone();
-        let mut replay = Replay::new(Arc::clone(self.session.id()), viewer);
+        let mut replay = Replay::new(
+            Arc::clone(self.session.id()),
+            viewer,
+            self.session.is_shared(),
+        );
         for entry in &entries {
             let length = self.pump.write_after(0, |_, out| {
                 replay.entry(entry, out);

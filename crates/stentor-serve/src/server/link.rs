@@ -30,10 +30,13 @@ pub(super) struct Carrier {
     pub read_ahead: Vec<u8>,
 }
 
+/// Where a relay that comes back is handed to its link, with how many bytes it has.
+type CarrierSender = mpsc::Sender<(Carrier, u64)>;
+
 /// The links of a server, by their tokens. Clones are the same table.
 #[derive(Clone)]
 pub(super) struct Links {
-    table: Arc<Mutex<HashMap<String, mpsc::Sender<(Carrier, u64)>>>>,
+    table: Arc<Mutex<HashMap<String, CarrierSender>>>,
     resume_within: Duration,
     /// A link is gone.
     gone: Arc<Notify>,
@@ -123,7 +126,7 @@ impl Links {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<(Carrier, u64)>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, CarrierSender>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use super::{BenchResult, Folder, Program, ms, report};
 /// The word that makes this program the agent that only prints.
 pub const PRINTER: &str = "print-acp-by-hand";
 
-const INITIALIZE: &str =
+pub const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
 
 const SESSIONS: u64 = 200;
@@ -33,19 +33,6 @@ pub fn measure(folder: &Folder) -> BenchResult<()> {
 
 /// Spawn to the answer to `initialize`.
 fn start(folder: &Folder) -> BenchResult<()> {
-    let greeted = |start: &dyn Fn() -> BenchResult<Program>| {
-        let mut times: Vec<Duration> = Vec::new();
-        for _ in 0..30 {
-            let begun = Instant::now();
-            let mut program = start()?;
-            program.send(INITIALIZE)?;
-            program.answer(1)?;
-            times.push(begun.elapsed());
-        }
-        times.sort();
-        let (median, best) = (ms(times[times.len() / 2]), ms(times[0]));
-        BenchResult::Ok(format!("{median:.2} ms median, {best:.2} ms best"))
-    };
     let ours = greeted(&|| ours(folder, 1))?;
     let theirs = greeted(&|| printer(folder, 1))?;
     report(
@@ -55,8 +42,23 @@ fn start(folder: &Folder) -> BenchResult<()> {
     Ok(())
 }
 
+/// How long it takes a program that is started to answer.
+pub fn greeted(start: &dyn Fn() -> BenchResult<Program>) -> BenchResult<String> {
+    let mut times: Vec<Duration> = Vec::new();
+    for _ in 0..30 {
+        let begun = Instant::now();
+        let mut program = start()?;
+        program.send(INITIALIZE)?;
+        program.answer(1)?;
+        times.push(begun.elapsed());
+    }
+    times.sort();
+    let (median, best) = (ms(times[times.len() / 2]), ms(times[0]));
+    Ok(format!("{median:.2} ms median, {best:.2} ms best"))
+}
+
 /// A long answer from the model to the client, in words.
-fn relay(program: &mut Program, folder: &Folder) -> BenchResult<String> {
+pub fn relay(program: &mut Program, folder: &Folder) -> BenchResult<String> {
     program.send(INITIALIZE)?;
     program.answer(1)?;
     let session = new_session(program, 2, folder)?;
@@ -127,10 +129,15 @@ fn sessions(folder: &Folder) -> BenchResult<()> {
     Ok(())
 }
 
-fn ours(folder: &Folder, deltas: u64) -> BenchResult<Program> {
+/// A model that says so many words.
+pub fn model(folder: &Folder, deltas: u64) -> BenchResult<String> {
     let text =
         format!("[[turn]]\ntimes = 1000\nsteps = [{{ text = \"word \", repeat = {deltas} }}]\n");
-    let model = folder.scenario("relay", &text)?;
+    folder.scenario("relay", &text)
+}
+
+pub fn ours(folder: &Folder, deltas: u64) -> BenchResult<Program> {
+    let model = model(folder, deltas)?;
     Program::start(folder, &["acp", "--model", &model])
 }
 
@@ -139,7 +146,7 @@ fn printer(folder: &Folder, deltas: u64) -> BenchResult<Program> {
     Program::start_file(&file, folder, &[PRINTER, &deltas.to_string()])
 }
 
-fn new_session(program: &mut Program, id: u64, folder: &Folder) -> BenchResult<String> {
+pub fn new_session(program: &mut Program, id: u64, folder: &Folder) -> BenchResult<String> {
     let cwd = folder.path.display();
     program.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
@@ -153,7 +160,7 @@ fn new_session(program: &mut Program, id: u64, folder: &Folder) -> BenchResult<S
     }
 }
 
-fn prompt(program: &mut Program, id: u64, session: &str) -> BenchResult<()> {
+pub fn prompt(program: &mut Program, id: u64, session: &str) -> BenchResult<()> {
     program.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"{session}","prompt":[{{"type":"text","text":"go"}}]}}}}"#
     ))

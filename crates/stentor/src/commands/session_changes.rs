@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use stentor_journal::clock::{Clock, iso_time};
-use stentor_journal::store::{self, Entry, EntryKind, StoreError, new_entry_id, short_id};
+use stentor_journal::store::{self, Entry, EntryKind, StoreError, View, new_entry_id, short_id};
 
 /// Gives the session in `file` a name, as every dialect does: with an entry at its end.
 pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreError> {
@@ -43,6 +43,15 @@ pub enum DeleteError {
     Store(#[from] StoreError),
 }
 
+/// The first line of what was asked first.
+fn first_prompt(view: &View) -> Option<String> {
+    const LONGEST: usize = 60;
+    let messages = view.entries.iter().filter_map(Entry::to_message);
+    let mut texts = messages.filter_map(|message| Some(message.as_user()?.content.text()));
+    let text = texts.next()?;
+    Some(text.trim().lines().next()?.chars().take(LONGEST).collect())
+}
+
 /// Deletes the sessions, if that is wanted. Returns how many were.
 pub fn delete(
     files: &[PathBuf],
@@ -58,7 +67,8 @@ pub fn delete(
             Consent::Ask => {
                 let view = store::view(file)?;
                 let id = short_id(&view.header.id);
-                let name = view.name.as_deref().unwrap_or(&view.header.cwd);
+                let name = view.name.clone().or_else(|| first_prompt(&view));
+                let name = name.unwrap_or(view.header.cwd);
                 write!(questions, "Delete {id} ({name}) for good? [y/N] ")?;
                 questions.flush()?;
                 let mut answer = String::new();

@@ -222,6 +222,31 @@ fn who_comes_in_the_middle_of_an_answer_gets_all_of_it_once() {
 }
 
 #[test]
+fn messages_have_the_same_ids_live_and_loaded() {
+    let server = server("[[turn]]\nthinking = \"Hm.\"\ntext = \"Yes.\"\n");
+    let (mut one, session) = acp(&server);
+    let (mut two, _) = acp_too(&server, &session);
+    prompt(&mut one, 3, &session, "really?");
+    one.until_answer(3);
+    let ids = |lines: Vec<String>| {
+        let mut ids = Vec::new();
+        for line in lines {
+            let frame: Value = serde_json::from_str(&line).unwrap();
+            let update = &frame["params"]["update"];
+            let id = (update["sessionUpdate"].clone(), update["messageId"].clone());
+            if !id.1.is_null() && !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    };
+    let live = ids(two.until(|line| line.contains("Yes.")));
+    let (_three, loaded) = acp_too(&server, &session);
+    assert_eq!(ids(loaded), live);
+    assert_eq!(live.len(), 3);
+}
+
+#[test]
 fn a_run_is_stopped_by_another_client_than_the_one_that_began_it() {
     let scenario = "[[turn]]\nsteps = [{ text = \"One\" }, { wait_for = \"never\" }]\n\
                     [[turn]]\nsteps = [{ text = \"Two\" }, { wait_for = \"never\" }]\n";
